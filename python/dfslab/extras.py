@@ -1,4 +1,4 @@
-"""Which extra of the installation brings which library, and what is said where one is absent."""
+"""Optional libraries: which installation extra provides each, and the message if it is missing."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ BROUGHT_BY = {module: extra for extra, modules in EXTRAS.items() for module in m
 
 
 def missing(error: ModuleNotFoundError) -> str | None:
-    """What is not installed and how to get it, in a line; None for a module of no extra."""
+    """One line on the missing library and its extra; None for a module of no extra."""
     module = (error.name or "").partition(".")[0]
     extra = BROUGHT_BY.get(module)
     if extra is None:

@@ -1,4 +1,4 @@
-"""Every method has one shape: `run(point) -> Result`; a model adds `fit(results)`."""
+"""The interface of methods: `run(point) -> Result`; a model adds `fit(results)`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class RunFailed(Exception):
 
 @runtime_checkable
 class Instrument(Protocol):
-    """Touches the real thing; never predicts."""
+    """A method that measures the real system; never predicts."""
 
     name: str
 
@@ -28,7 +28,7 @@ class Instrument(Protocol):
 
 @runtime_checkable
 class Model(Protocol):
-    """Predicts; never touches the network."""
+    """A method that predicts; never accesses the real system."""
 
     name: str
 
@@ -43,7 +43,7 @@ class Model(Protocol):
 
 @runtime_checkable
 class BatchModel(Model, Protocol):
-    """A model that predicts many configurations faster together than one by one."""
+    """A model that predicts a batch of configurations faster than one by one."""
 
     def run_many(self, points: Sequence[Point]) -> list[Result]:
         """The answers of `run`, in the order of the configurations."""
@@ -54,7 +54,7 @@ Method = Instrument | Model
 
 
 def predictions(model: Model, points: Sequence[Point]) -> list[Result]:
-    """A model's answers in the order of the configurations, together where it can."""
+    """A model's results in the order of the configurations, as a batch if supported."""
     if isinstance(model, BatchModel):
         return model.run_many(points)
     return [model.run(point) for point in points]

@@ -1,6 +1,6 @@
 """Quantiles of the normal, Student's t and the gamma distribution, without a statistics library.
 
-Every prediction and every interval needs one, and scipy.stats takes longer to load than all else.
+Every prediction interval needs a quantile, and scipy.stats loads slower than all other modules.
 The distribution functions are the series and continued fractions of Abramowitz and Stegun (6.5.29,
 6.5.31, 26.5.8), inverted by Halley's method where it settles, else by intervals, which cannot miss.
 """
@@ -24,7 +24,7 @@ def normal(probability: float) -> float:
 
 @lru_cache(maxsize=4096)
 def student(probability: float, freedom: float) -> float:
-    """Quantile of Student's t; not a number without degrees of freedom."""
+    """Quantile of Student's t with `freedom` degrees of freedom; NaN without any."""
     if freedom <= 0:
         return math.nan
     if probability < 0.5:
@@ -36,14 +36,14 @@ def student(probability: float, freedom: float) -> float:
     upper = 2 * (1 - probability)
 
     def excess(square: float) -> float:
-        """What is asked for, less P(|t| > root of `square`)."""
+        """The target probability minus P(|t| > sqrt(square)), whose root is sought."""
         return upper - _beta(freedom / 2, 0.5, freedom / (freedom + square))
 
     return math.sqrt(_root(excess))
 
 
 def _nearly_normal(z: float, freedom: float) -> float:
-    """Student's quantile from the normal one, Abramowitz and Stegun 26.7.5."""
+    """Student's quantile expanded around the normal one, Abramowitz and Stegun 26.7.5."""
     parts = (
         z,
         (z**3 + z) / 4,
@@ -66,7 +66,7 @@ def gamma(probability: float, shape: float, scale: float = 1.0) -> float:
 
 
 def _halley(probability: float, shape: float) -> float | None:
-    """The gamma quantile from Wilson and Hilferty's; None where that does not settle."""
+    """Gamma quantile by Halley's method from Wilson and Hilferty's start; None if it diverges."""
     third = 1 / (9 * shape)
     x = shape * (1 - third + normal(probability) * math.sqrt(third)) ** 3
     if shape < 1 or x < shape / 20:
@@ -86,7 +86,7 @@ def _halley(probability: float, shape: float) -> float | None:
 
 
 def _root(rising: Callable[[float], float]) -> float:
-    """Where a rising function of a positive number passes 0 (0 where that is below all doubles)."""
+    """Root of a rising function of a positive number (0 if it is below all doubles)."""
     low, high = 1.0, 1.0
     while rising(high) < 0:
         high *= 4
@@ -94,7 +94,7 @@ def _root(rising: Callable[[float], float]) -> float:
         low /= 4
         if low < _TINY:
             return 0.0
-    # Regula falsi where it helps (Illinois), halves where it does not.
+    # Regula falsi (Illinois variant), with bisection where that converges slowly.
     f_low, f_high = rising(low), rising(high)
     for step in range(200):
         if high - low <= 4e-16 * high or f_low == f_high:

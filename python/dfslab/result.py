@@ -1,4 +1,4 @@
-"""What one method says about one scenario: never modified afterwards, and enough to be rerun."""
+"""The Result of one method for one configuration: immutable, and sufficient for a rerun."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Metric(BaseModel):
 
 
 class Step(BaseModel):
-    """Mean time of one named step of one operation, and how often it was seen (0: predicted)."""
+    """Mean time of one named step of an operation, and its number of samples (0: predicted)."""
 
     model_config = ConfigDict(frozen=True)
     operation: str
@@ -64,9 +64,9 @@ class Result(BaseModel):
     """One method, one configuration.
 
     `metrics`: rate_per_s, throughput_bytes_per_s and, for each operation, latency_s_mean.OPERATION
-    (measured results also _p50, _p90, _p99, _p999), see `documents.metrics`. The parts from `load`
-    on are there where a method gives them: a measured load, the program that was the workload, the
-    profile of its calls; what a model's answer rests on.
+    (measured results also _p50, _p90, _p99, _p999), see `documents.metrics`. Fields from `load` on
+    are optional: details of a measured workload run or program, its call profile, and the basis of
+    a model's prediction.
     """
 
     model_config = ConfigDict(frozen=True, defer_build=True)
@@ -101,8 +101,8 @@ class Result(BaseModel):
 
 
 def provenance(seed: int, versions: Mapping[str, str] | None = None) -> Provenance:
-    """What ran, where and when."""
-    import psutil  # a prediction that is only read needs none
+    """Provenance of a result made now: versions, host, date, seed."""
+    import psutil  # imported here because stored results do not need it
 
     return Provenance(
         software=f"dfslab {metadata.version('dfslab')}",
@@ -120,7 +120,7 @@ def provenance(seed: int, versions: Mapping[str, str] | None = None) -> Provenan
 
 @lru_cache(maxsize=1)
 def _commit() -> str:
-    """The source's commit, when it is a checkout."""
+    """The commit of the source tree; empty if it is no checkout."""
     try:
         answer = subprocess.run(
             ["git", "-C", str(Path(__file__).parent), "rev-parse", "--short=12", "HEAD"],

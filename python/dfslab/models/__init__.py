@@ -1,1 +1,1 @@
-"""What predicts: calibration, formulas, nets, regressions, baselines."""
+"""Performance models: calibration, formulas, nets, regressions, baselines."""

@@ -22,9 +22,10 @@ def to_result(
     calibration: Calibration,
     factors: Mapping[str, float] | None = None,
 ) -> Result:
-    """A prediction as a Result; `factor`: how far an interval reaches up and down.
+    """A prediction as a Result.
 
-    `factors` holds those of metrics that differ.
+    Each interval is [value / `factor`, value * `factor`]. `factors` overrides the factor for single
+    metrics, by metric name.
     """
     own = factors or {}
 
@@ -78,9 +79,10 @@ def to_open_result(
     reach: tuple[float, float],
     notes: Sequence[str],
 ) -> Result:
-    """An answer for an open load as a Result; `reach`: the intervals' factors, rate and responses.
+    """A prediction for an open workload as a Result.
 
-    Below what can be done the rate is the declared one, and no interval is wider than nothing.
+    `reach`: interval factors of the rate and of the response times, each >= 1. Below saturation the
+    rate equals the offered rate, so its interval has no width.
     """
     rate_reach = reach[0] if found.rate_per_s < found.offered_per_s else 1.0
     metrics = {metric_names.RATE: _around(found.rate_per_s, rate_reach)}

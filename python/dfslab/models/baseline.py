@@ -1,4 +1,4 @@
-"""What a model must beat: the mean of what was seen, and the bound of the declared hardware."""
+"""Baselines that a model must beat: mean of the measurements, hardware bound, Amdahl's law."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ else:
     scipy = lazily("scipy")
 
 NAMES = ("mean", "ideal", "serial")
-# The spread of a single value is not known; it is taken to be a factor of three either way.
+# Standard deviation of log rate assumed for a single value: a factor of three (exp 1.1) either way.
 UNKNOWN_SD = 1.1
 
 
@@ -32,7 +32,7 @@ def make(name: str) -> Mean | Ideal | Serial:
 
 
 def _t_reach(values: Sequence[float]) -> float:
-    """How far, in logs, a 90 % prediction interval reaches around the mean of `values`."""
+    """Half-width, in natural logarithms, of the 90 % prediction interval around their mean."""
     count = len(values)
     if count < 2:
         return float(quantiles.normal(0.5 + CONFIDENCE / 2) * UNKNOWN_SD)
@@ -49,7 +49,7 @@ class Mean:
         self._logs: dict[str, list[float]] = {}
 
     def fit(self, results: Sequence[Result]) -> Mean:
-        """Remember one logarithm a configuration."""
+        """Store the log rate of each configuration. RunFailed without measured results."""
         self._logs = {}
         for one in observations(results):
             self._logs.setdefault("+".join(one.operations), []).append(np.log(one.rate_per_s))
@@ -58,7 +58,7 @@ class Mean:
         return self
 
     def run(self, point: Point) -> Result:
-        """The mean, whatever the configuration; of all operations when this one was never seen."""
+        """The mean of the same operations, whatever the configuration; without any, of all."""
         if not self._logs:
             raise RunFailed("mean: needs measured results to learn from (--from RUN)")
         key = operations_key(situation_of(point.scenario))
@@ -71,11 +71,11 @@ class Mean:
 
 
 class Ideal:
-    """The highest rate that the declared hardware allows: its busiest resource never waits.
+    """The highest rate that the declared hardware allows: its busiest resource is never idle.
 
-    Nothing that must be calibrated counts, so this is a roofline of disks and adapters; where an
-    operation touches neither, latency and processors being unknown, there is no bound. The value
-    is the bound itself; the interval says where measurements lay on the fitted configurations.
+    Calibrated constants are taken as zero, so this is a roofline of disks and network adapters. An
+    operation that uses neither has no bound. The value is the bound itself; the interval shows
+    where the measured rates of the fitted configurations lay.
     """
 
     name = "ideal"
@@ -84,7 +84,7 @@ class Ideal:
         self._logs: dict[str, list[float]] = {}
 
     def fit(self, results: Sequence[Result]) -> Ideal:
-        """Remember how far below the bound each fitted configuration was."""
+        """Store the ratio of each configuration's measured rate to its bound."""
         self._logs = {}
         for one in observations(results):
             bound = _bound(one.situation)
@@ -94,7 +94,7 @@ class Ideal:
         return self
 
     def run(self, point: Point) -> Result:
-        """The bound of one configuration; no metric where nothing declared binds."""
+        """The bound of one configuration; no metric where no declared resource is used."""
         situation = situation_of(point.scenario)
         bound = _bound(situation)
         if bound is None:
@@ -128,7 +128,7 @@ class Serial:
         self._lines: dict[str, tuple[float, float, float]] = {}
 
     def fit(self, results: Sequence[Result]) -> Serial:
-        """Fit u and v, neither negative, in bytes a second; remember how far off that is."""
+        """Fit u and v (both >= 0) to rates in bytes a second; store the residuals."""
         groups: dict[str, list[tuple[float, float]]] = {}
         for one in observations(results):
             clients = float(one.situation.scenario.workload.clients)
@@ -139,7 +139,7 @@ class Serial:
         for key, pairs in groups.items():
             clients, rates = np.array(pairs).T
             columns = np.column_stack([np.ones_like(clients), clients])
-            # Relative errors count, as they do when a prediction is judged.
+            # Minimise relative errors, because predictions are judged by them.
             weights = rates / clients
             (u, v), _ = scipy.optimize.nnls(columns * weights[:, None], np.ones_like(clients))
             errors = np.log(rates * (u + v * clients) / clients)
@@ -147,7 +147,7 @@ class Serial:
         return self
 
     def run(self, point: Point) -> Result:
-        """The rate for as many clients, whatever the configuration. RunFailed when never fitted."""
+        """The rate for the point's number of clients, all else ignored. RunFailed if unfitted."""
         situation = situation_of(point.scenario)
         key = operations_key(situation)
         if key not in self._lines:

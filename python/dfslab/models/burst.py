@@ -1,8 +1,8 @@
 """Request peaks at one server: fluid above its capacity, M/G/1 below, simulation between.
 
-`capacity_per_s` (q) is what it can serve, `peak_per_s` (p) what comes for `length_s` (T). In a
-fluid, who comes t into the peak waits (p - q) t / q: on average T (p - q) / (2 q), as Wu 2013 has
-it, at quantile a T (p - q) a / q, so the last one waits twice the mean.
+`capacity_per_s` (q) is the service rate, `peak_per_s` (p) the arrival rate during `length_s` (T).
+In the fluid model, a request that arrives t into the peak waits (p - q) t / q. The mean wait is
+T (p - q) / (2 q), as in Wu 2013. Quantile a is T (p - q) a / q: the last wait is twice the mean.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ import numpy as np
 from dfslab import quantiles
 from dfslab.method import CONFIDENCE
 
-# Fluid is right within 5 % from here on, and steady-state queueing up to there.
+# Load (arrival rate / capacity): the fluid model is within 5 % above SATURATED, steady-state
+# queueing is within 5 % below CALM.
 SATURATED, CALM = 1.1, 0.9
 REPLICATIONS = 200
 MEAN = 0.5
@@ -24,7 +25,7 @@ MOST_SIMULATED = 2_000_000
 
 @dataclass(frozen=True)
 class Waiting:
-    """Waits of the requests of a peak, with 90 % intervals of simulated figures (else equal)."""
+    """Waits of a peak's requests; 90 % intervals where simulated, zero-width ones elsewhere."""
 
     regime: str
     mean_s: float
@@ -36,7 +37,7 @@ class Waiting:
 def fluid_wait_s(
     peak_per_s: float, capacity_per_s: float, length_s: float, quantile: float = MEAN
 ) -> float:
-    """Wait at a quantile of the requests; 1/2 is the mean, too. Never below nothing."""
+    """Wait at a quantile of the requests, >= 0. The median (1/2) equals the mean."""
     return max(0.0, quantile * length_s * (peak_per_s - capacity_per_s) / capacity_per_s)
 
 
@@ -58,12 +59,12 @@ def largest_peak_per_s(
 
 
 def largest_peak_of_queue_per_s(capacity_per_s: float, places: float, length_s: float) -> float:
-    """The rate at which a call queue of that many places is just not full at the peak's end."""
+    """The largest rate at which a call queue of `places` requests does not overflow in a peak."""
     return capacity_per_s + places / length_s
 
 
 def drain_s(peak_per_s: float, capacity_per_s: float, length_s: float, base_per_s: float) -> float:
-    """How long the queue of a peak lasts under the usual rate; for ever at or above capacity."""
+    """Seconds to drain a peak's queue at `base_per_s`; infinite when that is >= capacity."""
     queued = max(0.0, (peak_per_s - capacity_per_s) * length_s)
     if not queued:
         return 0.0
@@ -71,7 +72,7 @@ def drain_s(peak_per_s: float, capacity_per_s: float, length_s: float, base_per_
 
 
 def steady_wait_s(rate_per_s: float, service_s: float, variation: float = 1.0) -> float:
-    """Mean wait of M/G/1 (Pollaczek and Khinchine); `variation`: squared coefficient of it."""
+    """Mean wait of M/G/1 (Pollaczek-Khinchine); `variation`: squared CV of the service time."""
     busy = rate_per_s * service_s
     assert busy < 1, "a queue without end has no mean"
     return busy * service_s * (1 + variation) / (2 * (1 - busy))
@@ -80,7 +81,7 @@ def steady_wait_s(rate_per_s: float, service_s: float, variation: float = 1.0) -
 def steady_quantile_s(
     rate_per_s: float, service_s: float, quantile: float, variation: float = 1.0
 ) -> float:
-    """Quantile of the M/G/1 wait; exact for exponential service, else with its mean."""
+    """Quantile of the M/G/1 wait; waits above 0 are taken as exponential, exact for M/M/1."""
     busy = rate_per_s * service_s
     if busy <= 1 - quantile:
         return 0.0
@@ -91,10 +92,10 @@ def steady_quantile_s(
 def paused(
     capacity_per_s: float, rate_per_s: float, share: float, pause_s: float
 ) -> tuple[float, float]:
-    """(capacity, extra mean wait) of a server that stands still for `pause_s` at a time.
+    """(capacity, extra mean wait) of a server that pauses for `pause_s` at a time.
 
-    `share` of all time is paused (garbage collection). A request that meets a pause waits for its
-    rest, and for the queue it left behind.
+    `share` is the fraction of time paused, as by garbage collection. A request that arrives during
+    a pause waits for the rest of the pause and for the queue that built up in it.
     """
     left_per_s = capacity_per_s * (1 - share)
     if rate_per_s >= left_per_s:
@@ -110,7 +111,7 @@ def waits(
     base_per_s: float = 0.0,
     seed: int = 1,
 ) -> Waiting:
-    """Waits of a peak's requests by the method that is right for its rate."""
+    """Waits of a peak's requests: fluid, steady-state or simulated, chosen by the load."""
     load = peak_per_s / capacity_per_s
     if load >= SATURATED:
         mean_s, at_s = (
@@ -132,9 +133,9 @@ def simulated(
     base_per_s: float = 0.0,
     seed: int = 1,
 ) -> Waiting:
-    """Lindley's recursion over Poisson arrivals, exponential service; the server first at base.
+    """Lindley's recursion: Poisson arrivals, exponential service, base rate before the peak.
 
-    Peaks of very many requests are told by their first ones in fewer replications.
+    Very large peaks are simulated by their first requests only, in fewer replications.
     """
     random = np.random.default_rng(seed)
     count = max(1, round(peak_per_s * length_s))

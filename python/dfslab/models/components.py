@@ -1,7 +1,7 @@
-"""The net that a file system brings of its own: components that the step language has no words for.
+"""Predictions by a file system's hand-written net, for components the step language cannot express.
 
-PVFS has one (Nguyen & Apon 2012). It knows every packet and page, and no constants to calibrate;
-what it is worth is learnt from the fitted configurations, as the spread of their errors.
+PVFS has one (Nguyen & Apon 2012). It models each packet and page and has no constants to calibrate.
+Its prediction error is estimated from the fitted configurations.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from dfslab.spec.model import InputError
 from dfslab.spec.scenario import Point
 
 NAMES = ("components",)
-# Of each level what was simulated, and seconds of CPU.
+# Level of network detail -> (simulated answer, CPU seconds of the simulation).
 Levels = Mapping[str, tuple[Any, float]]
-# The paper's simulations were within 20 % of its measurements at one to four clients; that is
-# taken for a 90 % interval until something was measured.
+# Half-width of the 90 % interval before any fit. The paper's simulations were within 20 % of its
+# measurements at one to four clients.
 UNFITTED_ERROR = 0.20
 
 
@@ -55,7 +55,7 @@ class Components:
         self.fitted = 0
 
     def fit(self, results: Sequence[Result]) -> Components:
-        """Learn how far rates lay from those measured; the net itself stays as it is."""
+        """Estimate the error of predicted rates from measured ones; the net has no constants."""
         errors = []
         for one in observations(results):
             rate = self._simulate(one.situation).rate_per_s
@@ -98,7 +98,7 @@ class Components:
         return _fired(net, replace(net.setup_of(situation), grain=grain), situation)
 
     def _levels(self, situation: Situation) -> Levels:
-        """The answer at every level of detail that is asked for and its cost, the finest first."""
+        """The answer and CPU cost at each requested level of detail, the finest first."""
         net = _own_net(situation)
         found = {}
         for grain in _grains(net, situation):
@@ -109,7 +109,7 @@ class Components:
 
 
 def _grains(net: Any, situation: Situation) -> Sequence[str]:
-    """The levels of detail of the network that the scenario asks for, the finest first."""
+    """The levels of network detail that the scenario requests, the finest first."""
     asked = situation.scenario.run.network_level
     return [grain for grain in net.GRAINS if asked in ("all", grain)]
 
@@ -139,7 +139,7 @@ def compared(levels: Levels) -> dict[str, NetworkLevel]:
 
 
 def costs(levels: Levels) -> str:
-    """The same in a line."""
+    """Firings and CPU seconds of every level, as one line of text."""
     words = [
         f"by {grain} {one.error:+.1%} in {one.cpu_s:.2g} s"
         for grain, one in compared(levels).items()

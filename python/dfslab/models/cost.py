@@ -44,16 +44,16 @@ else:
     sympy = lazily("sympy")
 
 Demands = dict[Station, float]
-# Where all nodes are one machine, their processors are one station.
+# The station of the shared processors where all hosts are emulated on one machine.
 MACHINE = "machine"
 
 
 class Varies(Exception):
-    """A count of turns, units or copies differs among sets of constants that are read together."""
+    """Sets of constants evaluated together give different counts of turns, units or copies."""
 
 
 def largest(values: Iterable[Any]) -> Any:
-    """The largest, or 0; one by one where values are arrays, one entry a set of constants."""
+    """The largest value, or 0; element-wise for arrays of shape (sets of constants,)."""
     found: Any = 0.0
     for value in values:
         if isinstance(value, np.ndarray) or isinstance(found, np.ndarray):
@@ -64,7 +64,7 @@ def largest(values: Iterable[Any]) -> Any:
 
 
 def share_of(part: Any, whole: Any) -> Any:
-    """A part of a whole, 0 of nothing; one by one where they are arrays."""
+    """`part` / `whole`, or 0 where `whole` is 0; element-wise for arrays."""
     if isinstance(part, np.ndarray) or isinstance(whole, np.ndarray):
         part, whole = np.broadcast_arrays(part, whole)
         return np.divide(part, whole, out=np.zeros(whole.shape), where=whole > 0)
@@ -82,18 +82,16 @@ def _any(value: Any) -> bool:
 
 @dataclass
 class Cost:
-    """What one execution costs.
+    """What one execution costs. Demand vectors map a station to seconds:
 
-    `busy_s` is how long it keeps its pipeline stage from the next unit. `background` is work that
-    nobody waits for. `burst` is what one unit or turn asks of each station: copies that do the same
-    at once wait there for each other. An operation has one client, so the client's stations stand
-    there with one copy. `whole` is the same of the one place that a unit goes to, not divided among
-    the places where it might. `visits` counts how often each lock is taken. `steps` holds the
-    outermost named steps and, as "outer/inner", the named steps right inside of them.
+    `demands`: foreground demand, weighted by the probability of each station.
+    `background`: asynchronous demand, which adds load but no latency.
+    `burst`: `demands` of one unit or turn; concurrent copies queue for it. Client: one copy.
+    `whole`: `burst` at the station actually visited, not weighted by probability.
+    `limited`: demand at token buckets (disk or adapter with burst credit), no latency within it.
 
-    `limited` is work, at the one place where it is done, for resources that only limit a rate and
-    may be ahead of it for a while (`burst` of a disk or adapter): it takes no time until it is more
-    than that, but stays a demand.
+    `visits` counts acquisitions per lock. `busy_s` is how long the execution occupies its pipeline
+    stage. `steps` holds outermost named steps and, as "outer/inner", those directly inside.
     """
 
     latency_s: float = 0.0
@@ -107,7 +105,7 @@ class Cost:
     limited: Demands = field(default_factory=dict)
 
     def times(self, count: float) -> Cost:
-        """`count` of these, one after the other."""
+        """Cost of `count` sequential executions."""
         return Cost(
             self.latency_s * count,
             self.busy_s * count,
@@ -121,7 +119,7 @@ class Cost:
         )
 
     def absorb(self, other: Cost) -> None:
-        """Add the other's work and steps, not its time."""
+        """Add the demands, visits and steps of `other`, not its latency."""
         for mine, theirs in (
             (self.demands, other.demands),
             (self.background, other.background),
@@ -139,7 +137,7 @@ class Cost:
             self.steps[name] = self.steps[name].then(step) if name in self.steps else step
 
     def then(self, other: Cost) -> Cost:
-        """This, then the other."""
+        """Cost of this execution followed by `other`."""
         both = Cost(self.latency_s + other.latency_s, self.busy_s + other.busy_s)
         both.absorb(self)
         both.absorb(other)
@@ -152,9 +150,9 @@ def station_bound_s(demands: Demands) -> float:
 
 
 def _wait_s(together: Demands, own: Cost, branches: Sequence[Cost]) -> float:
-    """How long one of several that start at once waits at the station where they meet longest.
+    """Longest wait of one concurrent branch at any station that the branches share.
 
-    Who has more to do before it comes to a station finds that much of the others' work done.
+    A branch that reaches a station later finds that much of the other branches' work done.
     """
 
     def lead_s(branch: Cost, station: Station) -> float:
@@ -172,11 +170,11 @@ def _wait_s(together: Demands, own: Cost, branches: Sequence[Cost]) -> float:
 def _compiled(
     expression: sympy.Expr, library: str
 ) -> tuple[tuple[str, ...], Callable[..., Any] | None, float]:
-    """The names and the function of an expression; of a number, the number."""
+    """(symbol names, compiled function or None, value): the value where it is a number."""
     if isinstance(expression, Expr):
         names, found = function(expression, library == "numpy")
         return (names, found, 0.0) if names else ((), None, float(found()))
-    # A description may be written in SymPy's own words, too.
+    # A description may use SymPy's own functions, too.
     if expression.is_number:
         return (), None, float(expression)
     symbols = sorted(expression.free_symbols, key=str)
@@ -187,10 +185,10 @@ def _compiled(
 class Reader(Visitor[str, Cost]):
     """Reads trees of one deployment under one environment (symbol name -> SI value).
 
-    `client` names the role where operations start. `written_back` is the share of background disk
-    work that falls into the time that is looked at, `operations` how many all clients do in it:
-    what is limited in its rate does the first of that work ahead. Where numbers of the environment
-    are arrays, one entry a set of constants, so is every cost.
+    `client` names the role where operations start. `written_back` is the share of deferred disk
+    writes done during the run. `operations` is the number of operations of all clients in the run,
+    over which the burst credit of token buckets is spread. If the environment holds arrays of shape
+    (sets of constants,), every cost has that shape.
     """
 
     def __init__(
@@ -223,14 +221,14 @@ class Reader(Visitor[str, Cost]):
         return cost
 
     def _held_up(self, cost: Cost) -> Cost:
-        """No sooner than its rate limits allow, which each start ahead by their burst."""
+        """Raise the latency to the least that token buckets allow; each starts with full credit."""
         for station, seconds in cost.limited.items():
             cost.latency_s = largest((cost.latency_s, seconds - self._ahead_s[station]))
             cost.busy_s = largest((cost.busy_s, cost.latency_s))
         return cost
 
     def value(self, expression: sympy.Expr, group: str = "") -> Any:
-        """An expression's number here, or on one group; KeyError names a symbol without one."""
+        """An expression's value, on one group if given. KeyError for a symbol without a value."""
         group = group if group in self._unequal else ""
         if (expression, group) in self._known:
             return self._known[expression, group]
@@ -251,14 +249,14 @@ class Reader(Visitor[str, Cost]):
         return self._environment[own if own in self._environment else name]
 
     def count(self, expression: sympy.Expr) -> float:
-        """How often something is done. Varies where that is another number for other constants."""
+        """The value of a count. Varies if it differs between the sets of constants."""
         number = self.value(expression)
         if isinstance(number, np.ndarray):
             raise Varies(str(expression))
         return number
 
     def holds(self, condition: Expr) -> bool:
-        """Whether a condition holds here. Varies where it does for some of the constants only."""
+        """Whether a condition holds. Varies if that differs between the sets of constants."""
         return bool(self.count(condition))
 
     def visit(self, node: Node, where: str) -> Cost:
@@ -277,14 +275,14 @@ class Reader(Visitor[str, Cost]):
         return cost
 
     def use(self, node: Use, where: str) -> Cost:
-        """A demand at a station, or at any of those that share a role."""
+        """A demand at the station of a role, divided among the groups that play the role."""
         role, kind = node.resource.role, node.resource.kind
         stations = self._placement.stations(node.resource, None)
         charged = [
             (station, share, self.value(node.demand_s, station.place))
             for station, share in stations
         ]
-        # Any of the nodes may be the one.
+        # The instance is random, so latency is the mean over groups, weighted by their share.
         mean = sum(share * demand for _, share, demand in charged)
         ahead_s = self._environment.get(f"{role}.disk_burst", 0.0) if kind == "disk" else 0.0
         cost = Cost() if ahead_s else Cost(mean, mean)
@@ -296,7 +294,7 @@ class Reader(Visitor[str, Cost]):
         return cost
 
     def hold(self, node: Hold, where: str) -> Cost:
-        """The body's cost; what is held is busy for as long."""
+        """The body's cost; the held resource is busy for the body's latency."""
         role, servers = node.resource.role, max(1, round(self.count(node.servers)))
         cost = self.visit(node.body, role)
         seconds = cost.latency_s
@@ -322,7 +320,7 @@ class Reader(Visitor[str, Cost]):
         share: float,
         ahead_s: float = 0.0,
     ) -> None:
-        """Adds work at a station; a client's is all on the one node where it runs."""
+        """Add demand at a station; a client's demand is all on its own node."""
         alone = role == self._client
         met = station._replace(copies=1) if alone else station
         cost.demands[station] = cost.demands.get(station, 0.0) + demand * share
@@ -346,7 +344,7 @@ class Reader(Visitor[str, Cost]):
         return total
 
     def _transfer(self, sender: str, receiver: str, size_bytes: Any) -> Cost:
-        """One message, which nobody changes: every like one is the same."""
+        """Cost of one message, cached: callers must not modify it."""
         if isinstance(size_bytes, np.ndarray):
             return self._message(sender, receiver, size_bytes)
         key = sender, receiver, size_bytes
@@ -396,16 +394,16 @@ class Reader(Visitor[str, Cost]):
         return station in self._ahead_s or station._replace(copies=1) in self._ahead_s
 
     def _ahead_of(self, station: Station) -> float:
-        """How far ahead a limit may be; a client's is kept for its one node."""
+        """Burst credit of a token bucket in seconds; a client's is stored for one copy."""
         return self._ahead_s.get(station) or self._ahead_s[station._replace(copies=1)]
 
     def _is_clients(self, station: Station) -> bool:
-        """Whether a limit is that of the one client (and of no server on its node)."""
+        """Whether a token bucket belongs to the client, not to a server on the same node."""
         groups = self._placement.shares(self._client)
         return station.copies == 1 and any(group.name == station.place for group, _ in groups)
 
     def par(self, node: Par, where: str) -> Cost:
-        """As long as the busiest station or the last branch needs."""
+        """Latency is the larger of the busiest station's time and the slowest branch."""
         copies = self.count(node.copies)
         if not copies:
             return Cost()
@@ -415,7 +413,7 @@ class Reader(Visitor[str, Cost]):
         total = Cost()
         for branch in branches:
             total.absorb(branch.times(copies))
-        # A client's adapter carries every copy, each server only its own.
+        # A client's adapter carries all copies, a server's adapter only the server's own copy.
         for station in total.limited:
             if not self._is_clients(station):
                 total.limited[station] = largest(b.limited.get(station, 0.0) for b in branches)
@@ -425,14 +423,14 @@ class Reader(Visitor[str, Cost]):
         for branch in branches:
             wait_s = _wait_s(total.burst, branch, branches)
             total.latency_s = largest((total.latency_s, branch.latency_s + wait_s))
-            # A message is out of the way before it has arrived: the next unit follows at once.
+            # A message in flight occupies no stage, so its wait does not delay the next unit.
             ends = branch.busy_s >= branch.latency_s
             total.busy_s = largest((total.busy_s, branch.busy_s + wait_s * ends))
         total.steps = {}
         return total
 
     def pipeline(self, node: Pipeline, where: str) -> Cost:
-        """The first unit through all stages, then the slowest stage once for each other unit."""
+        """Fill the pipeline with one unit, then one slowest-stage time for each further unit."""
         units, role = self.count(node.units), where
         first, slowest = Cost(), 0.0
         for stage in node.stages:
@@ -452,7 +450,7 @@ class Reader(Visitor[str, Cost]):
         first = self._held_up(first)
         rest_s = max(0.0, units - 1) * slowest
         for station, burst_s in first.burst.items():
-            # Where the first unit comes several times it leaves servers free for the next.
+            # A first unit with several visits to a station leaves servers free for the next unit.
             unit_s = self._crowd * burst_s / (station.copies * station.servers)
             rest_s = largest((rest_s, units * unit_s - largest((unit_s, burst_s))))
         total.latency_s = first.latency_s + rest_s
@@ -472,7 +470,7 @@ class Reader(Visitor[str, Cost]):
         return self._held_up(total)
 
     def _dealt(self, station: Station, turn: Cost, count: float) -> Any:
-        """A limited station's work of so many turns, each at servers chosen anew."""
+        """Demand at a token bucket of `count` turns, each at a newly chosen server."""
         if self._is_clients(station):
             return count * turn.limited[station]
         return largest((turn.limited[station], count * turn.demands[station] / station.copies))
@@ -490,7 +488,7 @@ class Reader(Visitor[str, Cost]):
         return Cost() if chosen is None else self.visit(chosen, where)
 
     def later(self, node: Later, where: str) -> Cost:
-        """Work in the background, which takes no time."""
+        """Asynchronous work: its demand becomes background demand, its latency is 0."""
         body = self.visit(node.body, where)
         share = self._written_back if writes_back(node) else 1.0
         done = body.times(share)

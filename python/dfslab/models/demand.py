@@ -2,7 +2,7 @@
 
 Nonlinear least squares in logarithms: measured and predicted rates, and measured and predicted
 times per step, with each constant's prior as one more observation. Standard errors come from the
-Jacobian; a constant that the data say nothing about keeps its prior and says so.
+Jacobian. A constant that the data do not determine keeps its prior, and its `learnt` is near 0.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ if TYPE_CHECKING:
 else:
     scipy = lazily("scipy")
 
-# A step's time is noisier and coarser than a rate; the prior weighs against this many log units.
+# Weight of a step's log residual relative to a rate's: step times are noisier.
 STEP_WEIGHT = 0.3
 RATE_SD = 0.15
 FEWEST_STEP_COUNT = 5
-# A description that was never compared with its system: taken to be right within a factor of 1.6.
+# Assumed sd of log rate before any fit: a 90 % interval of a factor of 1.6 either way.
 UNCALIBRATED_SD = 0.3
 UNCALIBRATED_FREEDOM = 10
-# Beyond this an interval says "anything"; the number still fits in JSON.
+# Cap of an interval's logarithm: exp(300) is still a finite JSON number.
 LARGEST_LOG = 300.0
 
 
@@ -51,9 +51,9 @@ class Observation:
 
 @dataclass(frozen=True)
 class Constant:
-    """A calibrated constant: estimate, standard error of its logarithm, how much was learnt.
+    """A calibrated constant: estimate (SI) and standard error of its natural logarithm.
 
-    `learnt` is 1 - posterior variance / prior variance: 0 says the data told nothing.
+    `learnt` is 1 - posterior variance / prior variance: 0 if the data hold no information on it.
     """
 
     key: str
@@ -66,7 +66,7 @@ class Constant:
 
 @dataclass(frozen=True)
 class Calibration:
-    """Fitted constants of one file system, their covariance (of logarithms), and what is left."""
+    """Fitted constants of one file system, covariance of their logarithms, residual sd."""
 
     constants: tuple[Constant, ...]
     covariance: np.ndarray
@@ -79,8 +79,8 @@ class Calibration:
         return {constant.key: constant.value for constant in self.constants}
 
     def parameter_variance(self, situation: Situation) -> float:
-        """Variance of log rate at `situation` that the constants' uncertainty causes."""
-        # What acts here and was never measured keeps its prior.
+        """Variance of log rate at `situation` due to the uncertainty of the constants."""
+        # A constant that acts here but in no fitted configuration keeps its prior.
         known = {**situation.constants, **self.values}
         moved = [{**known, one.key: one.value * 1.05} for one in self.constants]
         base, *others = np.log(situation.predict_many([known, *moved]).rate_per_s)
@@ -90,10 +90,10 @@ class Calibration:
     def open_factor(
         self, situation: Situation, known: Mapping[str, float], found: OpenPrediction
     ) -> float:
-        """The same for the responses of an open load: near saturation constants matter most."""
+        """90 % interval factor of an open workload's response times, which grow near saturation."""
         gradient = np.zeros(len(self.constants))
         for index, one in enumerate(self.constants):
-            # Less of anything never saturates what was not saturated.
+            # Step downwards: smaller constants cannot push a station into saturation.
             moved = {**known, one.key: known[one.key] / 1.05}
             said = situation.predict_open(moved, found.offered_per_s).latency_s
             if said and found.latency_s:
@@ -118,7 +118,7 @@ class Calibration:
 
 
 def uncalibrated(situation: Situation) -> Calibration:
-    """The priors as they stand: what a description says before anything was measured."""
+    """A calibration that holds the description's priors, without measurements."""
     declared = situation.system.parameters.of_origin("calibrated")
     keys = sorted(declared)
     constants = tuple(
@@ -137,7 +137,7 @@ def uncalibrated(situation: Situation) -> Calibration:
 
 
 def operations_key(situation: Situation) -> str:
-    """The operations of a mix as one name."""
+    """The operations of a mix, joined into one key."""
     return "+".join(sorted(situation.mix))
 
 
@@ -168,7 +168,7 @@ def _observation(group: Sequence[Result]) -> Observation:
 def calibrate(results: Sequence[Result]) -> Calibration:
     """Fit the constants that act in the measured operations. RunFailed without measurements.
 
-    Two models that are fitted on the same results share one calibration.
+    Calls with equal results return the same cached calibration.
     """
     observed = tuple(observations(results))
     if not observed:
@@ -205,7 +205,7 @@ def _calibrate(observed: tuple[Observation, ...]) -> Calibration:
 def _jacobian(
     observed: Sequence[Observation], keys: Sequence[str], logs: np.ndarray, spread: np.ndarray
 ) -> np.ndarray:
-    """Forward differences, only where a constant acts."""
+    """Jacobian of the residuals by forward differences; 0 where a constant does not act."""
     step = 1e-3
     constants = dict(zip(keys, np.exp(logs), strict=True))
     blocks = []
@@ -221,7 +221,7 @@ def _jacobian(
 
 
 def _residuals(one: Observation, sets: Sequence[Mapping[str, float]]) -> np.ndarray:
-    """A row for each set of constants: of the rate, then of every step that the tree has."""
+    """Shape (sets of constants, 1 + steps): weighted log residuals of the rate, then the steps."""
     prediction = one.situation.predict_many(sets)
     parts = [np.log(prediction.rate_per_s / one.rate_per_s) / RATE_SD]
     for key, measured in one.steps.items():
@@ -242,7 +242,7 @@ def _fitted(observed, keys, logs, covariance, spread, declared) -> Calibration:
     count = sum(len(values) for values in errors.values())
     effective = sum(1 - covariance[i, i] / spread[i] ** 2 for i in range(len(keys)))
     freedom = max(3, round(count - effective))
-    # Residuals beyond the assumed noise mean that the constants are less sure, too.
+    # Residuals larger than the assumed noise also increase the covariance of the constants.
     scale = max(1.0, _pooled(errors, effective) / RATE_SD) ** 2
     return Calibration(
         tuple(
@@ -268,7 +268,7 @@ def _pooled(errors: Mapping[str, Sequence[float]], parameters: float) -> float:
 
 
 def shrunk_sd(errors: Mapping[str, Sequence[float]], parameters: float) -> dict[str, float]:
-    """Residual sd of log rate per operation, drawn to the pooled one ("*") where data are few."""
+    """Residual sd of log rate per operation, shrunk towards the pooled sd ("*")."""
     pooled = max(_pooled(errors, parameters), 0.01)
     total = sum(len(group) for group in errors.values())
     sds = {"*": pooled}

@@ -1,4 +1,4 @@
-"""Configurations as numbers for regressions: one factor, one column, or one for each of its names.
+"""Configurations encoded for regressions: a column per numeric factor, or per level of names.
 
 Factors are those that the scenario's design declares; without a design, the keys that vary.
 """
@@ -24,8 +24,8 @@ SIGNS = {"+": 1, "-": -1, "": 0}
 class Encoding:
     """Columns of factors; `scale` is "log" (base 2, where all levels are positive) or "linear".
 
-    `names`, `owner` (number of the column's factor) and `signs` (known direction: 1, -1 or 0) have
-    one entry a column. Names of levels become columns of 0 and 1, the first being the base.
+    `names`, `owner` (index of the column's factor) and `signs` (known direction: 1, -1 or 0) have
+    one entry per column. Named levels are dummy-coded (0 or 1); the first level is the base.
     """
 
     factors: tuple[Factor, ...]
@@ -45,12 +45,12 @@ class Encoding:
 
     @property
     def names(self) -> list[str]:
-        """One name a column."""
+        """The name of each column."""
         return [name for name, *_ in self._columns]
 
     @property
     def owner(self) -> np.ndarray:
-        """The number of each column's factor."""
+        """The factor's index, for each column."""
         return np.array([index for _, index, *_ in self._columns], dtype=int)
 
     @property
@@ -64,7 +64,7 @@ class Encoding:
         return self.scale == "log" and numbers is not None and min(numbers) > 0
 
     def matrix(self, rows: Sequence[Mapping[str, Any]]) -> np.ndarray:
-        """Shape (rows, columns) of configurations given by their labels."""
+        """Design matrix of shape (rows, columns); a row maps factor names to levels."""
         return np.array([self._row(labels) for labels in rows]).reshape(len(rows), -1)
 
     def _row(self, labels: Mapping[str, Any]) -> list[float]:
@@ -80,9 +80,9 @@ class Encoding:
 
 
 def factors_of(points: Sequence[Point]) -> tuple[Factor, ...]:
-    """What varies between points: declared factors, else keys; each with the levels it was seen at.
+    """Factors that vary between points: declared ones, else keys; each with its observed levels.
 
-    Keys that always move together are one factor.
+    Keys that always vary together are one factor.
     """
     declared = points[0].scenario.design.factor if points else []
     labels = [point.labels for point in points]
@@ -109,7 +109,7 @@ def _factor(keys: Sequence[str], labels: Sequence[Mapping[str, Any]]) -> Factor:
 
 
 def layout_key(point: Point) -> str:
-    """What names a configuration's layout: numbers of nodes, and what acts in the file system."""
+    """Identity of a layout: numbers of nodes and the file-system parameters that act."""
     told = {
         p.key
         for p in discover.file_system(point.scenario.file_system.name).parameters
@@ -124,9 +124,9 @@ def size_bytes(situation: Situation) -> float:
 
 
 def line_rate(situation: Situation) -> float:
-    """Operations a second that no network or disk could exceed; infinite where a cache answers.
+    """Upper bound in operations a second from the network adapters and disks.
 
-    A client that may answer from its own memory has no such bound: a warm read.
+    Infinite where a client may answer from its own cache (a warm read).
     """
     environment = situation.environment
     if not environment["direct"] and not environment["cold"] and not environment["fsync"]:

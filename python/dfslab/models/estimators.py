@@ -1,7 +1,7 @@
 """Regressions with scikit-learn's interface: the paper's linear one, grey-box, and competitors.
 
-X holds the columns of an Encoding; the grey-box estimators take two more before them: the logarithm
-of the sequence model's rate in bytes a second, and of the line rate (infinite where there is none).
+X has shape (rows, columns of an Encoding). Grey-box estimators take two columns before these: log
+of the sequence model's rate in bytes a second, and log of the line rate (infinite if unbounded).
 """
 
 from __future__ import annotations
@@ -27,14 +27,15 @@ if TYPE_CHECKING:
 else:
     sm = lazily("statsmodels.api")
 
-# The columns before an encoding's own.
+# Number of grey-box columns before those of the encoding.
 PRIORS = 2
-# A cell's own level is drawn less than slopes, its own slopes more.
+# Ridge penalties relative to the common slopes' 1: weaker for a cell's level, stronger for its
+# slopes.
 LEVEL_RIDGE, CELL_RIDGE = 0.2, 3.0
 STRENGTHS = (1.0, 3.0, 10.0, 30.0)
 SHARES = (0.0, 0.5, 1.0)
 INNER_FOLDS = 5
-# Errors beyond so many deviations pull linearly.
+# Huber's threshold in standard deviations: larger residuals count linearly, not squared.
 HUBER = 1.345
 REWEIGHTED = 5
 LIKELIHOOD_STEPS = 60
@@ -53,7 +54,7 @@ class PaperLinear(RegressorMixin, BaseEstimator):
         self.n_features_in_ = X.shape[1]
         kept = independent(X)
         fitted = sm.OLS(y, sm.add_constant(X[:, kept], has_constant="add")).fit()
-        # A line through every row leaves nothing to tell errors from.
+        # Without residual degrees of freedom, standard errors are undefined: taken as infinite.
         told = fitted.bse if fitted.df_resid > 0 else np.full(len(fitted.params), np.inf)
         self.intercept_, self.intercept_error_ = float(fitted.params[0]), float(told[0])
         self.coef_, self.standard_error_ = np.zeros(X.shape[1]), np.full(X.shape[1], np.inf)
@@ -64,30 +65,30 @@ class PaperLinear(RegressorMixin, BaseEstimator):
         return self
 
     def predict(self, X: np.ndarray) -> np.ndarray:
-        """Straight lines, which may well go below nothing."""
+        """The linear predictor, which may be negative."""
         check_is_fitted(self)
         return np.asarray(self.intercept_ + check_array(X) @ self.coef_)
 
     @property
     def effects(self) -> np.ndarray:
-        """Effect of each column over its range: what coefficients may be ranked by (K10)."""
+        """Coefficient times the column's range, by which columns may be ranked (errata K10)."""
         return np.abs(self.coef_) * self.ranges_
 
 
 def r_squared(y: np.ndarray, shown: np.ndarray) -> float:
-    """1 - SSE / TSS; 0 where nothing varies."""
+    """1 - SSE / TSS; 0 where `y` is constant."""
     total = float(((y - y.mean()) ** 2).sum())
     return 1.0 - float(((y - shown) ** 2).sum()) / total if total else 0.0
 
 
 def adjusted(r2: float, rows: int, columns: int) -> float:
-    """Equation (5): R² less what as many columns explain by chance."""
+    """Adjusted R², equation (5): corrected for the number of columns."""
     left = rows - columns - 1
     return 1.0 - (rows - 1) / left * (1.0 - r2) if left > 0 else float("nan")
 
 
 def independent(X: np.ndarray) -> list[int]:
-    """Columns that add rank to those before them and a constant."""
+    """Indices of columns that are linearly independent of a constant and the columns before."""
     centred = X - X.mean(axis=0)
     scale = np.where(np.abs(centred).max(axis=0) > 0, np.abs(centred).max(axis=0), 1.0)
     kept: list[int] = []
@@ -98,14 +99,15 @@ def independent(X: np.ndarray) -> list[int]:
 
 
 class GreyBox(RegressorMixin, BaseEstimator):
-    """log rate = sequence model's (first column) + what it misses, below the line rate (second).
+    """log rate = min(sequence model's log rate + learnt residual, log line rate).
 
-    What it misses is a hierarchy drawn to nothing: a level and slopes for all, and a level and
-    slopes for each cell (a combination of the `cells` columns' values), by least squares that
-    outliers pull on no more than linearly (Huber 1964); then a boosted rest. How strongly it is
-    drawn, and how much of the rest is believed, is what predicts whole `groups` of its own rows
-    best. `signs` holds the known direction of every column: in no step may the answer move against
-    it, so it never does. `left_` holds the errors on rows when their group was left out.
+    The residual is a hierarchical ridge regression, shrunk towards 0: a level and slopes common to
+    all rows, plus a level and slopes per cell (a combination of the `cells` columns' values). It
+    uses Huber's loss (Huber 1964). Gradient boosting then fits the remaining residual. Ridge
+    strength and the boosting's share are chosen by cross-validation over `groups`.
+
+    `signs` holds each column's known direction (1, -1 or 0 for unknown); predictions are monotone
+    in it. `left_` holds the cross-validated residuals, one per row.
     """
 
     def __init__(self, signs: Sequence[int] = (), cells: Sequence[int] = (), seed: int = 1) -> None:
@@ -114,7 +116,7 @@ class GreyBox(RegressorMixin, BaseEstimator):
         self.seed = seed
 
     def fit(self, X: np.ndarray, y: np.ndarray, groups: np.ndarray | None = None) -> GreyBox:
-        """Learn from logarithms of rates; rows of one of the `groups` are left out together."""
+        """Fit to log rates `y`; a cross-validation fold holds out whole `groups` of rows."""
         X, y = check_X_y(X, y, y_numeric=True, ensure_all_finite=False)
         self.n_features_in_ = X.shape[1]
         own = X[:, PRIORS:]
@@ -130,7 +132,7 @@ class GreyBox(RegressorMixin, BaseEstimator):
         return self
 
     def _chosen(self, X, matrix, each, signs, left, groups) -> tuple[float, float, np.ndarray]:
-        """Strength, share of the rest, and the errors that they leave on rows left out."""
+        """(ridge strength, share of the boosting, cross-validated residuals of the best pair)."""
         if groups is None:
             groups = np.arange(len(left))
         folds = list(GroupKFold(min(INNER_FOLDS, len(set(groups)))).split(X, left, groups))
@@ -154,7 +156,7 @@ class GreyBox(RegressorMixin, BaseEstimator):
         return strength, share, error
 
     def predict(self, X: np.ndarray) -> np.ndarray:
-        """Logarithms of rates, never above the line rate."""
+        """Log rates, at most the log line rate."""
         check_is_fitted(self)
         X = check_array(X, ensure_all_finite=False)
         matrix, *_ = self._expanded(X)
@@ -169,7 +171,7 @@ class GreyBox(RegressorMixin, BaseEstimator):
         return [tuple(row) for row in X[:, [PRIORS + cell for cell in self.cells]]]
 
     def _seen(self, X: np.ndarray) -> np.ndarray:
-        """What the rest looks at: the sequence model's rate and every column."""
+        """Inputs of the boosting: the sequence model's log rate and the encoding's columns."""
         return np.column_stack([X[:, 0], X[:, PRIORS:]])
 
     def _rest(self, columns: int) -> HistGradientBoostingRegressor:
@@ -186,7 +188,7 @@ class GreyBox(RegressorMixin, BaseEstimator):
         )
 
     def _expanded(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Columns of the hierarchy, how strongly each is drawn to nothing, and its direction."""
+        """(design matrix of the hierarchy, relative ridge penalty and sign of each column)."""
         keys = self._keys(X)
         own = (X[:, PRIORS:] - self.mean_) / self.scale_
         signs = np.array(list(self.signs) or [0] * own.shape[1])
@@ -202,7 +204,10 @@ class GreyBox(RegressorMixin, BaseEstimator):
 
 
 def clipped(left: np.ndarray) -> np.ndarray:
-    """What is left, outliers taken in: a loss of medians would not keep to the directions."""
+    """Residuals clipped at 3 robust standard deviations.
+
+    An absolute-error loss would resist outliers, too, but its leaf medians break monotonicity.
+    """
     reach = 3 * 1.4826 * float(np.median(np.abs(left)))
     return np.clip(left, -reach, reach)
 
@@ -210,7 +215,10 @@ def clipped(left: np.ndarray) -> np.ndarray:
 def drawn(
     matrix: np.ndarray, target: np.ndarray, each: np.ndarray, signs: np.ndarray
 ) -> np.ndarray:
-    """Slopes by Huber's loss, drawn to 0 by `each`, in no direction against their signs."""
+    """Ridge slopes under Huber's loss; `each`: penalty per column.
+
+    A slope that contradicts its column's sign is set to 0.
+    """
     kept = np.ones(matrix.shape[1], dtype=bool)
     weights = np.ones(len(target))
     slopes = np.zeros(matrix.shape[1])
@@ -233,7 +241,7 @@ def drawn(
 
 
 def boosting(signs: Sequence[int], seed: int) -> HistGradientBoostingRegressor:
-    """Gradient boosting on logarithms of rates; keeps to the known directions."""
+    """Gradient boosting on log rates, monotone in the known directions."""
     return HistGradientBoostingRegressor(
         max_iter=120,
         learning_rate=0.1,
@@ -249,7 +257,7 @@ def boosting(signs: Sequence[int], seed: int) -> HistGradientBoostingRegressor:
 def _likeliest(
     objective: Callable[..., tuple[float, np.ndarray]], start: np.ndarray, bounds: np.ndarray
 ) -> tuple[np.ndarray, float]:
-    """Where a process is likeliest, after so many steps: the last hundreds change no prediction."""
+    """Likelihood optimiser limited to LIKELIHOOD_STEPS: further steps change no prediction."""
     found = minimize(
         objective,
         start,
@@ -262,13 +270,13 @@ def _likeliest(
 
 
 class Gaussian(RegressorMixin, BaseEstimator):
-    """A Gaussian process on logarithms of rates, one length for each column, with noise."""
+    """A Gaussian process on log rates with noise and one length scale for each column."""
 
     def __init__(self, seed: int = 1) -> None:
         self.seed = seed
 
     def fit(self, X: np.ndarray, y: np.ndarray) -> Gaussian:
-        """Lengths, amplitude and noise by the largest marginal likelihood."""
+        """Fit length scales, amplitude and noise by maximum marginal likelihood."""
         X, y = check_X_y(X, y, y_numeric=True)
         self.n_features_in_ = X.shape[1]
         self.mean_ = X.mean(axis=0)
@@ -281,13 +289,13 @@ class Gaussian(RegressorMixin, BaseEstimator):
             kernel, optimizer=_likeliest, normalize_y=True, random_state=self.seed
         )
         with warnings.catch_warnings():
-            # A length at its bound belongs to a column that does not matter.
+            # A length scale at its bound means that the column has no influence: no warning.
             warnings.simplefilter("ignore", ConvergenceWarning)
             self.process_.fit((X - self.mean_) / self.scale_, y)
         return self
 
     def predict(self, X: np.ndarray, return_std: bool = False):
-        """Logarithms of rates, with their standard deviation where it is asked for."""
+        """Log rates; with `return_std`, (log rates, their standard deviations)."""
         check_is_fitted(self)
         shown = (check_array(X) - self.mean_) / self.scale_
         return self.process_.predict(shown, return_std=return_std)

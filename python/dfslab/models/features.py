@@ -1,4 +1,4 @@
-"""What a regression sees of a configuration: numbers in logarithms, names as switches."""
+"""Regression features of a configuration: logarithms of numbers, dummy variables of names."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from dfslab.models.prediction import Situation
 from dfslab.spec.environment import is_of_group
 from dfslab.spec.scenario import Point
 
-# How many files there are, and which is first, follow from size and number; what is a
-# name here is not a number, too.
+# Numbers that are left out: `entries` and `first` follow from size and number of files, the others
+# are features by name already.
 FOLLOWS_FROM_OTHERS = ("entries", "first", "direct", "cold", "fsync", "scattered")
 
 
 def describe(point: Point) -> dict[str, float | str]:
-    """Named quantities of a configuration, in SI units; the operations as one name."""
+    """Named quantities of a configuration in SI units; the mix of operations is one name."""
     situation = Situation(point.scenario)
     described: dict[str, float | str] = {
         key: value
@@ -36,8 +36,8 @@ def describe(point: Point) -> dict[str, float | str]:
 class Columns:
     """The columns that a training set supports.
 
-    `scale` is "log" (base 2) or "linear" for numbers. `dropped` holds the names of what was left
-    out by reason: constant, collinear, or too few configurations to tell it from noise.
+    `scale` is "log" (base 2) or "linear" for numbers. `dropped` holds omitted quantities by reason:
+    constant, collinear, or too few configurations to estimate them.
     """
 
     numbers: tuple[str, ...]
@@ -49,13 +49,13 @@ class Columns:
 
     @property
     def names(self) -> list[str]:
-        """One name a column, the constant first."""
+        """The name of each column, the constant first."""
         switches = [f"{key}={value}" for key, value in self.switches]
         products = [f"{number} * operations={value}" for number, value in self.products]
         return ["constant", *self.numbers, *switches, *products]
 
     def matrix(self, points: Sequence[Point]) -> np.ndarray:
-        """Shape (points, columns)."""
+        """Design matrix of shape (points, columns)."""
         return np.array([self._row(describe(point)) for point in points])
 
     def _number(self, described: dict[str, float | str], key: str) -> float:
@@ -74,7 +74,7 @@ class Columns:
 
 
 def columns_for(points: Sequence[Point], scale: str = "log") -> Columns:
-    """As many columns as the points can tell apart: constant, numbers, names, then products."""
+    """The columns that the points can identify: constant, numbers, names, then products."""
     described = [describe(point) for point in points]
     numbers, switches, constant = [], [], []
     for key in sorted({key for one in described for key in one}):
@@ -85,7 +85,7 @@ def columns_for(points: Sequence[Point], scale: str = "log") -> Columns:
             switches += [(key, str(value)) for value in sorted(map(str, seen))[1:]]
         else:
             numbers.append(key)
-    # What varies most comes first: where data are few, later columns are left out.
+    # Numbers with most levels come first: where data are few, later columns are dropped.
     numbers.sort(key=lambda key: (-len({one.get(key, 1.0) for one in described}), key))
     transform = np.log2 if scale == "log" else np.asarray
     centre = {
@@ -106,7 +106,7 @@ def columns_for(points: Sequence[Point], scale: str = "log") -> Columns:
 
 
 def _independent(columns: Columns, points: Sequence[Point]) -> Columns:
-    """Keep a column only when it adds rank and leaves a degree of freedom for every column kept."""
+    """Keep a column if it adds rank and residual degrees of freedom stay >= columns kept."""
     matrix = columns.matrix(points)
     most = max(1, len({point.id for point in points}) * 2 // 3)
     kept: list[int] = []

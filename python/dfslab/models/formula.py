@@ -1,7 +1,7 @@
 """The symbolic reader of operation trees: response time as a formula over the parameters.
 
-Each named step becomes a symbol T_step with a definition of its own, as in Wu 2013, equations (1)
-and (6); what runs in parallel becomes Max, what is asynchronous nothing.
+Each named step becomes a symbol T_step with a separate definition, as in Wu 2013, equations (1)
+and (6). Parallel branches become Max; asynchronous work adds no time.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ from dfslab.spec.parameters import symbol
 
 @dataclass
 class Formula:
-    """`total` over step symbols; `steps`: (symbol, its expression) in order of appearance."""
+    """`total`: response time over step symbols; `steps`: (symbol, expression) in tree order."""
 
     name: str
     total: sympy.Expr
     steps: list[tuple[sympy.Symbol, sympy.Expr]] = field(default_factory=list)
 
     def expanded(self) -> sympy.Expr:
-        """The total with every step's expression in its place: only parameters are left."""
+        """The total with step symbols substituted: a formula over parameters only."""
         definitions = dict(self.steps)
         expression = self.total
         while expression.free_symbols & definitions.keys():
@@ -54,14 +54,14 @@ def indicator(condition: Condition) -> sympy.Expr:
 
 
 class _Reader(Visitor[str, sympy.Expr]):
-    """Unloaded latency on distinct nodes, as models/cost.py computes it in numbers."""
+    """Unloaded latency with every role on its own host, the symbolic twin of models/cost.py."""
 
     def __init__(self) -> None:
         self.steps: list[tuple[sympy.Symbol, sympy.Expr]] = []
         self._taken: dict[str, str] = {}
 
     def visit(self, node: Node, where: str) -> sympy.Expr:
-        """Latency of `node` started at the role `where`; named steps are set apart."""
+        """Latency of `node` started at the role `where`; a named step becomes a symbol."""
         if isinstance(node, Later):
             return self.later(node, where)
         if not node.name:
@@ -77,7 +77,7 @@ class _Reader(Visitor[str, sympy.Expr]):
         return own
 
     def _reserve(self, name: str) -> str:
-        """T_name, or T_name_2 and so on where another step of that name differs."""
+        """A unique symbol name: T_name, or T_name_2 and so on if another step has that name."""
         label, number = f"T_{name}", 2
         while label in self._taken:
             label, number = f"T_{name}_{number}", number + 1
@@ -134,7 +134,7 @@ class _Reader(Visitor[str, sympy.Expr]):
         return first + (node.units - 1) * _largest(stages)
 
     def _busy(self, node: Node, role: str, time: sympy.Expr) -> sympy.Expr:
-        """How long a stage keeps the next unit out: what is under way on the wire does not."""
+        """How long a stage blocks the next unit: its time without wire propagation."""
         if isinstance(node, Call) and node.one_way:
             wire = _message(role, node.role, node.request_bytes) - symbol("network_latency")
             body = self.visit(node.body, node.role)

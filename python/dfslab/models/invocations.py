@@ -1,9 +1,9 @@
 """Response time by invocations, as Wu 2013 writes it: how often each, and T of one.
 
-An invocation is what a client's program calls (the outermost named steps), a message that is
-answered, or a named sequence. What a caller does to ask (its own work in the nameless sequence
-around one message) belongs to the message; what is left is the time of the enclosing invocation
-itself. So T = sum of count * T_own, each second told once (the corrected reading of (1) and (6)).
+An invocation is a call of the client's program (an outermost named step), a message with an
+answer, or a named sequence. A caller's work in the unnamed sequence around one message belongs to
+the message. All other time is the self time of the enclosing invocation. So T = sum of count * self
+time, without double counting (the corrected reading of (1) and (6)).
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from dfslab.spec.node import (
 )
 from dfslab.spec.parameters import symbol
 
-# The paper's parameters of a message, by the kind of role that takes part (section 3.1).
+# The paper's parameters of a message, by the kind of the roles at its ends (section 3.1).
 OF_NODES = {"client": {"Dp8"}, "data": {"Dp7"}, "metadata": {"Dp4", "Dp5", "Dp6"}}
 OF_MESSAGES = {"Dp9"}
 OF_DATA = {"block_size": "Dap1", "file_size": "Dap2"}
@@ -43,10 +43,10 @@ OF_DATA = {"block_size": "Dap1", "file_size": "Dap2"}
 
 @dataclass(frozen=True)
 class Invocation:
-    """`count` executions of one operation, of `own` seconds each without those nested in it.
+    """`count` executions of one operation; `own`: self time of each in seconds.
 
-    `rpc` tells a message from a client call of the same name; `invokes`: others are nested in it.
-    `takes_part`: the roles that its own part concerns; `whole`: those of everything it invokes.
+    `rpc` distinguishes a message from a client call of the same name. `invokes`: it has nested
+    invocations. `takes_part`: roles involved in the self time; `whole`: in the total time.
     """
 
     name: str
@@ -59,12 +59,12 @@ class Invocation:
 
     @property
     def label(self) -> str:
-        """T_name or T_rpc_name; T_name_self of one that invokes others, whose time is not in it."""
+        """T_name or T_rpc_name; T_name_self (self time) for one with nested invocations."""
         return f"T_{'rpc_' if self.rpc else ''}{self.name}{'_self' if self.invokes else ''}"
 
 
 def invocations(system: FileSystem, operation: str) -> list[Invocation]:
-    """Those of one operation in the order of the tree; equal ones are told once, counts added."""
+    """Invocations of one operation in tree order; equal ones are merged, their counts added."""
     client = next(role.name for role in system.roles if role.kind == "client")
     tree = system.operations[operation]
     outermost = frozenset(step_names(tree))
@@ -93,10 +93,10 @@ def total(found: list[Invocation]) -> sympy.Expr:
 
 
 def dependences(system: FileSystem, operation: str, one: Invocation, *, whole: bool) -> set[str]:
-    """The paper's ids that an invocation's time depends on: f_i of (2) to (4) and (7) to (10).
+    """The paper's ids of parameters in an invocation's time: f_i of (2) to (4) and (7) to (10).
 
-    The rule is the paper's: a message depends on the adapters (and queues) at its ends, on the
-    latency between them, and every invocation that serves data on the classes that say how much.
+    As in the paper, a message depends on the adapters (and queues) at its ends and on the latency
+    between them. Every invocation that transfers data depends on the classes of data parameters.
     """
     roles = one.whole if whole else one.takes_part
     ids = set[str]().union(*(OF_NODES[system.role(role).kind] for role in roles))
@@ -117,17 +117,17 @@ class _Site:
 
 
 class _Sites(Visitor[tuple[str, sympy.Expr], list[_Site]]):
-    """The first invocations at and below a node, begun by a role, that many times.
+    """The outermost invocations at or below a node; `where`: (calling role, count).
 
-    `outermost`: what a client's program calls. Different things at once, stages that overlap and
-    what comes later are part of the invocation around them.
+    `outermost`: look for calls of the client's program. Parallel branches, pipeline stages and
+    asynchronous work belong to the enclosing invocation.
     """
 
     def __init__(self, outermost: frozenset[str] = frozenset()) -> None:
         self._outermost = outermost
 
     def visit(self, node: Node, where: tuple[str, sympy.Expr]) -> list[_Site]:
-        """The node itself where it is invoked."""
+        """The node itself if it is an invocation, else the invocations below it."""
         if _is_invoked(node) or (node.name and node.name in self._outermost):
             return [_Site(node, node.name, *where)]
         return node.accept(self, where)
@@ -151,7 +151,7 @@ class _Sites(Visitor[tuple[str, sympy.Expr], list[_Site]]):
     def seq(self, node: Seq, where: tuple[str, sympy.Expr]) -> list[_Site]:
         found = [site for step in node.steps for site in self.visit(step, where)]
         if len(found) == 1 and isinstance(found[0].node, Call) and found[0].node in node.steps:
-            # What a caller does around its message is part of asking.
+            # The caller's work around its only message belongs to the message.
             return [replace(found[0], node=node)]
         return found
 
@@ -171,7 +171,7 @@ class _Sites(Visitor[tuple[str, sympy.Expr], list[_Site]]):
         return []
 
     def par(self, node: Par, where: tuple[str, sympy.Expr]) -> list[_Site]:
-        # Equal copies take the time of one; of different branches, nobody knows which is longest.
+        # Equal copies take the time of one. Which of different branches is longest is unknown.
         return self.visit(node.steps[0], where) if len(node.steps) == 1 else []
 
     def pipeline(self, node: Pipeline, where: tuple[str, sympy.Expr]) -> list[_Site]:
@@ -188,7 +188,7 @@ def _is_invoked(node: Node) -> bool:
 
 
 def _of_site(site: _Site) -> Iterator[Invocation]:
-    """One invocation and what it invokes."""
+    """One invocation, then those nested in it."""
     node, role = site.node, site.role
     named = isinstance(node, Seq) and node.name
     nested = (
@@ -211,13 +211,13 @@ def _of_site(site: _Site) -> Iterator[Invocation]:
 
 
 class _Without(Visitor[None, Node]):
-    """The tree without some of its nodes, which are told by their identity."""
+    """A copy of the tree without some nodes, which are compared by identity."""
 
     def __init__(self, removed: set[int]) -> None:
         self._removed = removed
 
     def visit(self, node: Node, where: None) -> Node:
-        """Nothing in the place of a removed node."""
+        """An empty node in place of a removed one, else the copied node."""
         return Seq("", ()) if id(node) in self._removed else node.accept(self, None)
 
     def seq(self, node: Seq, where: None) -> Node:
@@ -237,7 +237,7 @@ class _Without(Visitor[None, Node]):
     def par(self, node: Par, where: None) -> Node:
         return replace(node, steps=tuple(self.visit(step, None) for step in node.steps))
 
-    # No invocation is looked for in these, so none has to be taken out.
+    # These nodes are not searched for invocations, so nothing is removed from them.
 
     def use(self, node: Use, where: None) -> Node:
         return node

@@ -1,8 +1,8 @@
-"""Candidate laws of response time against clients, and the run that would tell them apart.
+"""Candidate laws of response time against clients, and the run that would separate them.
 
-Wu 2013 takes R2 > 0.99 of k x ln x as proof. It is none: over 10 to 99 clients a power or a
-straight line fit as well (errata W3). So every law is fitted with relative errors,
-weighed by AICc, and the number of clients is named at which the best ones differ most.
+Wu 2013 takes R2 > 0.99 of k x ln x as proof. It is none: over 10 to 99 clients a power law or a
+straight line fits as well (errata W3). Here every law is fitted by relative errors and weighted by
+AICc; the result names the number of clients at which the best two laws differ most.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ else:
 
 Law = Callable[[np.ndarray, np.ndarray], np.ndarray]
 MOST_CLIENTS = 4096
-# Standard errors that a difference must have to be seen.
+# Least difference between two laws, in standard errors, that counts as detectable.
 SEEN = 3.0
 
 
@@ -44,7 +44,7 @@ def _usl(x: np.ndarray, k: np.ndarray) -> np.ndarray:
 
 
 def _lock_queue(x: np.ndarray, k: np.ndarray) -> np.ndarray:
-    """Exact MVA of one queue of `k[0]` seconds and `k[1]` seconds without a queue."""
+    """Exact MVA of one queueing station (demand `k[0]` s) and one delay station (`k[1]` s)."""
     response, queue = np.empty(round(float(x.max()))), 0.0
     for index in range(len(response)):
         waited = k[0] * (1 + queue)
@@ -63,13 +63,13 @@ LAWS: dict[str, tuple[Law, int]] = {
 
 
 def response_s(law: str, parameters: Sequence[float], clients: Sequence[float]) -> np.ndarray:
-    """What a law with these parameters says at these numbers of clients."""
+    """Response times in seconds by a law, one for each number of clients."""
     return LAWS[law][0](np.asarray(clients, float), np.array(parameters))
 
 
 @dataclass(frozen=True)
 class Fit:
-    """One law's parameters, and how well they do; `weight` is its share of the AICc evidence."""
+    """One law's parameters and goodness of fit; `weight` is its Akaike weight (AICc)."""
 
     law: str
     parameters: tuple[float, ...]
@@ -79,13 +79,13 @@ class Fit:
     weight: float = 0.0
 
     def response_s(self, clients: Sequence[float] | np.ndarray) -> np.ndarray:
-        """What the law says at these numbers of clients."""
+        """Response times in seconds by the fitted law, one for each number of clients."""
         return response_s(self.law, self.parameters, list(clients))
 
 
 @dataclass(frozen=True)
 class Separation:
-    """The run that would tell the two best laws apart: clients, what each says, repetitions."""
+    """The run that would separate the best two laws: clients, both predictions, repetitions."""
 
     clients: int
     says_s: dict[str, float]
@@ -93,7 +93,7 @@ class Separation:
 
 
 def fit(clients: Sequence[float], response_s: Sequence[float]) -> list[Fit]:
-    """Every law that the data can carry, the best one first; at least 4 numbers of clients."""
+    """Fits of every law with enough data for AICc, best first; needs >= 4 client counts."""
     x, y = np.asarray(clients, float), np.asarray(response_s, float)
     assert len(x) == len(y) >= 4, "a law needs at least four points"
     assert (x >= 1).all(), "a client is a whole one"
@@ -111,7 +111,7 @@ def fit(clients: Sequence[float], response_s: Sequence[float]) -> list[Fit]:
 
 def _fit(name: str, x: np.ndarray, y: np.ndarray) -> Fit:
     law, count = LAWS[name]
-    # A law without a start (x ln x is 0 at one client) is judged where it says something.
+    # Points where a law is 0 (x ln x at one client) are left out of its fit.
     used = law(x, np.ones(count)) > 1e-6
     x, y = x[used], y[used]
 
@@ -132,7 +132,7 @@ def _fit(name: str, x: np.ndarray, y: np.ndarray) -> Fit:
 
 
 def _parameters(name: str, x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Least squares of the relative errors; those of the scalability law are not negative."""
+    """Parameters by least squares of relative errors; those of the USL are >= 0."""
     law = LAWS[name][0]
     if name == "usl":
         weighted = np.column_stack([np.ones_like(x), x - 1, x * (x - 1)]) / y[:, None]
@@ -154,12 +154,12 @@ def _parameters(name: str, x: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 
 def separation(fits: Sequence[Fit], most_clients: int = MOST_CLIENTS) -> Separation:
-    """Where the two best laws differ most, up to `most_clients`, and how often to measure."""
+    """Where the best two laws differ most, up to `most_clients`, and the repetitions needed."""
     first, second = fits[0], fits[1]
     x = np.unique(np.round(np.geomspace(1, most_clients, 200)))
     a, b = first.response_s(x), second.response_s(x)
     apart = np.abs(np.log(np.maximum(a, 1e-12) / np.maximum(b, 1e-12)))
-    # A law that says nothing at one client is not told apart there.
+    # Laws cannot be compared where one of them predicts 0.
     apart[(a < 1e-9) | (b < 1e-9)] = 0.0
     best = int(np.argmax(apart))
     noise = max(first.relative_sd, 1e-3)
@@ -171,7 +171,7 @@ def separation(fits: Sequence[Fit], most_clients: int = MOST_CLIENTS) -> Separat
 def capacity_from_score(
     score: float, clients: float, reference_score: float, reference_per_ms: float
 ) -> float:
-    """Requests a second that k x ln x and a CPU score give at `clients` clients (Wu 2013, 4.2.2).
+    """Requests a second at `clients` clients by k x ln x and a CPU score (Wu 2013, 4.2.2).
 
     `reference_per_ms` is 1 / k of a server of `reference_score`, k in milliseconds. By Little,
     x / R is 1 / (k ln x), with the clients in the logarithm and not the files (errata W1, W2, W6).

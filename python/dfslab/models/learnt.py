@@ -1,8 +1,8 @@
 """Methods that learn from many runs: one unified model of hardware, layout and workload each.
 
-All of them learn bytes a second (operations a second where files are empty) over an Encoding, and
-give 90 % intervals by cross-conformal prediction over whole layouts (CV+, Barber et al. 2021); the
-grey-box model's are wider where it errs more (`reach`).
+All of them learn bytes a second (operations a second where files are empty) over an Encoding. Their
+90 % intervals are cross-conformal with whole layouts as folds (CV+, Barber et al. 2021). Those of
+the grey-box model are wider where its errors are larger (models/reach.py).
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ from dfslab.spec.scenario import Point
 
 NAMES = ("greybox", "boosting", "gaussian", "linear")
 CONFORMAL_FOLDS = 5
-# Conformal prediction needs more errors than one in how many may lie outside.
+# Least number of configurations: a conformal 1 - a interval needs more than 1 / a residuals.
 FEWEST = round(1 / (1 - CONFIDENCE)) + 1
 FEWEST_GROUPS = 4
 MOST_CALIBRATED = 20
-# Columns by which the grey-box model has slopes of its own: what is done, and by which cache.
+# Keys whose combinations are the grey-box model's cells: workload and cache state.
 CELLS = ("workload.name", "workload.cache")
 
 
@@ -49,10 +49,10 @@ def make(name: str) -> Learnt:
 
 @dataclass(frozen=True)
 class Rows:
-    """What is learnt from: one row a configuration, replicates averaged in logarithms.
+    """Training data: one row per configuration, the geometric mean over its replicates.
 
-    `rates` in bytes a second; `groups` numbers the beds (deployment and layout) of the rows,
-    `layouts` what beds of other hardware may share.
+    Arrays have shape (rows,). `rates`: bytes a second. `groups`: index of the row's testbed
+    (deployment and layout). `layouts`: index of the layout, which several testbeds may share.
     """
 
     points: list[Point]
@@ -80,13 +80,13 @@ def rows_of(results: Sequence[Result]) -> Rows:
 
 
 def bed_key(point: Point) -> str:
-    """What names a bed: the deployment and the file system's parameters."""
+    """Identity of a testbed: the deployment and the file system's parameters."""
     return point.bed
 
 
 @dataclass(frozen=True)
 class _Asked:
-    """A configuration, the same as every other one of its digest."""
+    """A configuration as a cache key, compared by its digest only."""
 
     id: str
     point: Point = field(compare=False, repr=False)
@@ -94,9 +94,9 @@ class _Asked:
 
 @lru_cache(maxsize=4096)
 def _described(asked: _Asked) -> tuple[float, float]:
-    """Logarithms of the description's own rate and of the line rate, bytes/s.
+    """(log rate with the description's priors, log line rate), bytes a second.
 
-    Nothing is fitted in them, so that all folds and models of a study share them.
+    Neither depends on fitted constants, so all folds and models of a study share the cache.
     """
     situation = Situation(asked.point.scenario)
     return (
@@ -118,7 +118,7 @@ class Priors:
         self._known: dict[str, tuple[float, float]] = {}
 
     def matrix(self, points: Sequence[Point]) -> np.ndarray:
-        """Shape (points, 2)."""
+        """Array of shape (points, 2): log rate, log line rate."""
         return np.array([self._of(point) for point in points]).reshape(len(points), 2)
 
     def _of(self, point: Point) -> tuple[float, float]:
@@ -131,7 +131,7 @@ class Priors:
 
 
 class Learnt:
-    """One estimator, what it sees, and its intervals."""
+    """One estimator with its encoding, prior columns and prediction intervals."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -144,7 +144,7 @@ class Learnt:
 
     @property
     def is_log(self) -> bool:
-        """Whether logarithms are learnt; the paper's own form is linear in MB/s."""
+        """Whether the target is a logarithm; the paper's form, `linear`, is linear in MB/s."""
         return self.name != "linear"
 
     def fit(self, results: Sequence[Result]) -> Learnt:
@@ -167,19 +167,20 @@ class Learnt:
         self.priors = Priors(calibration)
         matrix, target = self.matrix(rows.points), self._target(rows.rates)
         self.fitted = self.estimator()
-        # A layout never seen is what is asked about. Few cannot be dealt out: then rows are.
+        # Predictions are for new layouts, so folds hold out whole layouts. With too few layouts,
+        # folds hold out testbeds, and with too few of these, single rows.
         wholes = [g for g in (rows.layouts, rows.groups) if len(set(g)) >= FEWEST_GROUPS]
         groups = wholes[0] if wholes else np.arange(len(rows.points))
-        # Rows are few: threads that wait for each other on a busy machine cost more than they give.
+        # Rows are few: on a busy machine, synchronising threads costs more than they gain.
         with threadpool_limits(limits=1):
             if self.name == "greybox":
                 grey = self.fitted.fit(matrix, target, groups=groups)
-                # Errors on layouts left out, of a model that was tuned on the very same rows only.
+                # Residuals on held-out layouts, although tuning saw all rows.
                 self._reach = reach(grey.left_, grey.cell_of(matrix), groups, CONFIDENCE, self.seed)
                 return self
             if conformal and self.name != "gaussian":
                 folds = GroupKFold(min(CONFORMAL_FOLDS, len(set(groups))))
-                # Its own check takes the rounding of a far-off line for an inconsistency.
+                # MAPIE's consistency check fails on rounding errors of distant linear predictions.
                 score = AbsoluteConformityScore()
                 score.consistency_check = False
                 self._conformal = CrossConformalRegressor(
@@ -211,7 +212,7 @@ class Learnt:
         return PaperLinear()
 
     def matrix(self, points: Sequence[Point]) -> np.ndarray:
-        """What the estimator sees of configurations."""
+        """The estimator's input of shape (points, columns)."""
         assert self.encoding is not None
         own = self.encoding.matrix([point.labels for point in points])
         if self.name != "greybox":
@@ -222,12 +223,12 @@ class Learnt:
         return np.log(rates) if self.is_log else rates / 1e6
 
     def predict(self, points: Sequence[Point]) -> np.ndarray:
-        """Rates in bytes a second; nothing is fitted above the line rate but by the linear form."""
+        """Rates in bytes a second; all methods but `linear` are capped at the line rate."""
         shown = self.fitted.predict(self.matrix(points))
         return np.exp(shown) if self.is_log else shown * 1e6
 
     def intervals(self, points: Sequence[Point]) -> np.ndarray:
-        """Shape (points, 2): 90 % prediction intervals, bytes a second; a process has its own."""
+        """90 % intervals of shape (points, 2), bytes a second; `gaussian`: from its deviation."""
         if self.name == "gaussian":
             middle, sd = self.fitted.predict(self.matrix(points), return_std=True)
             reach = float(quantiles.normal(0.5 + CONFIDENCE / 2)) * sd
@@ -245,7 +246,7 @@ class Learnt:
         return self.run_many([point])[0]
 
     def run_many(self, points: Sequence[Point]) -> list[Result]:
-        """Predict several at once, which is quicker."""
+        """Predict several configurations at once, which is faster than one by one."""
         if self.fitted is None:
             raise RunFailed(f"{self.name}: needs measured results to learn from (--from RUN)")
         bounds = self.intervals(points)
@@ -275,10 +276,10 @@ class Learnt:
 
 
 def trusted(results: Sequence[Result], rows: Rows) -> Calibration | None:
-    """Fitted constants, where they tell the rows that they were not fitted on better than the
-    description's own do (median |error| of the logarithm); None otherwise, or without such rows.
+    """Constants fitted on some configurations, or None if the priors predict the others better.
 
-    A few rows whose physics the description lacks can bend the constants for all others.
+    The criterion is the median |error| of the log rate on rows outside the fit; without such rows
+    the fit is returned. A few rows with effects that the description lacks can spoil the constants.
     """
     chosen = some(results)
     used = {result.point_id for result in chosen}
@@ -295,12 +296,12 @@ def trusted(results: Sequence[Result], rows: Rows) -> Calibration | None:
 
 
 def some(results: Sequence[Result]) -> list[Result]:
-    """Results of some configurations: a few constants need no more, and each costs time."""
+    """Results of at most MOST_CALIBRATED random configurations, which suffice for calibration."""
     ids = sorted({result.point_id for result in results})
     kept = set(random.Random(len(ids)).sample(ids, min(MOST_CALIBRATED, len(ids))))
     return [result for result in results if result.point_id in kept]
 
 
 def _finite(matrix: np.ndarray) -> np.ndarray:
-    """MAPIE takes no infinities: a line rate that is none becomes one that never binds."""
+    """Infinite line rates as exp(700), which never bind: MAPIE rejects infinite values."""
     return np.where(np.isfinite(matrix), matrix, 700.0)

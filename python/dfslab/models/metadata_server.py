@@ -1,7 +1,8 @@
-"""The metadata server's limits: how many files fit, how many requests a second, how big a burst.
+"""The metadata server's limits: number of files, requests a second, size of a burst.
 
-Memory from published figures of each system, capacity from the description (processors, lock,
-threads, whichever is full first), bursts from models/burst.py. Wu 2013, section 4.2, corrected.
+Memory per file is from published figures of each system. Capacity is from the description: the
+bottleneck of processors, lock and threads. Bursts are from models/burst.py. All follow Wu 2013,
+section 4.2, corrected.
 """
 
 from __future__ import annotations
@@ -24,13 +25,13 @@ from dfslab.spec.scenario import Scenario
 
 BURSTS_S = (1.0, 10.0, 60.0)
 QUANTILES = {"mean": 0.5, "p95": 0.95, "p99": 0.99, "all": 1.0}
-# Share of the capacity that is used at ordinary times, for drain times.
+# Assumed share of the capacity in use outside bursts, for drain times.
 USUAL_SHARE = 0.5
 
 
 @dataclass(frozen=True)
 class Files:
-    """How many files fit by one source's figures."""
+    """How many files fit in memory by the bytes per file of one source."""
 
     files: float
     bytes_per_file: float
@@ -41,7 +42,7 @@ class Files:
 
 @dataclass(frozen=True)
 class Capacity:
-    """Requests a second of one kind of operation, with its 90 % interval and what is full then."""
+    """Largest rate of one operation type, its 90 % interval and the bottleneck (`binding`)."""
 
     operation: str
     rate_per_s: float
@@ -52,10 +53,10 @@ class Capacity:
 
 @dataclass(frozen=True)
 class Peak:
-    """The largest rate during `length_s` within the bound, at the mean and at quantiles.
+    """The largest rate during `length_s` that keeps the wait bound, by mean and by quantiles.
 
-    `queue_per_s`: what the call queue holds without turning anybody away (None: no limit known).
-    `drain_s`: how long the mean's peak is felt after it, at half of the capacity.
+    `queue_per_s`: largest rate at which the call queue refuses no request (None: no known limit).
+    `drain_s`: time to drain the queue of the mean's peak at half of the capacity.
     """
 
     operation: str
@@ -82,7 +83,7 @@ class Limits:
     notes: tuple[str, ...] = ()
 
     def document(self) -> dict[str, Any]:
-        """Plain data; nothing in it is infinite."""
+        """The limits as JSON data, without infinite values."""
         return asdict(self)
 
 
@@ -92,7 +93,7 @@ def limits(
     calibration: Calibration | None = None,
     bursts_s: Sequence[float] = BURSTS_S,
 ) -> Limits:
-    """What the metadata server of a scenario can take. InputError where there is none."""
+    """Limits of a scenario's metadata server. InputError where it has none."""
     situation = Situation(scenario)
     role = _metadata_role(situation)
     known = calibration or uncalibrated(situation)
@@ -162,7 +163,7 @@ def _capacity(
     constants: Mapping[str, float],
     calibration: Calibration,
 ) -> Capacity | None:
-    """Of one operation; None where it does not come to the metadata server."""
+    """Capacity for one operation; None where that does not use the metadata server."""
     cost = situation.reader(constants).read(situation.system.operations[operation])
     demands = _at_role(situation, role, cost)
     if not demands:
@@ -184,7 +185,7 @@ def _at_role(situation: Situation, role: Role, cost: Cost) -> dict[Station, floa
     demands: dict[Station, float] = {}
     for part in (cost.demands, cost.background):
         for station, demand in locks.merged(part).items():
-            # On a node of its own everything counts; on a shared one, only what bears its name.
+            # On a dedicated host all stations count; on a shared host, only the role's software.
             if station.place == role.name or (station.place in groups and alone):
                 each = demand / (station.copies * station.servers)
                 demands[station] = demands.get(station, 0.0) + each
@@ -192,13 +193,13 @@ def _at_role(situation: Situation, role: Role, cost: Cost) -> dict[Station, floa
 
 
 def _spread(calibration: Calibration) -> float:
-    """How unsure the constants are, in logarithms: the typical standard error."""
+    """Typical standard error of the constants' logarithms."""
     errors = sorted(constant.log_standard_error for constant in calibration.constants)
     return errors[len(errors) // 2] if errors else 0.0
 
 
 def _places(situation: Situation, role: Role, constants: Mapping[str, float]) -> float | None:
-    """Requests that may wait for a thread of the role; None when the description has no limit."""
+    """Size of the role's call queue in requests; None when the description has no limit."""
     reader = situation.reader(constants)
     found = [
         reader.value(node.resource.places)

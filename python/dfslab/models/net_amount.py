@@ -1,4 +1,4 @@
-"""Numbers of a net: what a configuration fixes is folded, what a file's size decides stays open."""
+"""Amounts of a net: constants of a configuration are folded, amounts by file size stay symbolic."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 else:
     sympy = lazily("sympy")
 
-# A pipeline's units and a loop's turns are gathered into at most this many.
+# Units of a pipeline and turns of a loop are batched into at most this many tokens.
 MOST_UNITS = 64
 FILE_SIZE = symbol("file_size")
-# Symbols that a token can say for itself, and the field that says it.
+# Symbols whose value a token carries -> the token's field.
 OF_TOKENS = {
     FILE_SIZE: "a.size",
     symbol("scattered"): "a.scattered",
@@ -28,26 +28,26 @@ OF_TOKENS = {
 }
 _FUNCTIONS = {"Max": "max", "Min": "min"}
 _ROUNDED = {"ceiling": "ceil", "floor": "floor"}
-# How conditions are joined, and which answer of one of them decides.
+# Operator -> (its inscription, the operand value that decides the result alone).
 _JOINED = {"and": (" && ", False), "or": (" || ", True)}
 _COMPARED = {"StrictGreaterThan": ">", "GreaterThan": ">=", "StrictLessThan": "<", "LessThan": "<="}
 
 
 class Amounts:
-    """Evaluates a description's expressions; what is `open` stays to be read off a token."""
+    """Evaluates a description's expressions; `opened` symbols become reads of token fields."""
 
     def __init__(self, reader: Reader, opened: Iterable[Expr] = ()) -> None:
         self._reader = reader
         self._open = {str(one): OF_TOKENS[one] for one in opened}
 
     def of(self, expression: Expr) -> Amount:
-        """A number, or an expression over the token where it depends on what is open."""
+        """A number, or an inscription over token fields where open symbols occur."""
         if self._depends(expression):
             return self._written(sympify(expression))
         return self._reader.value(expression)
 
     def holds(self, condition: Expr) -> bool | str:
-        """Whether a condition holds, or a guard where that depends on what is open."""
+        """The truth value of a condition, or a guard where open symbols occur."""
         if not self._depends(condition):
             return self._reader.holds(condition)
         if not isinstance(condition, Expr):
@@ -60,7 +60,7 @@ class Amounts:
         return self._written(sympify(condition))
 
     def _joined(self, condition: Expr) -> bool | str:
-        """Two conditions, of which what is known is left out."""
+        """A conjunction or disjunction, simplified by its known operands."""
         word, decides = _JOINED[condition.name]
         found = [self.holds(one) for one in condition.args]
         if decides in found:
@@ -69,13 +69,13 @@ class Amounts:
         return word.join(f"({one})" for one in guards) if guards else not decides
 
     def whole(self, expression: Expr) -> int:
-        """A count that no file's size decides."""
+        """An integer count, which must not depend on open symbols."""
         number = self.of(expression)
         assert isinstance(number, float | int), f"{expression} must not depend on {self._open}"
         return round(number)
 
     def turns(self, expression: Expr, most: int) -> tuple[int | str, Amount]:
-        """(turns to make, how many each stands for) of a count, gathered to `most`."""
+        """(turns, count per turn): a count batched into at most `most` turns."""
         count = self.of(expression)
         if isinstance(count, str):
             written = f"min({most}, max(1, ceil({count})))"
@@ -87,7 +87,7 @@ class Amounts:
         return not self._open.keys().isdisjoint(map(str, expression.free_symbols))
 
     def _written(self, node: sympy.Expr) -> str:
-        """An expression in the inscription language."""
+        """A SymPy expression as an inscription."""
         if node.is_Symbol and str(node) in self._open:
             return self._open[str(node)]
         if node in (sympy.true, sympy.false):
@@ -120,7 +120,7 @@ class Amounts:
         raise NotImplementedError(f"{node.func} in {node} has no form in the net's language")
 
     def _condition(self, node: sympy.Basic) -> str:
-        """A comparison, or several joined, in the inscription language."""
+        """A comparison, or a combination of several, as an inscription."""
         parts = [self._written(part) for part in node.args]
         name = type(node).__name__
         if name in _COMPARED:
@@ -133,7 +133,7 @@ class Amounts:
         return "(" + (" && " if isinstance(node, sympy.And) else " || ").join(parts) + ")"
 
     def _cases(self, node: sympy.Piecewise) -> str:
-        """The amount of the first case that holds; the last holds always."""
+        """A piecewise expression as nested conditionals; the last case is the default."""
         *cases, last = node.args
         found = self._written(last.expr)
         for case in reversed(cases):
@@ -145,5 +145,5 @@ class Amounts:
 
 
 def scaled(reader: Amounts, expression: Expr, scale: Amount) -> Amount:
-    """An expression's amount, `scale` times."""
+    """The amount of an expression, multiplied by `scale`."""
     return times(reader.of(expression), scale)

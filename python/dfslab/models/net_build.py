@@ -1,8 +1,8 @@
 """A timed coloured Petri net under construction, and the JSON document that the engine reads.
 
-A token is a row of named fields. An arc says only which fields change; the rest is carried over
-from the transition's main token `a`. When the document is made, every place keeps just the fields
-that somebody downstream reads, so that rows stay short.
+A token is a row of named fields. An arc lists only the fields that change; all others are copied
+from the transition's main token `a`. The document keeps at each place only the fields that are read
+there or downstream, so that rows stay short.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ _FIELD = re.compile(r"\b([ab])\.(\w+)")
 
 @dataclass(frozen=True)
 class Arc:
-    """One token into `place`: the fields that change, and the seconds until it is there.
+    """An arc that puts one token into `place`: changed fields, and a delay in seconds.
 
-    The rest is carried over from `a`, or 0 for a `fresh` token.
+    Other fields are copied from `a`; those of a `fresh` token are 0.
     """
 
     place: str
@@ -37,12 +37,12 @@ class Arc:
         return [self.row.get(f, "0" if self.fresh else f"a.{f}") for f in fields]
 
 
-# What comes next: the arcs that take a token (its changed fields, after a delay) onwards.
+# A continuation: (changed fields, delay) -> arcs that move the token to the next places.
 Entry = Callable[[Row, Amount], list[Arc]]
 
 
 def text(amount: Amount) -> str:
-    """An amount as the inscription language writes it."""
+    """An amount in the inscription language."""
     return amount if isinstance(amount, str) else repr(float(amount))
 
 
@@ -71,12 +71,12 @@ def _bracket(amount: Amount) -> str:
 
 
 def after(row: Row, changes: Row) -> Row:
-    """`row` with `changes`, whose expressions read the token as `row` has left it."""
+    """`row` followed by `changes`, whose expressions read the fields that `row` has set."""
     return {**row, **{name: substituted(value, row) for name, value in changes.items()}}
 
 
 def substituted(expression: str, row: Row) -> str:
-    """An expression over the token as `row` has left it, in terms of the token taken."""
+    """An expression over the fields that `row` has set, rewritten over the input token."""
 
     def replace(match: re.Match[str]) -> str:
         value = row.get(match[2]) if match[1] == "a" else None
@@ -96,7 +96,7 @@ class _Transition:
     guard: str
 
     def reads(self, expressions: Iterable[str]) -> dict[str, set[str]]:
-        """Place -> fields that the expressions need from it."""
+        """Input place -> fields of its token that the expressions read."""
         places = {variable: place for place, variable in self.inputs}
         found: dict[str, set[str]] = {}
         for expression in expressions:
@@ -106,7 +106,7 @@ class _Transition:
 
 
 class Net:
-    """Places and transitions by name; `place` may be called again for a place that exists."""
+    """Places and transitions by name; adding an existing place again adds its initial tokens."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -114,14 +114,14 @@ class Net:
         self._transitions: dict[str, _Transition] = {}
 
     def place(self, name: str, initial: Sequence[Mapping[str, Any]] = ()) -> str:
-        """Add a place (FIFO) with its first tokens."""
+        """Add a FIFO place with its initial tokens; returns its name."""
         self._places.setdefault(name, []).extend(initial)
         return name
 
     def transition(
         self, name: str, page: str, inputs: Sequence[str], arcs: Sequence[Arc], guard: str = ""
     ) -> str:
-        """Add a transition that takes `a` (and `b`) from its input places."""
+        """Add a transition that takes token `a` (and `b`) from its input places."""
         assert name not in self._transitions, f"two transitions are called {name}"
         variables = list(zip(inputs, "ab", strict=False))
         assert len(variables) == len(inputs), f"{name}: at most two inputs"
@@ -129,7 +129,7 @@ class Net:
         return name
 
     def document(self, watched: Mapping[str, Sequence[str]]) -> dict[str, Any]:
-        """The net as data; `watched`: expressions that monitors read at transitions."""
+        """The net as JSON data; `watched`: transition -> expressions that monitors read."""
         needed = self._needed(watched)
         colours: dict[str, list[list[str]]] = {}
         places = []
@@ -148,7 +148,7 @@ class Net:
         }
 
     def _needed(self, watched: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
-        """Fields that each place must keep: read there, or carried on to where they are read."""
+        """Place -> fields that are read there, or copied to a place where they are read."""
         needed: dict[str, set[str]] = {name: set() for name in self._places}
         changed = True
         while changed:

@@ -1,4 +1,4 @@
-"""Where a node of an operation tree stands in a net, and what compiles the nodes around it."""
+"""The compilation context of an operation tree's node, and the interface of the tree compiler."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from dfslab.spec.node import Node, Par
 
 @dataclass(frozen=True)
 class Context:
-    """Where a node stands.
+    """The compilation context of a node.
 
-    `stack`: roles called into, with the instance of each. `scale`: executions that one stands for;
-    `calm`: the same without the units gathered by the innermost pipeline, for what overlaps.
-    `shifts`: fields that move the choice of instances. `key`: the field that tells branches apart.
-    `lane`, `lanes`: which of the equal concurrent pipelines of all clients this is.
+    `stack`: (role, instance) of each call around the node. `scale`: executions per token; `calm`:
+    executions without the batch factor of the innermost pipeline, for overlapping work. `shifts`:
+    fields added to the choice of an instance. `key`: field that distinguishes branches. `lane`,
+    `lanes`: index and number of the equal concurrent pipelines of all clients.
     """
 
     page: str
@@ -42,7 +42,7 @@ class Context:
         return self.stack[-1][0]
 
     def at(self, role: str, instance: str) -> Context:
-        """The same, moved to another instance without a caller to come back to."""
+        """This context with the innermost role and instance replaced: a move, not a call."""
         return replace(self, stack=(*self.stack[:-1], (role, instance)))
 
 
@@ -57,16 +57,16 @@ class TreeCompiler(Protocol):
     most_units: int
 
     def compiled(self, node: Node, context: Context, then: Entry) -> Entry:
-        """The entry of `node`, after which `then` goes on."""
+        """The entry of `node`, which continues with `then`."""
 
     def unique(self, name: str) -> str:
-        """The name, with a number from its second use on."""
+        """A unique name: `name`, numbered from its second use on."""
 
     def branch(self, name: str, page: str, ways: list[tuple[str, Entry]]) -> Entry:
-        """A place that tokens leave by the way whose guard holds."""
+        """A place that tokens leave by the branch whose guard holds; `ways`: (guard, entry)."""
 
     def instance(self, role: str, context: Context) -> str:
-        """The instance of a role that a node meets."""
+        """The instance of a role on which a node runs."""
 
     def receiver(self, role: str, context: Context) -> str:
         """The instance of a role that a call goes to."""
@@ -81,7 +81,7 @@ class TreeCompiler(Protocol):
         then: Entry,
         sent: Entry | None = None,
     ) -> Entry:
-        """A message from one place to another."""
+        """A message between two contexts."""
 
     def fork(
         self,
@@ -90,4 +90,4 @@ class TreeCompiler(Protocol):
         then: Entry,
         visit: Callable[[Node, Context, Entry], Entry],
     ) -> Entry:
-        """All branches and copies of a `Par` at once."""
+        """All branches and copies of a `Par` concurrently."""

@@ -1,4 +1,4 @@
-"""The closed loop around the trees: clients, their streams of operations, and what is watched."""
+"""The closed loop around the operation trees: clients, their operation streams, and monitors."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ Operation = tuple[Any, ...]
 
 @dataclass(frozen=True)
 class Watched:
-    """What is watched in a net: its monitors by name, and the names of those that tell something.
+    """The monitors of a net: definitions by name (`named`), and what each name measures.
 
-    `spans`: of each operation, by its name; `steps`: of each step's place in a tree, (operation,
-    step); `idle`: of each station's idle servers; `ends`: of the logs of ended operations. `laws`:
-    the stations at which the engine asserts the utilisation law.
+    `spans`: operation -> monitor of its response time. `steps`: monitor of a step's time ->
+    (operation, step). `idle`: station -> monitor of its idle servers. `ends`: monitors that log
+    completed operations. `laws`: stations at which the engine asserts the utilisation law.
     """
 
     named: dict[str, dict[str, Any]]
@@ -54,17 +54,17 @@ class Watched:
 
     @property
     def monitors(self) -> list[dict[str, Any]]:
-        """What the engine is asked for."""
+        """The definitions of the monitors, as input of the engine."""
         return list(self.named.values())
 
     def report(self, document: Mapping[str, Any]) -> NetReport:
-        """The engine's answer to these monitors."""
+        """The engine's report on these monitors."""
         return net_report(document, list(self.named))
 
 
 @dataclass(frozen=True)
 class Job:
-    """What a net is made from: trees of the operations, placement, numbers, clients."""
+    """The input of a net: operation trees, placement, amounts and clients."""
 
     trees: Mapping[str, Node]
     placement: Placement
@@ -80,7 +80,7 @@ class Job:
     def net(
         self, name: str, clients: int, stream: Sequence[Operation]
     ) -> tuple[dict[str, Any], Watched]:
-        """The net of `clients` that run `stream` (every client's operations in order)."""
+        """(net document, monitors) for `clients` that run `stream`, in order for each client."""
         net = Net(name)
         reader = Reader(self.placement, self.environment, self.client, self.written_back)
         opened = OF_TOKENS if self.trace else [FILE_SIZE] if self.sized else ()
@@ -101,7 +101,7 @@ class Job:
         for number, operation in enumerate(names):
             ways.append((f"a.kind == {number}", self._operation(trees, operation, ready)))
         begun = ways[0][1] if len(ways) == 1 else trees.branch("which operation", "clients", ways)
-        # Which instances an operation meets is drawn once, evenly over those of every role.
+        # An operation's instances follow from one draw, uniform over the instances of every role.
         roles = {role for group in self.placement.deployment.node for role in group.roles}
         counts = [self.placement.deployment.instances(role) for role in roles]
         even = math.lcm(*[count for count in counts if count])
@@ -125,7 +125,7 @@ class Job:
         return net.document(read), watched
 
     def _operation(self, trees: Trees, operation: str, ready: str) -> Entry:
-        """From the start of an operation of this kind to the client's return."""
+        """The entry of one operation type: runs its tree, then returns to the ready client."""
         think = self.think_time_s
         back = trees.relay(
             f"{operation} ends", operation, lambda row, delay: [Arc(ready, row, plus(delay, think))]
@@ -139,9 +139,9 @@ class Job:
     def _fill(
         self, net: Net, names: Sequence[str], stream: Sequence[Operation], clients: int
     ) -> None:
-        """The streams as first tokens: each client takes its own in their order.
+        """Add the streams as initial tokens, in order for each client.
 
-        Operations with a time of their own come when they are due.
+        Operations with a scheduled time start no earlier than that time.
         """
         tokens = [
             {
@@ -164,7 +164,7 @@ class Job:
             net.transition("is due", "clients", ["trace"], [Arc("stream", {}, "a.due")])
 
     def _meaning(self, client: int, index: int) -> dict[str, float]:
-        """What a trace says of an operation beside the operation itself."""
+        """Token fields that a trace adds to an operation, from its classified call."""
         if self.trace is None:
             return {}
         meaning = self.trace.of_clients[client, index]
@@ -185,7 +185,7 @@ def _watched(trees: Trees, names: Sequence[str]) -> Watched:
         return {"kind": "log", "transition": f"{name} ends", "fields": fields, "limit": MOST_LOGGED}
 
     spans = {name: f"time of {name}" for name in names}
-    # A step may be at several places of a tree, each between transitions of its own.
+    # A step may occur several times in a tree; each occurrence has its own monitor.
     places = {f"time of step {n}: {one[1]}": one for n, one in enumerate(trees.steps)}
     steps = {name: (operation, step) for name, (operation, step, *_) in places.items()}
     named = {spans[name]: sojourn(f"{name} starts", f"{name} ends") for name in names}

@@ -1,7 +1,7 @@
 """A shared/exclusive lock as a net: tickets for the order, one token for its state.
 
-Who holds it alone has the state token (so the lock's idle place is empty); who shares it is counted
-there. A fair lock is given in the order of asking, so a reader never overtakes a writer.
+An exclusive holder takes the state token, so the lock's idle place is empty. Shared holders are
+counted in the token. A fair lock is granted in FIFO order, so a reader never overtakes a writer.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ class Lock:
     def __init__(self, net: Net, station: Station, fair: bool) -> None:
         self._net, self.station, self._fair = net, station, fair
         self._here = "" if station.copies == 1 else "a.node == b.node"
-        # The lock's own field: a token may hold several locks, one inside the other.
+        # One ticket field per lock, because a token may hold nested locks.
         self._ticket = f"ticket_{station.place}"
         self._sites = 0
         nodes = [{"node": node, "readers": 0, "next": 0} for node in range(station.copies)]
@@ -38,7 +38,7 @@ class Lock:
         )
 
     def hold(self, mode: str, where: str, body: Entry) -> Entry:
-        """Wait for the lock of instance `where`, then `body` with it."""
+        """Acquire the lock of instance `where`, then continue with `body`."""
         self._sites += 1
         site = self._sites
         rules = [
@@ -64,7 +64,7 @@ class Lock:
         return entry
 
     def release(self, mode: str, where: str) -> Entry:
-        """Give back what `hold` took."""
+        """Release the lock that `hold` acquired."""
 
         def entry(row: Row, delay: Amount) -> list[Arc]:
             node = substituted(where, row)

@@ -1,8 +1,8 @@
-"""Stations of a net: queue, servers, one start transition each, and the way back to who asked.
+"""Stations of a net: queue, servers, start transition, and the return to the requester.
 
-All requests for one kind of resource wait in one queue place; a station (the nodes of one group)
-takes those whose `node` is one of its own, first come first served at every node. A request carries
-its `demand` and a return address `back`, by which the token finds its way on after service.
+All requests for one kind of resource wait in one queue place. A station (the nodes of one group)
+takes the requests whose `node` belongs to it, first come first served at every node. A request
+carries its `demand` and a return address `back`, which routes the token after service.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ OUT, IN = "nic.out", "nic.in"
 
 @dataclass(frozen=True)
 class Message:
-    """One message as the adapters see it: seconds held at each end, and from start to arrival.
+    """One message: seconds that each adapter is busy, and seconds from start to arrival.
 
-    The receiver's adapter starts `lead` seconds after the sender's, so that the last byte is there
-    when both have moved all of it: no store and forward, as the cost reader has it.
+    The receiver's adapter starts `lead` seconds after the sender's, so that both end with the last
+    byte. As in models/cost.py, adapters do not store and forward.
     """
 
     held_out: Amount
@@ -32,7 +32,7 @@ class Message:
 
 
 class Stations:
-    """The stations of a deployment, made in the net when first asked for."""
+    """The stations of a deployment, added to the net on first use."""
 
     def __init__(self, net: Net, placement: Placement) -> None:
         self._net = net
@@ -50,14 +50,14 @@ class Stations:
 
     @property
     def made(self) -> dict[Station, str]:
-        """Every station with the place where its idle servers are."""
+        """Station -> place of its idle servers, for the stations in use."""
         return dict(self._made)
 
     @property
     def serving(self) -> list[dict[str, str]]:
-        """Idle servers and served tokens of every station that is busy for a demand and no longer.
+        """Places of idle servers and served tokens, for stations whose service time is a demand.
 
-        What is held around other work is not: how long that takes, no arc says.
+        Resources held around other work are left out: no arc states their holding time.
         """
         locks = {lock.station for lock in self._locks.values()}
         return [
@@ -67,7 +67,7 @@ class Stations:
         ]
 
     def node(self, role: str, instance: str) -> str:
-        """The node on which an instance of `role` lives; instances are dealt out node by node."""
+        """The node of an instance of `role`; instances are assigned round robin to nodes."""
         before, parts = 0, []
         for group, _ in self._placement.shares(role):
             local = f"({instance}) - {before}" if before else instance
@@ -85,7 +85,7 @@ class Stations:
     def serve(
         self, resource: Resource, where: str, demand: Amount, step: tuple[str, str], then: Entry
     ) -> Entry:
-        """Wait for a server of `resource` at index `where`, keep it `demand` seconds, go on."""
+        """Queue for a server of `resource` at node `where`, use it `demand` seconds, continue."""
         site = self._site()
         stations = [s for s, _ in self._placement.stations(resource, None)]
         for station in stations:
@@ -97,7 +97,7 @@ class Stations:
     def hold(
         self, resource: Resource, servers: int, where: str, step: tuple[str, str], body: Entry
     ) -> Entry:
-        """Wait for a server at index `where` and go on to `body` with it."""
+        """Queue for a server at node `where` and run `body` while holding it."""
         site = self._site()
         (station,) = [s for s, _ in self._placement.stations(resource, servers)]
         self._make(station)
@@ -106,7 +106,7 @@ class Stations:
         return self._ask(_queue(station), where, 0.0, site)
 
     def release(self, resource: Resource, servers: int, where: str) -> Entry:
-        """Give back what `hold` took."""
+        """Release the server that `hold` took."""
         (station,) = [s for s, _ in self._placement.stations(resource, servers)]
 
         def entry(row: Row, delay: Amount) -> list[Arc]:
@@ -131,7 +131,7 @@ class Stations:
         then: Entry,
         sent: Entry | None = None,
     ) -> Entry:
-        """Through the adapters of two roles; `sent` goes on where the sender is free again."""
+        """Send a message through both adapters; `sent` continues once the sender's is free."""
         leaving, arriving = self._site() if sent else 0, self._site()
         ends = (
             ((roles[0], OUT), leaving, "sent", sent),
@@ -177,7 +177,7 @@ class Stations:
         self._net.transition(label, page, [served], arcs, guard=f"a.back == {site}")
 
     def _make(self, station: Station) -> None:
-        """Queue, idle servers, served tokens, and the start transition of a station."""
+        """Add a station's places (queue, idle servers, served) and its start transition."""
         if station in self._made:
             return
         net, queue = self._net, self._net.place(_queue(station))
@@ -192,7 +192,7 @@ class Stations:
             arrived = {"node": "a.node_in", "demand": "a.demand_in", "back": "a.back_in"}
             arcs.append(Arc(net.place(f"{IN} queue"), arrived, "a.lead"))
             free = Arc(idle, {"node": "a.node"})
-            # A call's sender waits for the answer, not for its adapter: address 0.
+            # Return address 0: the caller waits for the response, not for its own adapter.
             net.transition(f"leaves {station} [0]", PAGE, [served], [free], guard="a.back == 0")
         alone = self._one_node if _is_hardware(station) else station.copies == 1
         guard = "" if alone else "a.node == b.node"

@@ -1,8 +1,8 @@
 """Pipelines as nets: units are tokens, each stage serves one unit of a job at a time, in order.
 
-Many units are gathered into at most `most_units` equal ones. Stations then do the same work in the
-same total time; only filling the pipeline takes longer, by (gathered - 1) (L - c) where a unit
-alone needs L (propagation aside) and the slowest stage c: about stages / most_units of the whole.
+Units are batched into at most `most_units` equal batches of b units. Stations then do the same work
+in the same total time. Only filling the pipeline takes longer, by (b - 1) (L - c), where one unit
+takes L without propagation and c in the slowest stage: about stages / most_units of the total.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from dfslab.spec.node import Call, Node, Par, Pipeline, Repeat, Seq
 
 
 def pipeline(trees: TreeCompiler, node: Pipeline, context: Context, then: Entry) -> Entry:
-    """The entry of a pipeline; `then` goes on when its last unit has left the last stage."""
+    """The entry of a pipeline, which continues with `then` after its last unit's last stage."""
     units, each = trees.amounts.turns(node.units, trees.most_units)
     if each == 0.0:
         return then
@@ -39,7 +39,7 @@ def pipeline(trees: TreeCompiler, node: Pipeline, context: Context, then: Entry)
         [(f"a.{counter} + 1 < {units}", _nothing), (f"a.{counter} + 1 >= {units}", then)],
     )
     stages = [(stage, replace(where, **deeper)) for stage, where in stages]
-    # The first stage needs no thread: it is the loop that brings the units forth.
+    # The first stage needs no thread: it is the loop that creates the units.
     first = [] if _sends(stages[0][0]) else [stages.pop(0)]
     for stage, where in reversed(stages):
         deliver = _stage(trees, stage, where, deliver)
@@ -66,7 +66,7 @@ def _nothing(row: Row, delay: Amount) -> list[Arc]:
 
 
 def _flattened(trees: TreeCompiler, node: Pipeline, context: Context) -> list[tuple[Node, Context]]:
-    """Every stage with the place where its unit then is."""
+    """Every stage with the context in which it runs; nested sequences are flattened."""
     stages = []
     for stage in node.stages:
         count, body = 1, stage
@@ -79,7 +79,7 @@ def _flattened(trees: TreeCompiler, node: Pipeline, context: Context) -> list[tu
 
 
 def _landed(trees: TreeCompiler, node: Node, context: Context) -> Context:
-    """Where the unit is after a stage, as `spec.node.lands_at`, with the instance."""
+    """The unit's context (role and instance) after a stage; see `spec.node.lands_at`."""
     if isinstance(node, Seq):
         for step in node.steps:
             context = _landed(trees, step, context)
@@ -90,14 +90,14 @@ def _landed(trees: TreeCompiler, node: Node, context: Context) -> Context:
 
 
 def _bare(node: Node) -> Node:
-    """A nameless sequence of one step is that step."""
+    """The only step of an unnamed one-step sequence; other nodes unchanged."""
     while isinstance(node, Seq) and len(node.steps) == 1 and not node.name:
         node = node.steps[0]
     return node
 
 
 def _sends(node: Node) -> bool:
-    """Whether a stage hands on without waiting: a one-way message, or several at once."""
+    """Whether a stage is asynchronous: a one-way message, or several in parallel."""
     node = _bare(node)
     if isinstance(node, Par):
         return all(_sends(step) for step in node.steps)
@@ -105,7 +105,7 @@ def _sends(node: Node) -> bool:
 
 
 def _stage(trees: TreeCompiler, node: Node, context: Context, deliver: Entry) -> Entry:
-    """A stage that serves one unit at a time; a message is up to three of them."""
+    """A stage that serves one unit at a time; a message makes up to three such stages."""
     node = _bare(node)
     if isinstance(node, Call) and node.one_way:
         return _message(trees, node, context, deliver)
@@ -123,9 +123,9 @@ def _stage(trees: TreeCompiler, node: Node, context: Context, deliver: Entry) ->
 
 
 def _message(trees: TreeCompiler, node: Call, context: Context, deliver: Entry) -> Entry:
-    """Sender's adapter, wire, receiver: three units of a job can be under way at once.
+    """A message as three stages, so that sender, wire and receiver handle three units at once.
 
-    The receiver's adapter needs no thread of its own: it is first come first served.
+    The receiver's adapter needs no stage thread, because its queue is FIFO.
     """
     to = (node.role, trees.receiver(node.role, context))
     inside = replace(context, stack=(*context.stack, to))
@@ -145,10 +145,10 @@ def _message(trees: TreeCompiler, node: Call, context: Context, deliver: Entry) 
 def _thread(
     trees: TreeCompiler, name: str, context: Context, work: Callable[[Entry], Entry]
 ) -> Entry:
-    """A unit waits for the stage's thread, which `work` gets back through the entry it is given.
+    """A unit waits for the stage's thread; `work` releases the thread by the entry passed to it.
 
-    A client runs one operation at a time, so a thread belongs to a client (and a copy); work that
-    a client left for later shares it.
+    A client runs one operation at a time, so there is a thread per client and copy. A client's
+    deferred work shares that thread.
     """
     stage = trees.unique(f"{context.page}/{name}")
     lanes = trees.clients * context.lanes

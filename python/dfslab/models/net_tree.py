@@ -1,9 +1,10 @@
-"""Operation trees as nets: every node becomes arcs to what it does, and then to what comes next.
+"""Operation trees compiled into nets: each node becomes places, transitions and a continuation.
 
-A job is a token: job number `k0`, client, size, `pick` (which instances it meets), loop counters
-`n1…`, copy numbers `c1…`, and keys `k1…` of its forks. `compiled(node, context, then)` adds what
-a node needs and returns its entry. Roles with several instances: an operation begins at a random
-one (`pick`); turns of loops, copies of a `par` and hops between equals go on to the next.
+A job is a token with the fields: job number `k0`, client, size, `pick` (random choice of
+instances), loop counters `n1…`, copy numbers `c1…`, and fork keys `k1…`. The method
+`compiled(node, context, then)` adds a node's part of the net and returns its entry. Of a role with
+several instances, an operation first uses a random one (`pick`). Each turn of a loop, copy of a
+`par` or message between equal roles uses the next instance.
 """
 
 from __future__ import annotations
@@ -39,12 +40,12 @@ from dfslab.spec.node import (
 SERVICES = ("by_kind", "deterministic", "exponential")
 
 
-# Where a node stands, and the entry of what comes after it.
+# A node's context, and the entry of its continuation.
 Standing = tuple[Context, Entry]
 
 
 class Trees(Visitor[Standing, Entry]):
-    """Compiles trees into `net`; `steps` gathers (operation, step, from, to) of named steps."""
+    """Compiles trees into `net`; `steps` lists (operation, step, from, to) of named steps."""
 
     def __init__(
         self,
@@ -70,7 +71,7 @@ class Trees(Visitor[Standing, Entry]):
         self._names: dict[str, int] = {}
 
     def compiled(self, node: Node, context: Context, then: Entry) -> Entry:
-        """The entry of `node`, after which `then` goes on; a named node is a step that is timed."""
+        """The entry of `node`, which continues with `then`; a named node is a timed step."""
         timed = node.name and not context.named and not context.overlapping
         if not timed or isinstance(node, Later):
             return self.visit(node, (context, then))
@@ -81,25 +82,25 @@ class Trees(Visitor[Standing, Entry]):
         return self.relay(first, context.page, inside)
 
     def unique(self, name: str) -> str:
-        """The name, with a number from its second use on."""
+        """A unique name: `name`, numbered from its second use on."""
         self._names[name] = self._names.get(name, 0) + 1
         return name if self._names[name] == 1 else f"{name} #{self._names[name]}"
 
     def relay(self, name: str, page: str, then: Entry) -> Entry:
-        """A place and a transition of that name, so that a monitor can watch."""
+        """A place and a transition of that name, to which a monitor can attach."""
         place = self.net.place(name)
         self.net.transition(name, page, [place], then({}, 0.0))
         return lambda row, delay: [Arc(place, row, delay)]
 
     def branch(self, name: str, page: str, ways: list[tuple[str, Entry]]) -> Entry:
-        """A place that tokens leave by the way whose guard holds."""
+        """A place that tokens leave by the branch whose guard holds; `ways`: (guard, entry)."""
         place = self.net.place(self.unique(name))
         for number, (guard, then) in enumerate(ways, 1):
             self.net.transition(f"{place} ({number})", page, [place], then({}, 0.0), guard)
         return lambda row, delay: [Arc(place, row, delay)]
 
     def instance(self, role: str, context: Context) -> str:
-        """Which instance of `role` a node at `context` meets."""
+        """The instance of `role` that a node at `context` uses, as an inscription."""
         total = self.placement.deployment.instances(role)
         if total == 1:
             return "0"
@@ -109,7 +110,8 @@ class Trees(Visitor[Standing, Entry]):
         return f"({' + '.join(['a.pick', *context.shifts])}) % {total}"
 
     def receiver(self, role: str, context: Context) -> str:
-        """Which instance of `role` a message goes to: equals hand on to the next of them."""
+        """The instance of `role` that receives a message; the next one if the sender's role is
+        the same."""
         if role != context.role:
             return self.instance(role, context)
         total = self.placement.deployment.instances(role)
@@ -189,9 +191,9 @@ class Trees(Visitor[Standing, Entry]):
         then: Entry,
         sent: Entry | None = None,
     ) -> Entry:
-        """A message from one place to another; `between`: how often propagation counts.
+        """A message between two contexts; `between`: how often propagation counts.
 
-        `sent` is entered as soon as the sender's adapter is free, inside a node at once.
+        `sent` is entered once the sender's adapter is free, or at once within a host.
         """
         roles = (sender.role, receiver.role)
         same = self.placement.same_node(*roles)
@@ -214,7 +216,7 @@ class Trees(Visitor[Standing, Entry]):
         return self.branch(f"{sender.page}/{name} where", sender.page, ways)
 
     def message(self, roles: tuple[str, str], size: Amount, between: Amount) -> Message:
-        """What `size` bytes cost at the adapters of sender and receiver."""
+        """Seconds that `size` bytes take at the adapters of sender and receiver."""
         out, into = (self.environment[f"{role}.nic_bandwidth"] for role in roles)
         latency = self.environment["network_latency"] + sum(
             self.environment[f"{role}.nic_latency"] for role in roles
@@ -240,7 +242,7 @@ class Trees(Visitor[Standing, Entry]):
         then: Entry,
         visit: Callable[[Node, Context, Entry], Entry],
     ) -> Entry:
-        """All branches and copies at once, then `then` when enough of them are done."""
+        """Run all branches and copies concurrently; `then` follows once enough are done."""
         copies = self.amounts.whole(node.copies)
         total = copies * len(node.steps)
         needed = total if node.needed is None else min(total, self.amounts.whole(node.needed))
@@ -280,7 +282,7 @@ class Trees(Visitor[Standing, Entry]):
     def _join(
         self, node: Par, context: Context, total: int, needed: int, then: Entry
     ) -> tuple[Entry, str]:
-        """(where branches go when done, the place where the job waits for them)."""
+        """(entry for finished branches, place where the job waits for them)."""
         name = self.unique(f"{context.page}/{node.name or 'branches'}")
         waiting, done = self.net.place(f"{name} waiting"), self.net.place(f"{name} done")
         same = f"a.{context.key} == b.{context.key}"

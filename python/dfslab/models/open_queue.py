@@ -1,4 +1,4 @@
-"""Open loads: what arrives at a given rate whatever happens; stations, call queues, quantiles.
+"""Open workloads: stations, call queues and quantiles under arrivals at a given rate.
 
 Sources: Erlang C and M/M/c/K birth and death chains (Kleinrock 1975); open product-form networks.
 """
@@ -15,9 +15,9 @@ from dfslab import quantiles
 
 @dataclass(frozen=True)
 class Open:
-    """Mean response of an open network, waiting and load of each station; None when it overflows.
+    """Mean response of an open network, waiting and load per station; None when unstable.
 
-    `full`: the station that has more work than it can do, if there is one.
+    `full`: the overloaded station, if there is one.
     """
 
     response_s: float | None
@@ -28,7 +28,7 @@ class Open:
 
 @dataclass(frozen=True)
 class FiniteQueue:
-    """A station whose queue has an end: share turned away, mean wait of the others, their rate."""
+    """A station with a finite queue: share refused; mean wait and rate of admitted requests."""
 
     refused: float
     wait_s: float
@@ -39,7 +39,7 @@ class FiniteQueue:
 def waiting_share(load: float, servers: int) -> float:
     """Erlang C: the share of arrivals that find all servers busy; `load` is rate * service."""
     assert load < servers, "an overloaded station has no share"
-    # Erlang B by its recursion, which never overflows.
+    # Erlang B by its recursion, which is numerically stable.
     blocked = 1.0
     for count in range(1, servers + 1):
         blocked = load * blocked / (count + load * blocked)
@@ -69,7 +69,7 @@ def open_network(
 
 
 def finite_queue(rate_per_s: float, service_s: float, servers: int, places: int) -> FiniteQueue:
-    """M/M/c/K: `servers` threads and `places` in the call queue; who finds it full is refused."""
+    """M/M/c/K: `servers` threads and `places` in the call queue; a full queue refuses requests."""
     load = rate_per_s * service_s
     weights = np.empty(servers + places + 1)
     weights[0] = 0.0
@@ -90,11 +90,11 @@ def quantile_s(
     busy: Sequence[float],
     quantile: float,
 ) -> float:
-    """Quantile of a response: a fixed part, exponential services, waits at stations so busy.
+    """Quantile of a response: fixed part + exponential services + waits (`busy`: P(wait > 0)).
 
-    Who waits does so for an exponential time, so a mean wait w of a share p has the variance
-    w^2 (2 / p - 1). The sum is taken as a gamma distribution of its mean and variance (exact for
-    one service without waiting, and close to M/M/1).
+    A wait, if any, is exponential, so mean wait w with probability p has variance w^2 (2 / p - 1).
+    The sum is approximated by a gamma distribution with its mean and variance. That is exact for
+    one service without waiting, and close for M/M/1.
     """
     mean = sum(random_s) + sum(waits_s)
     variance = sum(one * one for one in random_s)

@@ -1,12 +1,12 @@
-"""The Petri model: operation trees as a timed coloured Petri net, fired with the load's own stream.
+"""The Petri model: operation trees as a timed coloured Petri net, fired with the workload's stream.
 
 After Nguyen & Apon 2012 (PVFS as a coloured Petri net). Constants are those of models/demand.py.
 
-Service times: `deterministic`, `exponential`, or `by_kind`, the default. Moving data takes the same
-time for the same bytes, and a pipeline of exponential stages would be slower than its description
-says; so data, adapters, disks and the client's own work are deterministic. Processors that answer
-the calls of many clients are exponential: requests differ, and with that a sequential tree has
-exactly the queueing of the sequence model (product form), with which constants are calibrated.
+Service times: `deterministic`, `exponential`, or `by_kind`, the default. By kind, data transfers,
+adapters, disks and the client's work are deterministic, because equal bytes take equal time and a
+pipeline of exponential stages would be slower than described. Server processors are exponential,
+because requests differ. A sequential tree then has exactly the queueing (product form) of the
+sequence model, by which constants are calibrated.
 """
 
 from __future__ import annotations
@@ -45,13 +45,13 @@ from dfslab.spec.stream import operations_per_client, stream_spec
 NAMES = ("petri",)
 REPLICATIONS = 4
 THREADS = 2
-# Firings of one replication that a prediction, and a training point of a fit, may cost.
+# Most firings of one replication, for a prediction and for a training point of a fit.
 RUN_FIRINGS = 250_000
 FIT_FIRINGS = 60_000
-# The shortest prefix of a client's stream that is simulated, where the stream is not shorter.
+# Least operations per client that are simulated, unless the stream is shorter.
 FEWEST_OPERATIONS = 6
 PROBED_OPERATIONS = 2
-# A trace is no sample of itself: it is simulated whole as far as this many firings go.
+# A trace's prefix does not represent the trace: it is simulated completely up to this many firings.
 TRACE_FIRINGS = 4_000_000
 PROBED_OF_TRACE = 64
 
@@ -63,7 +63,7 @@ def make(name: str) -> PetriModel:
 
 @dataclass(frozen=True)
 class Simulation:
-    """What the replications of one configuration say; times in seconds.
+    """Pooled results of one configuration's replications; times in seconds.
 
     `errors`: relative standard error of the rate ("rate") and of each operation's latency.
     """
@@ -91,7 +91,7 @@ class PetriModel:
         self.residual_sd: Mapping[str, float] | None = None
 
     def fit(self, results: Sequence[Result]) -> PetriModel:
-        """Calibrate the constants, then learn this model's own residuals on the fitted points."""
+        """Calibrate the constants, then estimate this model's residuals on the fitted points."""
         calibration = calibrate(results)
         errors: dict[str, list[float]] = {}
         observed = observations(results)
@@ -134,7 +134,7 @@ class PetriModel:
 
 
 def _simulated(found: Simulation, situation: Situation) -> StreamSimulation:
-    """How much of the stream was simulated, and at what grain."""
+    """How much of the stream was simulated, and how coarsely units were batched."""
     return StreamSimulation(
         operations_per_client=found.operations,
         operations_per_client_offered=found.offered,
@@ -146,7 +146,7 @@ def _simulated(found: Simulation, situation: Situation) -> StreamSimulation:
 
 
 def _as_prediction(found: Simulation, sequence: Prediction) -> Prediction:
-    """The simulated figures beside the bounds and unloaded times of the sequence model."""
+    """Simulated figures, with bounds and unloaded times from the sequence model."""
     return replace(
         sequence,
         rate_per_s=found.rate_per_s,
@@ -198,7 +198,7 @@ def job_of(
     service: str = "by_kind",
     units: int = MOST_UNITS,
 ) -> Job:
-    """What the net of a configuration is made from, for the operations that `stream` holds."""
+    """The input of a configuration's net, for the operation types in `stream`."""
     values = {**situation.environment, **constants}
     kinds = sorted({one[2] for one in stream})
     trace = situation.trace
@@ -263,7 +263,7 @@ def simulate(
 def _firings_per_operation(
     situation: Situation, constants: Mapping[str, float], spec: Mapping[str, Any], units: int
 ) -> float:
-    """What one operation costs, from a trial of one client."""
+    """Firings per operation, from a trial run with one client."""
     probed = PROBED_OPERATIONS if situation.trace is None else PROBED_OF_TRACE
     stream = streams(spec, probed, 1)
     job = job_of(situation, constants, stream, "deterministic", units)
@@ -275,18 +275,18 @@ def _firings_per_operation(
 def steady_rates_per_s(
     reports: Sequence[Mapping[str, Any]], watched: Watched, clients: int
 ) -> list[float]:
-    """The rate of each replication of a net while all its clients are at work."""
+    """Rate per second of each replication while all clients are active."""
     return [
         _Seen(watched.report(one), watched, clients, 0.0, "steady").rate_per_s for one in reports
     ]
 
 
 class _Seen:
-    """One replication's report in the model's terms.
+    """One replication's report, converted to the model's metrics.
 
-    `rated` says which rate is meant. Of a "whole" stream it is what a measurement gives: all
-    operations until the last is done; of a "trace" too, which has an end and need not be kept up;
-    else it is the "steady" one.
+    `rated` selects the rate. "whole" and "trace": all operations / time of the last completion, as
+    a measurement has it. "steady": while all clients are active. All but "trace" also count the
+    time of deferred work, because a sustained rate includes it.
     """
 
     def __init__(
@@ -298,7 +298,7 @@ class _Seen:
         self.firings = report.firings
         self.counts = {name: span.count for name, span in spans.items()}
         last_s, net_s = ends[-1][0] / 1e9, report.end_time_ns / 1e9
-        # What was left for later must be done, too, before a rate can be kept up.
+        # A sustained rate includes the time to complete deferred work.
         left = rated != "trace" and net_s > last_s + think_s + 1e-9
         end_s = net_s if left else last_s
         steady = rated == "steady"
@@ -323,7 +323,7 @@ class _Seen:
 
 
 def _steady_rate_per_s(ends: Sequence[tuple[int, int]], clients: int) -> float:
-    """Rate while all clients work: from the last one's first completion to the first one's last."""
+    """Rate between the latest first completion and the earliest last completion of any client."""
     firsts: dict[int, int] = {}
     lasts: dict[int, int] = {}
     for time_ns, client in ends:
@@ -344,7 +344,7 @@ def _pooled(seen: Sequence[_Seen], operations: int, offered: int, units: int) ->
         return {k: float(np.mean([one[k] for one in values if k in one])) for k in keys}
 
     def error(values: Sequence[float]) -> float:
-        # What costs nothing is sure.
+        # Values that are all 0 have no standard error.
         if len(values) < 2 or not any(values):
             return 0.0
         return float(np.std(values, ddof=1) / np.sqrt(len(values)) / np.mean(values))
@@ -370,10 +370,10 @@ def _pooled(seen: Sequence[_Seen], operations: int, offered: int, units: int) ->
 
 
 def net_of(system: FileSystem, operation: str, scenario: Scenario | None = None) -> dict[str, Any]:
-    """The net of one operation, once, by one client, as JSON data.
+    """The net of one client that runs one operation once, as JSON data.
 
-    Without a scenario: every role on nodes of its own, as many as the description has, and
-    calibrated constants at their priors.
+    Without a scenario, every role has dedicated nodes, as many as the description's default, and
+    calibrated constants have their priors.
     """
     scenario = scenario or _default_scenario(system)
     situation = Situation(scenario)

@@ -1,4 +1,4 @@
-"""Where roles live: which station serves a role's resource, and what a message between roles costs.
+"""Placement of roles: the stations of their resources, and the paths of messages between roles.
 
 A station is one kind of resource on the nodes of one group (or of one role, for software).
 """
@@ -15,10 +15,10 @@ ANY_NUMBER = 1_000_000
 
 
 class Station(NamedTuple):
-    """`copies` equal stations (one a node) with `servers` servers each.
+    """`copies` equal stations (one per node) with `servers` servers each.
 
-    A lock is two stations: "lock" for who has it alone, "lock.shared", which never makes its own
-    users wait; models/lock.py says what they cost each other.
+    A lock has two stations: "lock" for exclusive holders, and "lock.shared", whose users never wait
+    for each other. models/lock.py models how the two modes interfere.
     """
 
     place: str
@@ -31,14 +31,14 @@ class Station(NamedTuple):
 
 
 class Placement:
-    """Answers from a deployment: stations of resources, the paths of messages."""
+    """Stations of resources and paths of messages, derived from a deployment."""
 
     def __init__(self, deployment: Deployment) -> None:
         self.deployment = deployment
         self._shares: dict[str, list[tuple[NodeGroup, float]]] = {}
 
     def shares(self, role: str) -> list[tuple[NodeGroup, float]]:
-        """The groups that play `role`, each with its share of the instances."""
+        """The node groups that host `role`, each with its share of the role's instances."""
         if role not in self._shares:
             groups = self.deployment.groups_of(role)
             total = self.deployment.instances(role)
@@ -47,7 +47,7 @@ class Placement:
         return self._shares[role]
 
     def stations(self, resource: Resource, servers: int | None) -> list[tuple[Station, float]]:
-        """Stations of a role's resource with the share of the work that each takes."""
+        """(station, share of the work) for each station of a role's resource."""
         if resource.kind in ("lock", "threads"):
             if servers is None:
                 return []
@@ -72,7 +72,7 @@ class Placement:
         )
 
     def adapters(self, role: str, direction: str) -> list[tuple[Station, float]]:
-        """The adapters of a role in one direction ("nic.out", "nic.in")."""
+        """(adapter, share) of a role in one direction ("nic.out", "nic.in")."""
         return [
             (Station(group.name, direction, group.count, 1), share)
             for group, share in self.shares(role)

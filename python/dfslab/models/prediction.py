@@ -1,4 +1,4 @@
-"""What the operation trees say of one configuration, given numbers for the calibrated constants."""
+"""Predictions of one configuration from its operation trees and values of calibrated constants."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from dfslab.spec.filesystem import FileSystem
 from dfslab.spec.node import Hold, walk
 from dfslab.spec.scenario import Scenario
 
-# Linux starts to write dirty pages back at this share of memory (vm.dirty_background_ratio).
+# Share of memory at which Linux starts write-back (vm.dirty_background_ratio).
 DIRTY_BACKGROUND_SHARE = 0.10
-# A station this busy is what limits; below, more clients would get more done.
+# Utilisation from which a station counts as the bottleneck; below, more clients raise the rate.
 FULL = 0.8
 QUANTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99}
 
@@ -45,7 +45,7 @@ class Prediction:
 
     @property
     def binding(self) -> str:
-        """The busiest station, or what else holds the rate down."""
+        """The bottleneck: the busiest station, or a text that says what else limits the rate."""
         busiest = max(self.utilisation, key=lambda s: self.utilisation[s], default=None)
         if busiest is None:
             return "waiting that occupies nothing"
@@ -56,7 +56,7 @@ class Prediction:
 
 @dataclass(frozen=True)
 class Predictions:
-    """Rates, latencies and times of steps for several sets of constants, one entry each."""
+    """Rates, latencies and step times, as arrays of shape (sets of constants,)."""
 
     rate_per_s: np.ndarray
     latency_s: Mapping[str, np.ndarray]
@@ -65,10 +65,10 @@ class Predictions:
 
 @dataclass(frozen=True)
 class OpenPrediction:
-    """Answer for an open load; latencies in seconds, None and empty where the queue has no end.
+    """Answer for an open workload; latencies in seconds, None or empty if the queue is unstable.
 
-    `rate_per_s` is done; `refused` is the share of calls that find the call queue of a server full
-    (its `places`; None without one), so that it has an end even where more comes than can be done.
+    `rate_per_s`: completed operations. `places`: size of the server's call queue, None without one.
+    `refused`: share of calls that find it full; a finite queue is stable even when overloaded.
     """
 
     offered_per_s: float
@@ -83,7 +83,7 @@ class OpenPrediction:
 
 
 class Situation:
-    """A configuration made ready: description, placement, numbers; reusable for many constants."""
+    """A configuration prepared for predictions with different sets of constants."""
 
     def __init__(self, scenario: Scenario) -> None:
         self.scenario = scenario
@@ -105,7 +105,7 @@ class Situation:
         self.written_back = self._written_back(volume)
 
     def _written_back(self, volume_bytes: float) -> float:
-        """Share of written data that the servers must put on disk while the run goes on."""
+        """Share of written data that servers write to disk during the run."""
         data = [role.name for role in self.system.roles if role.kind == "data"]
         memory = sum(
             group.count * group.memory
@@ -117,13 +117,13 @@ class Situation:
 
     @cached_property
     def constants(self) -> dict[str, float]:
-        """Prior medians of the calibrated constants that act here."""
+        """Prior medians of the calibrated constants in this configuration's trees."""
         calibrated = self.system.parameters.of_origin("calibrated")
         acting = {key for operation in self.mix for key in self.system.acting(operation)}
         return {k: float(p.default or 0.0) for k, p in calibrated.items() if k in acting}
 
     def is_clients(self, station: Station) -> bool:
-        """Whether a station is on nodes of clients and of nobody else."""
+        """Whether a station is on nodes that host clients only."""
         groups = self.placement.deployment.groups_of(self.client)
         return any(
             group.name == station.place and set(group.roles) == {self.client} for group in groups
@@ -150,17 +150,17 @@ class Situation:
 
     @property
     def notes(self) -> list[str]:
-        """What a reader of a prediction must know of the operations."""
+        """Caveats about the operations, to be shown with a prediction."""
         stood = calls.taken_as(self.system.operations, self.mix)
         return [stood] if stood else []
 
     def predict_open(self, constants: Mapping[str, float], rate_per_s: float) -> OpenPrediction:
-        """Solve the same network for operations that arrive at a rate, whoever waits."""
+        """Solve this configuration as an open network with arrivals at `rate_per_s`."""
         solver = _Solver(self, self.costs(constants))
         return solver.open(rate_per_s, self.call_queue(constants))
 
     def call_queue(self, constants: Mapping[str, float]) -> tuple[frozenset[str], float] | None:
-        """The stations' places behind the smallest call queue of these operations, and its size."""
+        """(roles and groups behind the smallest call queue, its size); None without one."""
         reader, found = self.reader(constants), []
         for name in self.mix:
             for node in walk(self.system.trees[name]):
@@ -176,19 +176,19 @@ class Situation:
         return _Solver(self, self.costs(constants)).prediction()
 
     def predict_many(self, sets: Sequence[Mapping[str, float]]) -> Predictions:
-        """The same for several sets of the same constants, trees and networks read once for all."""
+        """`predict` for several sets of the same constants, vectorised over the sets."""
         together: dict[str, Any] = {key: np.array([one[key] for one in sets]) for key in sets[0]}
         try:
             costs = self.costs(together)
         except Varies:
-            # Other constants make another tree: one after the other.
+            # Counts differ between the sets, so each set is solved alone.
             return _each([self.predict(one) for one in sets])
         return _ManySolver(self, costs, len(sets)).predictions()
 
 
 @lru_cache(maxsize=2048)
 def situation_of(scenario: Scenario) -> Situation:
-    """The situation of a scenario; equal scenarios share one, which many studies ask for."""
+    """The situation of a scenario, cached for equal scenarios."""
     return Situation(scenario)
 
 
@@ -204,7 +204,7 @@ def _each(found: Sequence[Prediction]) -> Predictions:
 
 
 class _Solver:
-    """From costs of the operations to rate, latency and steps."""
+    """Computes rate, latency and step times from the costs of the operations."""
 
     def __init__(self, situation: Situation, costs: Mapping[str, Cost]) -> None:
         self.situation, self.costs = situation, costs
@@ -214,7 +214,7 @@ class _Solver:
         self.mean = mean
         self.locks = Locks(mean.visits)
         stations = sorted({alone(station) for station in (*mean.demands, *mean.background)})
-        # One entry for each copy of a station: equal nodes share the work evenly.
+        # One entry per copy of a station, because equal nodes share the work evenly.
         self.expanded = [s for s in stations for _ in range(s.copies)]
         self.closed = self._solve()
 
@@ -235,9 +235,9 @@ class _Solver:
         )
 
     def _hidden(self) -> list[Hidden]:
-        """Rate limits: who waits for one does what is left to do elsewhere meanwhile.
+        """Token buckets: a wait for one overlaps with the operation's other work.
 
-        Clients are dealt evenly to their nodes and stay there, so they only share the limit.
+        Clients stay on the node they are evenly assigned to, so a client's bucket is only shared.
         """
         found: list[Hidden] = []
         for station, alone_s in self.mean.limited.items():
@@ -260,10 +260,10 @@ class _Solver:
     def open(
         self, rate_per_s: float, queue: tuple[frozenset[str], float] | None = None
     ) -> OpenPrediction:
-        """Every station an M/M/c one with this operation's demand, background work included.
+        """Solve an open network of M/M/c stations, background work included.
 
-        `queue`: the places behind a call queue, and how many calls it holds. Where one of them is
-        what limits, the queue before it is M/M/1/K with that station's time (Kleinrock 1975).
+        `queue`: (roles and groups behind a call queue, its size in calls). If the bottleneck is
+        among them, its queue is M/M/1/K with that station's service time (Kleinrock 1975).
         """
         fore, back = self._vector(self.mean.demands), self._vector(self.mean.background)
         demands = [d + b for d, b in zip(fore, back, strict=True)]
@@ -285,7 +285,7 @@ class _Solver:
                 return OpenPrediction(
                     rate_per_s, min(rate_per_s, largest), largest, None, {}, {}, binding
                 )
-            # What is let in comes as fast as the station works; it waits in the full queue only.
+            # Admitted calls arrive at the service rate, so they wait only in the full call queue.
             response_s = self.mean.latency_s + bounded.wait_s
             operations = {
                 name: cost.latency_s + bounded.wait_s for name, cost in self.costs.items()
@@ -329,7 +329,7 @@ class _Solver:
         )
 
     def _loaded_s(self, cost: Cost) -> float:
-        """Latency with the waiting that this cost's own visits meet."""
+        """Latency plus the waits at stations, in proportion to this cost's share of demand."""
         waiting = 0.0
         own_and_all = zip(
             self._vector(cost.demands),
@@ -345,7 +345,7 @@ class _Solver:
     def prediction(self) -> Prediction:
         workload = self.situation.scenario.workload
         loaded = {name: self._loaded_s(cost) for name, cost in self.costs.items()}
-        # Where a station is full the population decides the response time, not the visits.
+        # At a saturated station the population determines the response time, not the visits.
         mean = sum(self.situation.mix[n] * latency for n, latency in loaded.items())
         scale = self.closed.response_s / mean if mean else 1.0
         steps = {
@@ -376,7 +376,7 @@ class _Solver:
         )
 
     def _quantiles(self, scale: float) -> dict[tuple[str, str], float]:
-        """Percentiles of each operation's response: waits and answering processors vary."""
+        """Percentiles of each operation's response; waits and server processor times vary."""
         shares = self._vector(self.mean.demands)
         busy = list(map(float, self.closed.utilisation))
         clients = {
@@ -399,14 +399,14 @@ class _Solver:
 
 
 class _ManySolver(_Solver):
-    """The same where demands are arrays, one entry a set of constants."""
+    """The solver for demands that are arrays of shape (sets of constants,)."""
 
     def __init__(self, situation: Situation, costs: Mapping[str, Cost], count: int) -> None:
         self._count = count
         super().__init__(situation, costs)
 
     def _matrix(self, demands: Demands) -> np.ndarray:
-        """Station by set of constants."""
+        """Demands as an array of shape (stations, sets of constants)."""
         rows = self._vector(demands)
         found = np.empty((len(rows), self._count))
         for row, values in zip(found, rows, strict=True):
@@ -432,7 +432,7 @@ class _ManySolver(_Solver):
         return cost.latency_s + (share * self.closed.waiting_s).sum(axis=0)
 
     def predictions(self) -> Predictions:
-        """Rates, latencies and steps; the queues decide as in one prediction."""
+        """Rates, latencies and step times, by the same rules as a single prediction."""
         loaded = {name: self._loaded_s(cost) for name, cost in self.costs.items()}
         mean = np.zeros(self._count)
         for name, share in self.situation.mix.items():
@@ -448,5 +448,5 @@ class _ManySolver(_Solver):
 
 
 def bounds(scenario: Scenario, constants: Mapping[str, float]) -> tuple[float, float]:
-    """(lower, upper) bound of the rate per second of one configuration."""
+    """Asymptotic (lower, upper) bounds of one configuration's rate per second."""
     return Situation(scenario).predict(constants).bounds_per_s

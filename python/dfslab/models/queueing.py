@@ -12,14 +12,14 @@ from typing import Any
 
 import numpy as np
 
-# Stations, a share, seconds: what is waited for at them together, times the share, passes beside so
-# many seconds of the operation's own. The last two may be arrays, one entry a network.
+# (stations, share, seconds): the wait at these stations, times the share, overlaps with that many
+# seconds of the operation's other work. Share and seconds may have shape (networks,).
 Hidden = tuple[Sequence[int], Any, Any]
 
 
 @dataclass(frozen=True)
 class Closed:
-    """Answer for one population: rate, response time, mean number at each station."""
+    """Answer for one population: rate, response time, and figures per station."""
 
     rate_per_s: float
     response_s: float
@@ -40,11 +40,11 @@ def mean_value_analysis(
     """Exact MVA of a closed network with FIFO (or PS) stations of one or several servers.
 
     `demands_s`: seconds at each station for one operation. `latency_s`: unloaded latency of the
-    operation; None: the sum of the demands, for which the answer is exact. A larger latency (waits
-    that occupy nothing) keeps the waiting of MVA; under a smaller one (overlap inside the
-    operation) waits overlap as the services do. `background_s`: load at each station that nobody
-    waits for. `hidden`: stations, a share and seconds; what is waited for at them together, times
-    the share, passes beside so many seconds of the operation's own and is felt beyond them only.
+    operation; None means the sum of the demands, for which the answer is exact. A larger latency
+    (pure delays) keeps the waits of MVA. With a smaller one (overlap within the operation), waits
+    overlap as the services do. `background_s`: asynchronous demand at each station. `hidden`:
+    (stations, share, seconds); the wait at these stations, times the share, adds to the response
+    only what exceeds these seconds of other work.
     """
     demand = np.asarray(demands_s, dtype=float)
     extra = np.zeros_like(demand) if background_s is None else np.asarray(background_s, float)
@@ -69,7 +69,7 @@ def mean_value_analysis(
 
 @dataclass(frozen=True)
 class Many:
-    """Answers for several networks of the same stations: one column each."""
+    """Answers for several networks of the same stations; arrays have one column per network."""
 
     rate_per_s: np.ndarray
     response_s: np.ndarray
@@ -87,7 +87,7 @@ def many_values(
     extra: np.ndarray,
     hidden: Sequence[Hidden] = (),
 ) -> Many:
-    """`mean_value_analysis` of as many networks as `demand` and `extra` have columns."""
+    """`mean_value_analysis` of several networks; `demand`, `extra`: (stations, networks)."""
     count = servers[:, None]
     total = demand.sum(axis=0)
     service = total if latency_s is None else latency_s
@@ -98,7 +98,7 @@ def many_values(
     overlap = np.divide(service, open_s, out=np.ones_like(total), where=open_s > 0)
     overlap = np.minimum(1.0, overlap)
     limit = ((demand + extra) / count).max(axis=0, initial=0.0)
-    # Background work can push a station over its capacity; nothing passes it faster.
+    # With background work a station can be overloaded, so the rate is capped at its capacity.
     most = np.divide(1.0, limit, out=np.full_like(limit, np.inf), where=limit > 0)
     queue, waiting = np.zeros_like(demand), np.zeros_like(demand)
     rate = np.zeros_like(total)
@@ -119,9 +119,9 @@ def many_values(
 
 
 class _BusyServers:
-    """Probabilities that j < m servers of a station are busy, from one population to the next.
+    """Marginal probabilities that j < m servers of a station are busy, by population.
 
-    Only stations of several servers need them.
+    Used for stations of several servers only.
     """
 
     def __init__(self, demand: np.ndarray, servers: np.ndarray) -> None:
@@ -136,24 +136,24 @@ class _BusyServers:
         # (m - 1 - j) for j = 0 .. m - 2, and (m - j) for j = 1 .. m - 1.
         self._idle = np.maximum(0, self._servers - 1 - index)
         self._free = np.where(index > 0, np.maximum(0, self._servers - index), 0)
-        # Service of j customers at once; more than there are servers are not told apart.
+        # 1 / j for j < m busy servers; states with all servers busy are not distinguished.
         self._each = np.where(index < self._servers, 1.0 / np.maximum(1, index), 0.0)[1:]
 
     def idle(self) -> np.ndarray:
-        """Sum over j of (m - 1 - j) p(j): what one queue with m servers saves."""
+        """Sum over j of (m - 1 - j) p(j), the multi-server correction of MVA's queue length."""
         if len(self._several):
             self._all[self._several] = (self._idle * self._probability).sum(axis=0)
         return self._all
 
     def step(self, rate: np.ndarray) -> None:
-        """The next population's probabilities."""
+        """Update the probabilities to the next population, given its rate."""
         if not len(self._several):
             return
         before = self._probability
         after = np.zeros_like(before)
         after[1:] = rate * self._demand * self._each * before[:-1]
         taken = rate * self._demand + (self._free * after).sum(axis=0)
-        # Overlapping work leaves the product form; probabilities stay probabilities.
+        # Overlapping work has no product form, so clip the result to a probability.
         after[0] = np.clip(1.0 - taken / self._servers, 0.0, 1.0)
         self._probability = np.minimum(after, 1.0)
 
@@ -161,7 +161,7 @@ class _BusyServers:
 def asymptotic_bounds(
     demands_s: Sequence[float], clients: int, think_s: float, latency_s: float
 ) -> tuple[float, float]:
-    """(lower, upper) bound of the rate: all clients in one queue; none ever waiting.
+    """(lower, upper) bounds of the rate: all clients in one queue; no client ever waiting.
 
     `demands_s` are per server. The lower bound assumes every station serves one at a time.
     """
@@ -170,14 +170,14 @@ def asymptotic_bounds(
     upper = clients / (think_s + latency_s)
     if largest:
         upper = min(upper, 1.0 / largest)
-    # Work that nobody waits for can fill a station before the first client does.
+    # Background work can saturate a station without any client, so keep lower <= upper.
     return min(lower, upper), upper
 
 
 def approximate(
     demands_s: Sequence[float], clients: int, think_s: float = 0.0, tolerance: float = 1e-10
 ) -> Closed:
-    """Schweitzer's fixed point for single servers: any number of clients at the same cost."""
+    """Schweitzer's fixed point for single servers; its cost does not depend on `clients`."""
     demand = np.asarray(demands_s, dtype=float)
     queue = np.full_like(demand, clients / max(1, len(demand)))
     while True:

@@ -1,10 +1,10 @@
-"""How far predictions may be off: conformal intervals that are wider in cells that err more.
+"""Half-widths of conformal prediction intervals, scaled by each cell's mean error.
 
-Mondrian and normalised conformal prediction (Vovk 2003; Papadopoulos 2008) over errors on rows
-whose layout was left out: each is divided by its cell's mean error, drawn to that of all, and the
-quantile of these ratios, times a cell's own mean error, is how far a prediction there reaches. Rows
-of one layout resemble each other, so the quantile is that of one row drawn from every layout, on
-average over draws (Dunn et al. 2022).
+Mondrian and normalised conformal prediction (Vovk 2003; Papadopoulos 2008) over residuals on
+held-out layouts. Each absolute residual is divided by its cell's mean error, which is shrunk
+towards the overall mean. The half-width in a cell is the quantile of these ratios times the cell's
+mean error. Rows of one layout are correlated, so the quantile is taken over one random row per
+layout and averaged over draws (Dunn et al. 2022).
 """
 
 from __future__ import annotations
@@ -15,30 +15,31 @@ from dataclasses import dataclass
 
 import numpy as np
 
-# A cell's mean error weighs as much as that of all when it has so many rows.
+# Shrinkage: rows of a cell at which its mean error and the overall one weigh the same.
 DRAWN_ROWS = 6.0
 DRAWS = 200
 
 
 @dataclass(frozen=True)
 class Reach:
-    """Mean error of each cell and of all ("mean"), and the quantile of errors over them."""
+    """Mean absolute error per cell and overall (`mean`), and the quantile of the ratios."""
 
     of_cell: dict[Hashable, float]
     mean: float
     quantile: float
 
     def at(self, cells: Sequence[Hashable]) -> np.ndarray:
-        """How far predictions in these cells reach up and down; one never seen is like all."""
+        """Half-width of the interval in each cell; an unknown cell has the overall mean error."""
         return self.quantile * np.array([self.of_cell.get(cell, self.mean) for cell in cells])
 
 
 def reach(
     errors: np.ndarray, cells: Sequence[Hashable], groups: np.ndarray, confidence: float, seed: int
 ) -> Reach:
-    """The reach that covers a share of `confidence` of rows of a group never seen.
+    """Half-widths that cover a share `confidence` of the rows of a new group.
 
-    Fewer than nine groups cannot tell nine tenths: then it is the largest of theirs.
+    `errors`: residuals, one per row. With fewer than nine groups a 90 % quantile cannot be
+    estimated: the largest ratio is used.
     """
     sizes = np.abs(errors)
     mean = float(sizes.mean())

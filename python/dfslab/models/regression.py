@@ -1,8 +1,8 @@
 """Ordinary least squares over measured runs (Kumar 2018, section 3; corrected R² after the errata).
 
-The default form is log-linear: the logarithm of the rate over logarithms of the quantities, so that
-no rate is ever negative. `scale="linear"`, the method `regression-linear` of a scenario, is the
-paper's own form, which may go negative and says so.
+The default form is log-linear: log rate over logarithms of the quantities, so predicted rates are
+positive. `scale="linear"`, the method `regression-linear` of a scenario, is the paper's form. Its
+predictions may be negative, which a note reports.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ else:
     sm = lazily("statsmodels.api")
 
 NAMES = ("regression", "regression-linear")
-# Beyond this an extrapolated interval says "anything"; the number still fits in JSON.
+# Cap of an extrapolated logarithm: exp(300) is still a finite JSON number.
 LARGEST_LOG = 300.0
 
 
@@ -42,9 +42,9 @@ def make(name: str) -> Regression:
 class Fit:
     """A fitted model: statsmodels' results, the columns, the paper's figures.
 
-    R² = 1 - SSE / TSS, SSE being the sum of squared *errors* (the paper's list swaps the labels);
-    0 where all configurations have the same rate and there is nothing to explain. `first_order`
-    says how much of the variance of the target each quantity explains by itself.
+    R² = 1 - SSE / TSS, where SSE is the sum of squared *errors* (the paper's list swaps the
+    labels), or 0 if all rates are equal. `first_order`: quantity -> share of the target's variance
+    that the quantity explains alone.
     """
 
     columns: Columns
@@ -55,7 +55,7 @@ class Fit:
     first_order: dict[str, float]
 
     def document(self) -> RegressionFit:
-        """What a result carries of the fit."""
+        """The fit as part of a Result."""
         total = sum(self.first_order.values())
         return RegressionFit(
             value_is="median" if self.columns.scale == "log" else "mean",
@@ -65,7 +65,7 @@ class Fit:
                 name: Coefficient(value=value, standard_error=error)
                 for name, (value, error) in self.coefficients.items()
             },
-            # Shares alone would hide how much is interaction: both are given.
+            # Normalised shares alone would hide interactions, so the indices are given, too.
             importance={
                 name: Importance(first_order=index, share=index / total if total else 0.0)
                 for name, index in self.first_order.items()
@@ -74,7 +74,7 @@ class Fit:
         )
 
     def notes(self) -> list[str]:
-        """What the data did not suffice for."""
+        """Notes on columns that the data could not identify."""
         missing = self.columns.dropped["too few configurations"]
         return [f"regression: too few configurations for {', '.join(missing)}"] if missing else []
 
@@ -97,7 +97,7 @@ class Regression:
         columns = columns_for(points, self.scale)
         rates = np.array([result.value() for result in measured])
         target = np.log(rates) if self.scale == "log" else rates
-        # Replicates share what their configuration adds, so errors are not independent in them.
+        # Errors of replicates are correlated through their configuration, so average them.
         groups = np.unique([result.point_id for result in measured], return_inverse=True)[1]
         target, matrix, points = _means(target, columns.matrix(points), points, groups)
         self.fitted = _fit(columns, target, matrix, points)
@@ -132,7 +132,7 @@ class Regression:
 def _means(
     target: np.ndarray, matrix: np.ndarray, points: Sequence[Point], groups: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, list[Point]]:
-    """One row a configuration: the mean over its replicates."""
+    """(target, matrix, points) with one row per configuration, the mean of its replicates."""
     rows = [np.flatnonzero(groups == group) for group in range(groups.max() + 1)]
     return (
         np.array([target[r].mean() for r in rows]),
@@ -143,10 +143,10 @@ def _means(
 
 def _fit(columns: Columns, target: np.ndarray, matrix: np.ndarray, points: Sequence[Point]) -> Fit:
     model = sm.OLS(target, matrix).fit()
-    # Rounding leaves a little variance in equal rates; there is nothing to explain then.
+    # Differences of equal rates by rounding do not count as variance.
     varies = float(np.ptp(target)) > 1e-9 * float(np.abs(target).max())
     described = [describe(point) for point in points]
-    # Only what has a column: two names of one thing would share its importance twice.
+    # Only quantities with a column: collinear ones would count the same variance twice.
     quantities = {
         key: [one.get(key, 1.0) for one in described]
         for key in [*columns.numbers, *dict.fromkeys(key for key, _ in columns.switches)]
@@ -170,7 +170,7 @@ def first_order_indices(
     """S_i = V(E(Y | x_i)) / V(Y) for each quantity, over the rows as they are (Kumar 2018, (6)).
 
     The paper prints a minus for its second equals sign, which would make every index 0. On a full
-    grid what the indices lack to 1 is interaction and noise; on any other, they overlap.
+    grid, 1 - their sum is interaction and noise. On other designs the indices overlap.
     """
     found = {}
     for name, values in quantities.items():

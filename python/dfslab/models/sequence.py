@@ -1,7 +1,7 @@
 """The sequence model: operation trees as formulas with queueing (Wu 2013, corrected, and MVA).
 
-Unloaded latency by critical path, demands per resource, bounds; exact MVA for a closed load, open
-stations and finite call queues where operations arrive at a rate.
+Unloaded latency by critical path, demands per resource, and bounds. Closed workloads are solved by
+exact MVA; open workloads by open stations and finite call queues.
 """
 
 from __future__ import annotations

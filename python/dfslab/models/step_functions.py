@@ -1,18 +1,17 @@
 """Functions f1 to f7: the time of each measured step over the paper's parameters, fitted.
 
-Wu 2013 leaves them to experiments. Each step's time is taken as a sum of what physics offers, with
-coefficients of at least 0: a constant, the round trips (Dp9), the bytes over the slowest adapter
-(Dp7, Dp8) and disk, the blocks after the first (Dap1, Dap2), and the concurrent clients (Dp4). The
-last block is a term of its own: a write returns when its client has taken it, and the close waits.
-Steps that carry no file, as its tree says, take no time by its bytes: counts fall as sizes grow.
-How often a step waits for the network is no matter of experiments where the operation's tree says
-so: deployments of two short latencies differ in more, and would say nothing of a long one. Nor is
-what a client's first operation does beside the others: where the paper's counts fall with the size,
-it cannot be told from the bytes of all clients. Where a network is emulated, a process holds
-packets back and waits for a processor itself (one more term).
-A whole operation is the sum of its steps, as in Wu's (1) and (6). Ratios are fitted, so small and
-large files weigh the same, and twice as much errs as far as half; intervals come from the residuals
-and from resampling configurations. Residuals are weighted by the inverse variance of the mean.
+Wu 2013 leaves them to experiments. A step's time is a sum of terms with coefficients >= 0: a
+constant, round trips (Dp9), bytes over the slowest adapter (Dp7, Dp8) and disk, blocks after the
+first (Dap1, Dap2), and concurrent clients (Dp4). The last block has a separate term: a write
+returns once its client has buffered the block, and the close waits for it. Steps that carry no file
+data in the operation tree have no byte terms, as counts fall with sizes in the experiments.
+Network waits are taken from the tree where it names the step, not fitted: deployments with two
+short latencies differ in other ways, too, and cannot be extrapolated to a long latency. Extra work
+of a client's first operation is not fitted either: it is confounded with the bytes of all clients.
+An emulated network has one more term, because the process that delays packets needs a processor.
+A whole operation is the sum of its steps, as in Wu's (1) and (6). Log ratios are fitted, so small
+and large files weigh the same and a factor of 2 up or down is the same error. Intervals come from
+the residuals and from resampled configurations. Residuals are weighted by inverse variance.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ if TYPE_CHECKING:
 else:
     scipy = lazily("scipy")
 
-# Terms, and the unit of each one's coefficient.
+# Term -> unit of its coefficient.
 TERMS = {"1": "s", "network latency": "", "bytes / adapter rate": ""}
 TERMS |= {"bytes of the last block / adapter rate": "", "bytes / disk rate": ""}
 TERMS |= {"further blocks": "s", "further blocks * network latency": ""}
@@ -48,27 +47,27 @@ TERMS |= {"clients met": "s", "clients met * bytes / adapter rate": ""}
 TERMS |= {"clients met * bytes of the last block / adapter rate": ""}
 TERMS |= {"clients met * crossings": "s"}
 SERVER, ADAPTER, LAST_BLOCK, CROSSINGS = range(len(TERMS) - 4, len(TERMS))
-# What clients meet at, first the server, then the adapter.
+# Terms of shared resources where clients queue: the server's, then the adapter's.
 MET = ((SERVER, CROSSINGS), (ADAPTER, LAST_BLOCK))
-# A rate or a speed at which nothing takes any time.
+# A rate so high that its service time is negligible.
 UNLIMITED = 1e15
-# A step that takes less than this share of what a block takes of an adapter carries no file.
+# A step carries file data if it takes at least this share of a block's time at the adapter.
 BLOCK_BYTES, LEAST_SHARE = 2.0**26, 0.05
 BY_BYTES = np.array(["bytes" in name for name in TERMS])
 BY_LATENCY = np.array(["network latency" in name for name in TERMS])
-# The operation, and what a step takes beside the calls within it.
+# Names of the whole operation, and of a step's self time (without its inner calls).
 WHOLE, REST = "whole", "rest"
 RESAMPLES = 200
 ROUNDS = 8
 MOST_RATIO = 30.0
 FEWEST_POINTS = 4
-# No mean is surer, and no function truer, than this fraction.
+# Floor of the relative standard deviation of a mean and of a fitted function.
 LEAST_SD = 0.02
 
 
 @dataclass(frozen=True)
 class Coefficient:
-    """One term's factor with its 90 % interval."""
+    """One term's coefficient with its 90 % interval."""
 
     term: str
     unit: str
@@ -79,12 +78,12 @@ class Coefficient:
 
 @dataclass(frozen=True)
 class StepFunction:
-    """The fitted time of one step; `relative_sd` of what is left; `points` fitted on.
+    """The fitted time of one step; `relative_sd`: of the residuals; `points`: configurations.
 
-    Where the tree names the step, the network's latency is waited for as the tree says. `resampled`
-    holds the coefficients of each resample, one row each, `outer` those of the operation's steps,
-    which say whom it meets (none: everybody). `calls` are those that the rest of a step is without.
-    A whole operation has no coefficients of its own where it is the sum of its `parts`.
+    `crossed`: network waits are from the tree. `resampled`: shape (resamples, terms). `outer`:
+    coefficients of the operation's outermost steps, from which queueing at the server is computed
+    (empty: behind all clients). `calls`: inner calls excluded from a self time. An operation that
+    is the sum of its `parts` has no coefficients.
     """
 
     operation: str
@@ -99,11 +98,11 @@ class StepFunction:
     outer: Mapping[str, np.ndarray] = field(default_factory=dict, repr=False)
 
     def time_s(self, scenario: Scenario) -> tuple[float, float, float]:
-        """(time, low, high): a prediction with its 90 % interval for another configuration."""
+        """(time, low, high) in seconds: prediction and 90 % interval for a configuration."""
         return self.time_at_s(At(scenario, self.operation))
 
     def time_at_s(self, at: At) -> tuple[float, float, float]:
-        """The same; the functions of one operation share what its tree says of a configuration."""
+        """`time_s` at a prepared configuration, which functions of one operation may share."""
         time, others = self.seconds(at)
         logs = np.log(np.maximum(others, 1e-12))
         sd = np.hypot(self.relative_sd, logs.std() if len(logs) else 0.0)
@@ -112,7 +111,7 @@ class StepFunction:
         return time, time / reach, time * reach
 
     def seconds(self, at: At) -> tuple[float, np.ndarray]:
-        """The time, and that of each resample."""
+        """(time in seconds, times of all resamples)."""
         if self.parts:
             each = [part.seconds(at) for part in self.parts]
             return sum(time for time, _ in each), np.sum([others for _, others in each], axis=0)
@@ -124,7 +123,7 @@ class StepFunction:
         return float(terms @ values) + known, self.resampled @ terms + known
 
     def document(self) -> dict[str, object]:
-        """What JSON tells of it: all but the resamples."""
+        """The function as JSON data, without the resamples."""
         return {
             "operation": self.operation,
             "step": self.step,
@@ -139,7 +138,7 @@ class StepFunction:
 
     @property
     def text(self) -> str:
-        """The function as people read it; terms without weight are left out."""
+        """The function as a formula; terms with coefficient 0 are omitted."""
         if self.parts:
             return " + ".join(part.step for part in self.parts)
         parts = [
@@ -152,14 +151,14 @@ class StepFunction:
 
 
 def _used(functions: Sequence[StepFunction]) -> int:
-    """How many terms have weight in any of these."""
+    """Number of terms with a positive coefficient in any of the functions."""
     return len({one.term for each in functions for one in each.coefficients if one.value > 0})
 
 
 class At:
-    """One configuration as the functions of an operation see it.
+    """Term values of one configuration for the functions of an operation.
 
-    `kept` is 1 where a term may have weight, and else 0.
+    `kept` (one per term): 1 if the term may be used, else 0.
     """
 
     def __init__(self, scenario: Scenario, operation: str, kept: np.ndarray | float = 1.0) -> None:
@@ -181,21 +180,21 @@ class At:
     def of_step(
         self, terms: np.ndarray, step: str, calls: Sequence[str]
     ) -> tuple[np.ndarray, float]:
-        """A step's own terms, and how long it waits for the network."""
+        """(terms of a step, its network wait in seconds)."""
         waited = _waited_s(self._waits, step, calls)
         crossings = waited / self._latency_s if self._latency_s else 0.0
         terms = np.where(np.arange(len(terms)) == CROSSINGS, crossings * terms, terms)
         if not self._carries.get(step.removesuffix(f"/{REST}"), True):
             terms = np.where(BY_BYTES, 0.0, terms)
-        # Deployments differ in more than their latency, and would say it with these terms.
+        # Other differences between deployments would be attributed to the latency terms.
         return (np.where(BY_LATENCY, 0.0, terms) if waited else terms), waited
 
     def met(self, outer: Mapping[str, np.ndarray]) -> np.ndarray:
-        """The terms with the clients that an operation meets at a server, itself among them.
+        """The terms, with the number of clients replaced by the mean queue met, itself included.
 
-        All come to the same server and to the same adapter (a closed network: mean value analysis),
-        but not while they wait for anything else, as for the network: then others work. Who holds
-        packets back is a process of the same machine as the server.
+        Clients share a server and an adapter, solved as a closed network by MVA. Time elsewhere, as
+        waiting for the network, is think time. The process that delays packets in an emulated
+        network counts as the server, because it runs on the same machine.
         """
         count = self.terms[SERVER]
         if not count or not outer:
@@ -254,12 +253,12 @@ def _adapter_rate(situation: Situation) -> float:
 
 
 def waited_s(scenario: Scenario, operation: str, step: str, calls: Sequence[str] = ()) -> float:
-    """Seconds of a step that are the network's latency alone, as its tree has them.
+    """Network wait of a step in seconds, from the operation tree.
 
-    Nobody works and disks take no time; it is what the tree takes longer with the latency than
-    without any: messages on their way, and the windows of new connections, which double until they
-    hold what is sent, or what the way holds. 0 for a step that the tree has no name for. `calls`
-    are within the step and told apart, so that what they wait is not the step's.
+    It is the step's time with the network's latency minus its time without, at zero work and disk
+    time. That includes propagation and slow start: a new connection's window doubles until it holds
+    the data or the bandwidth-delay product. 0 for a step that the tree does not name. `calls`:
+    inner calls, whose waits are subtracted.
     """
     return _waited_s(_waits(scenario, operation), step, calls)
 
@@ -270,7 +269,7 @@ def _waited_s(waits: Mapping[str, float], step: str, calls: Sequence[str] = ()) 
 
 
 def _waits(scenario: Scenario, operation: str) -> Mapping[str, float]:
-    """What each step of an operation, and the whole, takes longer by the network's latency."""
+    """Network wait in seconds of each step of an operation and of the whole."""
     situation = situation_of(scenario)
     tree = situation.system.operations.get(operation)
     if tree is None:
@@ -284,9 +283,9 @@ def _waits(scenario: Scenario, operation: str) -> Mapping[str, float]:
 
 
 def _carries(scenario: Scenario, operation: str) -> dict[str, bool]:
-    """Whether each step of an operation waits for the bytes of a file, as its tree has them.
+    """Whether each step of an operation waits for file data, by its tree.
 
-    Told by a file of two blocks: a write hands over one, and its close waits for the other.
+    Evaluated for two blocks, because a write waits for the first and its close for the second.
     """
     situation = situation_of(scenario)
     tree = situation.system.operations.get(operation)
@@ -302,9 +301,9 @@ def _carries(scenario: Scenario, operation: str) -> dict[str, bool]:
 def _idle(
     situation: Situation, emulated: Emulation | None = None, latency_s: float = 0.0
 ) -> dict[str, float]:
-    """The environment where nobody works and disks take no time.
+    """The environment with calibrated constants and disk times at zero.
 
-    An emulated adapter lets a burst pass at once, as if a way of this latency held as much.
+    An emulated adapter passes a burst at once: its rate is at least burst / round-trip time.
     """
     values = {**situation.environment, **dict.fromkeys(situation.constants, 0.0)}
     for key in values:
@@ -320,17 +319,17 @@ def _idle(
 def _times_s(
     situation: Situation, tree: Node, environment: Mapping[str, float]
 ) -> dict[str, float]:
-    """How long each step and the whole take there."""
+    """Seconds of each named step and of the whole operation in an environment."""
     cost = Reader(situation.placement, environment, situation.client).read(tree)
     times = {name: float(one.latency_s) for name, one in cost.steps.items()}
     return {**times, WHOLE: float(cost.latency_s)}
 
 
 class _Seen(NamedTuple):
-    """What was measured of a step, by configuration: the terms (one row each) and the mean times.
+    """Measurements of a step: terms of shape (configurations, TERMS), geometric mean times.
 
-    `known_s` are seconds of the times that are not fitted; `weights` say how sure the means are
-    (mean 1), by the inverse of their variances.
+    `known_s`: the part of each time that is not fitted. `weights`: inverse variances of the means,
+    normalised to a mean of 1.
     """
 
     terms: np.ndarray
@@ -342,10 +341,10 @@ class _Seen(NamedTuple):
 def fit(
     results: Sequence[Result], seed: int = 1, only: Sequence[str] = tuple(TERMS)
 ) -> list[StepFunction]:
-    """A function for every step measured at enough configurations. RunFailed when there is none.
+    """Functions of all steps measured at FEWEST_POINTS configurations. RunFailed if none is.
 
-    `only` names the terms that may have weight: "1" alone is the mean, with "clients met" Amdahl's
-    serial fit, where an operation meets all of them.
+    `only`: allowed terms. "1" alone is the mean; "1" and "clients met" are Amdahl's serial fit, in
+    which an operation queues behind all clients.
     """
     seen: dict[str, dict[str, dict[str, list[float]]]] = {}
     scenarios: dict[str, Scenario] = {}
@@ -369,7 +368,7 @@ def fit(
 
 
 class _Fit:
-    """The steps of one operation, fitted together: they wait for the same servers."""
+    """Joint fit of the steps of one operation, which queue at the same servers."""
 
     def __init__(
         self,
@@ -385,7 +384,7 @@ class _Fit:
         self._at = {point: At(scenarios[point], operation, kept) for point in points}
 
     def functions(self) -> list[StepFunction]:
-        """One for each step, the whole last."""
+        """The function of each step, the whole operation last."""
         outer: dict[str, np.ndarray] = {}
         for _ in range(ROUNDS if self._crossed else 0):
             outer = self._solve_outer(outer)
@@ -401,7 +400,7 @@ class _Fit:
         return list(found.values())
 
     def _calls(self, step: str) -> tuple[str, ...]:
-        """The calls of a step that are told apart, where `step` is its rest."""
+        """The measured inner calls of a step, if `step` is a self time; else none."""
         outer, slash, inner = step.partition("/")
         within = (name for name in self._steps if name != step and name.startswith(f"{outer}/"))
         return tuple(within) if slash and inner == REST else ()
@@ -410,7 +409,7 @@ class _Fit:
         return [step for step in self._steps if "/" not in step and step != WHOLE]
 
     def _solve_outer(self, outer: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-        """The coefficients of the operation's outermost steps, or its own."""
+        """Coefficients of the outermost steps, or of the whole operation without steps."""
         return {step: _solved(*self._seen(step, outer)[:3]) for step in self._outer() or [WHOLE]}
 
     def _seen(self, step: str, outer: Mapping[str, np.ndarray]) -> _Seen:
@@ -428,7 +427,7 @@ class _Fit:
         return _Seen(np.array(terms), y, np.array(known), _sureness(logs))
 
     def _sum(self, parts: Sequence[StepFunction], seen: _Seen) -> StepFunction:
-        """A whole operation: its steps, added; steps of one run may err together."""
+        """The operation as the sum of its steps, whose errors may be fully correlated."""
         each = np.array(
             [[part.seconds(self._at[point])[0] for part in parts] for point in self._steps[WHOLE]]
         )
@@ -441,7 +440,7 @@ class _Fit:
 
 
 def _sureness(logs: Sequence[np.ndarray]) -> np.ndarray:
-    """Inverse variances of the means, their mean 1; all the same where nothing was repeated."""
+    """Inverse variances of the means, normalised to mean 1; all 1 without repetitions."""
     variances = np.array([one.var(ddof=1) / len(one) if len(one) > 1 else np.nan for one in logs])
     if np.isnan(variances).all():
         return np.ones(len(logs))
@@ -462,7 +461,7 @@ def _fit(key: tuple[str, str], seen: _Seen, seed: int) -> StepFunction:
 def _function(
     key: tuple[str, str], values: np.ndarray, resampled: np.ndarray, seen: _Seen
 ) -> StepFunction:
-    """A function of these coefficients, with what it leaves of what was `seen`."""
+    """A function with these coefficients and the spread of its residuals on `seen`."""
     low, high = np.quantile(resampled, [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2], axis=0)
     coefficients = tuple(
         Coefficient(term, unit, float(value), float(min(a, value)), float(max(b, value)))
@@ -474,17 +473,17 @@ def _function(
 
 
 def _spread(said_s: np.ndarray, seen: _Seen, used: int) -> float:
-    """Standard deviation of the logarithms of what is left, by so many terms."""
+    """Weighted residual sd of log time; `used`: number of fitted terms."""
     left = np.log(np.maximum(said_s, 1e-12) / seen.times_s)
     freedom = max(1, len(left) - used)
     return max(float(np.sqrt((seen.weights * left**2).sum() / freedom)), LEAST_SD)
 
 
 def _solved(x: np.ndarray, y: np.ndarray, known: np.ndarray) -> np.ndarray:
-    """Coefficients of at least 0 that make the errors of the logarithms least.
+    """Coefficients >= 0 that minimise the squared log errors of predictions p.
 
-    (p - y) / sqrt(p y) is that error to third order, so least squares weighed by the last p, again
-    and again, come to it.
+    (p - y) / sqrt(p y) equals the log error up to third order, so least squares reweighted by the
+    previous p converge to the minimum.
     """
     said = y
     solved = np.zeros(x.shape[1])
@@ -495,6 +494,6 @@ def _solved(x: np.ndarray, y: np.ndarray, known: np.ndarray) -> np.ndarray:
         solved = (
             scipy.optimize.nnls(weighted / scale, weights * (y - known), maxiter=1000)[0] / scale
         )
-        # What is said of a point must not fall to nothing, or its weight would know no end.
+        # A prediction near 0 would have an unbounded weight, so bound it from below.
         said = np.maximum(x @ solved + known, y / MOST_RATIO)
     return solved

@@ -1,4 +1,4 @@
-"""A recorded trace in the models' terms: what its operations mean, and sorts of equal cost."""
+"""A recorded trace as input of models: classified calls, grouped into cost classes."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from dfslab.models.placement import Placement
 from dfslab.spec.calls import TRANSFERS, WHOLE, Done, Meaning, followed
 from dfslab.spec.node import Node
 
-# Sizes of one kind of operation beyond so many are put together by rank.
+# Most distinct sizes of one operation type; more are merged by rank.
 MOST_SIZES = 32
 
 
 @dataclass(frozen=True)
 class Sort:
-    """A share of one kind's operations whose trees are told the same."""
+    """A cost class: a share of one operation type with equal parameters of its tree."""
 
     share: float
     size_bytes: float
@@ -29,7 +29,7 @@ class Sort:
 
 
 class Trace:
-    """The given operations of a stream, in the order of the trace."""
+    """The replayed operations of a stream, in the order of the trace."""
 
     def __init__(self, stream: Mapping[str, Any]) -> None:
         self.done = [
@@ -48,7 +48,7 @@ class Trace:
 
     @cached_property
     def of_clients(self) -> dict[tuple[int, int], Meaning]:
-        """(client, number of its operation) -> what the operation means."""
+        """(client, index of its operation) -> the operation's classified call."""
         counts: dict[int, int] = {}
         found = {}
         for one, meaning in zip(self.done, self.meanings, strict=True):
@@ -58,11 +58,11 @@ class Trace:
         return found
 
     def due_of(self, client: int, index: int) -> float:
-        """Seconds after the start when an operation of a client is due."""
+        """Scheduled start of a client's operation, in seconds after the run's start."""
         return self.due_s[client][index] if self.due_s else 0.0
 
     def due_of_done(self) -> list[float]:
-        """The times of `done`, in its order; none where operations follow each other."""
+        """Scheduled starts of `done`, in its order; empty for back-to-back operations."""
         counts: dict[int, int] = {}
         found = []
         for one in self.done if self.due_s else ():
@@ -78,7 +78,7 @@ class Trace:
         return sum(one.size_bytes for one in self.done if one.kind in kinds)
 
     def environment(self) -> dict[str, float]:
-        """What a trace says for the symbols of a workload's parameters."""
+        """Values of the workload's parameter symbols, derived from the trace."""
         moved = [one.size_bytes for one in self.done if one.kind in (*TRANSFERS, *WHOLE)]
         jumps = [m.scattered for one, m in self._transfers()]
         return {
@@ -94,7 +94,7 @@ class Trace:
 
     @cached_property
     def sorts(self) -> dict[str, list[Sort]]:
-        """The operations of every kind by size and order, at most MOST_SIZES sizes of each."""
+        """Cost classes of each operation type, by size (at most MOST_SIZES), order and sync."""
         groups: dict[str, dict[tuple[bool, bool], list[int]]] = {}
         for one, meaning in zip(self.done, self.meanings, strict=True):
             key = (meaning.scattered, meaning.unforced)
@@ -118,7 +118,7 @@ class Trace:
         client: str,
         written_back: float,
     ) -> Cost:
-        """The mean cost of one operation of a kind."""
+        """The mean cost of one operation type over its cost classes."""
         total = Cost()
         for sort in self.sorts[kind]:
             here = {
@@ -132,7 +132,7 @@ class Trace:
 
 
 def _parts(sizes: Sequence[int]) -> list[np.ndarray]:
-    """Equal sizes together; of too many, neighbours together."""
+    """Groups of equal sizes, or MOST_SIZES groups of neighbouring sizes if there are more."""
     ordered = np.sort(np.array(sizes, dtype=float))
     values, starts = np.unique(ordered, return_index=True)
     if len(values) <= MOST_SIZES:

@@ -1,1 +1,1 @@
-"""What is described: scenarios, deployments, file systems as step trees, and units."""
+"""Descriptions: scenarios, deployments, file systems as operation trees, and units."""

@@ -1,8 +1,8 @@
-"""A scenario that says only what is other than in another file: `base = "FILE"`.
+"""Scenarios that inherit from another file: `base = "FILE"`.
 
-Tables are filled key by key from the base, tables within tables too; a list (nodes, sweeps,
-methods) that the scenario writes stands in place of the base's. The path is from the scenario's own
-folder. A base has no base: who reads a scenario looks into two files at most.
+Missing keys are taken from the base, recursively in nested tables. A list in the scenario (nodes,
+sweeps, methods) replaces the base's list. The path is relative to the scenario's folder. A base
+cannot have a base, so a scenario is spread over two files at most.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from typing import Any
 from dfslab.spec.model import InputError
 
 KEY = "base"
-# Where a word of a command names a file beside the scenario.
+# In a command's words, stands for the folder of the scenario.
 HERE = "{here}"
 
 
 def extended(table: Mapping[str, Any], folder: Path) -> dict[str, Any]:
-    """The table with what its base says beside it. InputError names the key and the file."""
+    """The table with missing keys from its base. InputError names the key and the file."""
     whole = dict(table)
     if KEY not in whole:
         return whole
@@ -34,7 +34,7 @@ def extended(table: Mapping[str, Any], folder: Path) -> dict[str, Any]:
 
 
 def named(name: str, key: str, folder: Path) -> dict[str, Any]:
-    """The table in a file that a scenario's `key` names, seen from the scenario's folder."""
+    """The table in the file `name`, relative to the scenario's folder; `key` is for errors."""
     try:
         return tomllib.loads((folder / name).read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
@@ -43,7 +43,7 @@ def named(name: str, key: str, folder: Path) -> dict[str, Any]:
 
 
 def filled(table: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:
-    """`table` with what `more` says beside it, in tables below as well."""
+    """`table` with missing keys from `more`, recursively in nested tables."""
     found = dict(table)
     for key, value in more.items():
         if isinstance(value, dict) and isinstance(found.get(key, {}), dict):
@@ -54,8 +54,7 @@ def filled(table: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def located(table: Mapping[str, Any], folder: Path) -> dict[str, Any]:
-    """The table, its workload naming files beside the scenario for good: the words of a command,
-    or a trace."""
+    """The table with the workload's file names (in a command, or of a trace) made absolute."""
     workload = table.get("workload")
     if not isinstance(workload, dict):
         return dict(table)
@@ -71,5 +70,5 @@ def located(table: Mapping[str, Any], folder: Path) -> dict[str, Any]:
 
 
 def beside(name: str, folder: Path) -> str:
-    """The file of that name seen from a folder, wherever it is looked for from then on."""
+    """The absolute path of a file name that is relative to a folder."""
     return str(folder.resolve() / name)

@@ -1,14 +1,14 @@
-"""The single calls of a recorded trace in the words of a description's whole operations.
+"""Operation trees of a trace's single calls, derived from a description's whole operations.
 
-A description has trees of whole transactions. Their outermost named parts are the calls that a
-trace records: what comes before a file's reading is its opening, what comes after its writing is
-its closing, and the named steps between are one transfer where the file is as long as that. So
-every described file system takes a trace, and no tree is written twice. A call that is no part of
-a transaction costs what the described operation nearest to it does (`STAND_INS`).
+A description has trees of whole transactions, whose outermost named steps are the calls of a trace.
+The steps before the read are the open, those after the write are the close, and the named step
+between is one transfer of a file of that size. So a trace can be replayed on every described file
+system without further trees. A call outside any transaction takes the tree of a similar described
+operation (`STAND_INS`).
 
-In these trees `file_size` means, of pread and pwrite, the bytes of the transfer; of fsync, and of a
-close after writing (`unforced`), the bytes that were written since the file was last forced; else
-the bytes of the file. `followed` says these numbers of every operation of a trace.
+The symbol `file_size` depends on the call. pread, pwrite: bytes of the transfer. fsync, and close
+after writing (`unforced`): bytes written since the last fsync. Other calls: bytes of the file.
+`followed` computes these values for each operation of a trace.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ STAND_INS = {
 
 
 def derived(operations: Mapping[str, Node]) -> dict[str, Node]:
-    """Trees of the calls that the described operations give, by the call's name."""
+    """Call name -> tree, for all calls that can be derived from the described operations."""
     found: dict[str, Node] = {}
     for name, others in STAND_INS.items():
         for other in others:
@@ -61,7 +61,7 @@ def derived(operations: Mapping[str, Node]) -> dict[str, Node]:
 
 
 def taken_as(operations: Mapping[str, Node], names: Iterable[str]) -> str:
-    """Which of the named calls are taken for another operation, in words; "" when none is."""
+    """A text that lists which calls are modelled by another operation; "" if none is."""
     stood = [
         f"{name} as {next(other for other in STAND_INS[name] if other in operations)}"
         for name in names
@@ -71,10 +71,10 @@ def taken_as(operations: Mapping[str, Node], names: Iterable[str]) -> str:
 
 
 def _split(tree: Node, name: str) -> tuple[tuple[Node, ...], Node, tuple[Node, ...]]:
-    """An operation's parts before its outermost step of that name, the step, and those after.
+    """(nodes before, step, nodes after) of an operation's outermost step called `name`.
 
-    Where no step is called so, the whole operation is the transfer. Of an operation that is done in
-    one of several ways, each call may be done in each of them.
+    Without such a step, the whole operation is the step. If the operation has alternative branches,
+    each part has the same alternatives.
     """
     if isinstance(tree, Choice) and not tree.name:
         ways = [(share, _split(branch, name)) for share, branch in tree.branches]
@@ -98,14 +98,14 @@ def _split(tree: Node, name: str) -> tuple[tuple[Node, ...], Node, tuple[Node, .
 
 
 def _named(tree: Node, names: Sequence[str]) -> Node | None:
-    """The outermost node of one of these names, work for later aside."""
+    """The outermost node with one of these names, asynchronous work excluded."""
     kinds = (node for node in walk(tree) if not isinstance(node, Later | Choice | Either))
     return next((node for node in kinds if node.name in names), None)
 
 
 @dataclass(frozen=True)
 class Done:
-    """One operation of a trace: who, what, on which file, where and how much."""
+    """One operation of a trace: client, type, owner and number of the file, offset, size."""
 
     client: int
     kind: str
@@ -117,8 +117,8 @@ class Done:
 
 @dataclass(frozen=True)
 class Meaning:
-    """What an operation's tree is told: its `file_size`, whether it jumps about in the file, and
-    whether there is something `unforced`."""
+    """A classified call, the input of its tree: `file_size`, whether access is `scattered`, and
+    whether written data is `unforced` (not yet synced)."""
 
     size_bytes: int
     scattered: bool = False
@@ -126,7 +126,7 @@ class Meaning:
 
 
 def single(one: Done) -> tuple[Done, ...]:
-    """An operation as the single calls that it is made of; a whole file is opened and closed."""
+    """The single calls of an operation; a whole-file operation includes open and close."""
     if one.kind not in WHOLE:
         return (one,)
     moved = replace(one, kind="pread" if one.kind == "read" else "pwrite")
@@ -135,7 +135,7 @@ def single(one: Done) -> tuple[Done, ...]:
 
 @dataclass
 class _File:
-    """What a trace has done to a file so far."""
+    """State of a file while a trace is followed."""
 
     bytes: int = 0
     dirty_bytes: int = 0
@@ -143,10 +143,10 @@ class _File:
 
 
 def followed(trace: Sequence[Done]) -> Iterator[Meaning]:
-    """The meaning of every operation, in order.
+    """Classify every operation, in order.
 
-    A transfer that does not begin where this client's last one on the file ended is scattered; a
-    first one may begin anywhere at the file's head.
+    A transfer is scattered if it does not begin where the client's previous transfer on the file
+    ended. A client's first transfer may begin anywhere at the head of the file.
     """
     files: dict[tuple[int, int], _File] = {}
     for one in trace:

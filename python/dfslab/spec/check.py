@@ -1,4 +1,4 @@
-"""Checks of meaning, before any work: names exist, roles are placed, layouts are legal."""
+"""Semantic checks of a scenario before any work: names exist, roles are placed, layouts legal."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from dfslab.spec.model import InputError, unknown
 from dfslab.spec.scenario import Point, Scenario, read
 from dfslab.spec.workload import FileParameters, Workload
 
-# These do an operation and need no description of it.
+# Methods that execute operations and need no description of them.
 MEASURING = {"measure", "trace"}
-# These can begin operations when a trace did.
+# Models that can start operations at the times of a trace.
 TIMED = {"components", "petri"}
-# What a run tells a command beside the workload's own keys.
+# Placeholders of a command that the run fills in, besides the workload's keys.
 TOLD = ("uri", "directory", "folder", "seed", "clients")
-# What a scenario says of any load, and a program cannot be told.
+# Keys for generated workloads only: they cannot be imposed on a program.
 OF_LOADS = ("nodes", "processes", "think_time", "arrival", "rate", "ramp", "cache", "fsync")
-# Who knows loads that arrive at a rate whoever waits.
+# Models of open workloads with Poisson arrivals.
 OF_POISSON = frozenset({"sequence"})
 
 
 def read_checked(path: Path, methods: Sequence[str] = ()) -> Scenario:
     """Read a scenario and check all that can be checked without touching the file system.
 
-    Where `methods` are named, the scenario has these instead of its own.
+    `methods`, if any, replace those of the scenario. InputError names the first error.
     """
     scenario = read(path)
     if methods:
@@ -43,7 +43,7 @@ def read_checked(path: Path, methods: Sequence[str] = ()) -> Scenario:
 
 
 def check(scenario: Scenario) -> list[Point]:
-    """Check every configuration; returns them. InputError names the first thing wrong."""
+    """Check and return every configuration. InputError names the first error."""
     known = sorted(name for name, _, _ in discover.methods())
     for name in scenario.run.methods:
         if name not in known:
@@ -98,7 +98,7 @@ def _check_point(scenario: Scenario) -> None:
 
 
 def _check_command(scenario: Scenario, workload: Workload, own: FileParameters) -> None:
-    """A program has all its words; what only a load knows, nobody may ask of it."""
+    """A program's placeholders are all known, and no key of generated workloads is set."""
     assert workload.argv is not None
     run, name = scenario.run, scenario.workload.name
     of_loads = (run.fault, run.layer, run.count_calls, run.verify != "none")
@@ -119,7 +119,7 @@ def _check_command(scenario: Scenario, workload: Workload, own: FileParameters) 
 
 
 def _check_times(scenario: Scenario, own: FileParameters) -> None:
-    """A trace is there, has all its clients, and comes at its own times or at none."""
+    """A trace exists and has all clients; it is replayed at recorded times or back to back."""
     asked = scenario.workload
     stream = discover.workload(asked.name).stream(own)
     given = stream.get("given")
@@ -139,7 +139,7 @@ def _check_times(scenario: Scenario, own: FileParameters) -> None:
 def _check_described(
     scenario: Scenario, system: FileSystem, own: FileParameters, modelled: set[str]
 ) -> None:
-    """What models are asked for must be described, whole or as the calls of a trace."""
+    """Every modelled operation is described, as a whole or as calls of a trace."""
     if not modelled:
         return
     workload = discover.workload(scenario.workload.name)
@@ -186,8 +186,7 @@ def _check_arrival(scenario: Scenario, modelled: set[str]) -> None:
 
 
 def _check_calls(scenario: Scenario, modelled: set[str]) -> None:
-    """Ways of reading and writing that no description tells apart, and layers that none has, are
-    for those who measure."""
+    """Ways of access and layers that no description distinguishes can only be measured."""
     if scenario.run.layer and modelled:
         allowed = f"is not modelled; without {', '.join(sorted(modelled))} it runs"
         raise InputError("run.layer", scenario.run.layer[0].kind, allowed)
@@ -210,7 +209,7 @@ def _check_faults(scenario: Scenario) -> None:
         raise InputError("run.fault", faults[0].text(), allowed)
     hosts = [name for name, _ in scenario.deployment.nodes()]
     for fault in faults:
-        # What daemons there are, only the bed knows, and says before a load begins.
+        # Daemon names are known to the testbed only, which checks them before the workload run.
         if fault.action in OF_LINKS and fault.target not in hosts:
             raise InputError("run.fault.target", fault.target, unknown(fault.target, hosts))
         if fault.action in OF_LINKS and len(hosts) == 1:

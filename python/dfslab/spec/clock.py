@@ -8,14 +8,14 @@ from typing import Protocol
 
 
 class Clock(Protocol):
-    """What there is of time: a reading that only grows, the date, processor time, and waiting."""
+    """Source of time: monotonic time, date, processor time, and sleeping."""
 
     def monotonic_s(self) -> float:
-        """Seconds of CLOCK_MONOTONIC, which all processes of one machine share."""
+        """Seconds of CLOCK_MONOTONIC, comparable between processes of one machine."""
         ...
 
     def unix_ns(self) -> int:
-        """Nanoseconds since 1970, as files and other machines date events; it may be set back."""
+        """Nanoseconds since 1970, as in file timestamps; not monotonic."""
         ...
 
     def processor_s(self) -> float:
@@ -23,7 +23,7 @@ class Clock(Protocol):
         ...
 
     def sleep(self, duration_s: float) -> None:
-        """Return after that long."""
+        """Return after `duration_s` seconds."""
         ...
 
 

@@ -1,4 +1,4 @@
-"""Calls that a server counted itself: sums by kind of call, where no single call is known."""
+"""Counters of a server: sums by type of call, without records of single calls."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ Kind = Literal["service", "disk", "queue", "lock", "blocked", "send", "receive",
 
 @dataclass(frozen=True)
 class Counted:
-    """Calls of one kind; what is None the server does not say, which is not the same as zero.
+    """Sums over calls of one type, times in nanoseconds; None: not reported by the server.
 
-    `above` names the earlier row that these calls are a part of. Times in nanoseconds.
+    `above` names the earlier row that includes these calls.
     """
 
     step: str
@@ -29,7 +29,7 @@ class Counted:
 
 @dataclass(frozen=True)
 class Counters:
-    """What one process of a file system counted: a role (`service`) and which one (`instance`)."""
+    """Counters of one process of a file system: its role (`service`) and `instance`."""
 
     service: str
     instance: str
@@ -51,4 +51,4 @@ class CounterFormat:
 
 
 class NotUnderstood(Exception):
-    """A text that was recognised is not what it should be; the message says where."""
+    """A text of a recognised format is malformed; the message says where."""

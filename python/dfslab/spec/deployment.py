@@ -20,7 +20,7 @@ Positive = Field(gt=0)
 
 
 class Disk(Model):
-    """The disks of one node, as one."""
+    """The disks of one node, described as a single disk."""
 
     read_rate: Annotated[BytesPerSecond, Positive] = quantity("500 MB/s", description="Read rate")
     write_rate: Annotated[BytesPerSecond, Positive] = quantity("500 MB/s", description="Write rate")
@@ -51,7 +51,7 @@ class Adapter(Model):
     )
 
 
-# Read with the scenario's file, before anything else looks at it; it is no part of a scenario.
+# Resolved when the scenario's file is read; not part of the Scenario object.
 PROFILE = Field("", exclude=True, description="A file of `dfslab calibrate` for what is left out")
 
 
@@ -65,7 +65,7 @@ ProfileName = Annotated[str, AfterValidator(_named_in_a_file)]
 
 
 class NodeGroup(Model):
-    """Equal nodes; `roles` says how many instances of each role every one of them carries."""
+    """A group of equal nodes; `roles`: role -> instances on each node."""
 
     name: Annotated[str, Field(min_length=1)] = Field(
         "node", description="What the group is called"
@@ -93,7 +93,7 @@ class NodeGroup(Model):
 
 
 class Network(Model):
-    """What lies between the nodes."""
+    """The network between the nodes."""
 
     latency: Seconds = quantity("50 us", description="One way, between two nodes")
     loopback_latency: Seconds = quantity("15 us", description="One way, inside a node")
@@ -109,7 +109,7 @@ class Network(Model):
 
 
 class Emulation(Model):
-    """What a network is made of that is emulated on one machine, as far as it can be noticed.
+    """Side effects of a network emulated on one machine.
 
     The defaults are those of dfslab's own testbeds.
     """
@@ -143,7 +143,7 @@ class Deployment(Model):
 
     @model_serializer(mode="wrap")
     def _as_written(self, handler: SerializerFunctionWrapHandler) -> dict[str, object]:
-        # What most deployments do not have is not written: runs are found again by this text.
+        # Omit rarely used keys at their defaults: stored runs are identified by this text.
         table: dict[str, object] = handler(self)
         return {key: value for key, value in table.items() if (key, value) != ("emulated", None)}
 
@@ -156,11 +156,11 @@ class Deployment(Model):
         return groups
 
     def instances(self, role: str) -> int:
-        """How many instances of `role` there are on all nodes together."""
+        """Number of instances of `role` over all nodes."""
         return sum(group.count * group.roles.get(role, 0) for group in self.node)
 
     def groups_of(self, role: str) -> list[NodeGroup]:
-        """The groups whose nodes play `role`."""
+        """The groups whose nodes host `role`."""
         return [group for group in self.node if group.roles.get(role, 0)]
 
     def nodes(self) -> list[tuple[str, NodeGroup]]:

@@ -1,4 +1,4 @@
-"""What a scenario varies: factors with levels, what may be combined, and how much may be run."""
+"""Experimental design of a scenario: factors with levels, constraints, and budget."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from dfslab.spec.units import Seconds, quantity
 Value = str | int | float | bool
 Level = Value | list[Value]
 KINDS = ("full", "latin", "d-optimal", "screening")
-# Keys of these tables need another bed (or mount); those of the workload do not.
+# Tables whose keys need another testbed or mount when changed (hard-to-change factors).
 HARD = ("deployment", "file_system")
 UNITS = ("B", "s", "B/s", "Hz", "1/s")
 
 
 class Factor(Model):
-    """One thing that is varied; it may set several keys at once (both ends of a link).
+    """One factor; it may set several keys together, such as both ends of a link.
 
-    A level is one value for all keys, or a list with one value for each.
+    A level is one value for all keys, or a list with one value for each key.
     """
 
     name: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")] = Field(
@@ -53,7 +53,7 @@ class Factor(Model):
 
     @property
     def is_hard(self) -> bool:
-        """Whether a change of it needs another bed."""
+        """Whether changing the factor needs another testbed."""
         return any(key.split(".")[0] in HARD for key in self.keys)
 
     def values(self, level: Level) -> dict[str, Value]:
@@ -62,7 +62,7 @@ class Factor(Model):
         return dict(zip(self.keys, each, strict=True))
 
     def level_of(self, labels: Mapping[str, Any]) -> Level | None:
-        """The level that a configuration's labels are at; None where they are at none."""
+        """The factor's level in a configuration's labels; None if the values match no level."""
         for level in self.levels:
             if all(labels.get(key) == value for key, value in self.values(level).items()):
                 return level
@@ -70,7 +70,7 @@ class Factor(Model):
 
     @property
     def numbers(self) -> list[float] | None:
-        """Every level as a number (a list by its first value); None where one is a name."""
+        """Every level as a number (a list by its first value); None if any level is a name."""
         found = [number(level) for level in self.levels]
         return None if any(isinstance(one, str) for one in found) else [float(x) for x in found]
 
@@ -92,7 +92,7 @@ def number(level: Level) -> float | str:
 
 
 def shapes(key: str, told: set[str]) -> bool:
-    """Whether a key decides which layouts there can be."""
+    """Whether a key is part of a layout's identity."""
     parts = key.split(".")
     if parts[0] == "deployment":
         return parts[-1] == "count" or "roles" in parts
@@ -100,7 +100,7 @@ def shapes(key: str, told: set[str]) -> bool:
 
 
 class Design(Model):
-    """Which configurations are run; without a factor there is no design and grids are swept."""
+    """Which configurations are run; without factors, the scenario's grids are swept."""
 
     kind: Literal["full", "latin", "d-optimal", "screening"] = Field(
         "d-optimal", description="How configurations are chosen from the legal ones"

@@ -1,8 +1,8 @@
 """Darshan's extended traces (DXT): single reads and writes by rank and file, with times.
 
-A log is read by Darshan's own package; what `darshan-dxt-parser` printed of one is read as text.
-Both tell a call of MPI-IO and the calls of POSIX that it made: of a file that has both, POSIX is
-what reached the file system.
+A log is read by Darshan's own package; output of `darshan-dxt-parser` is read as text. Both record
+an MPI-IO call and the POSIX calls that it made. For files with both, only the POSIX calls are kept,
+because these reached the file system.
 """
 
 from __future__ import annotations
@@ -19,25 +19,25 @@ LINE = re.compile(
     r"^\s*X_(POSIX|MPIIO)\s+(\d+)\s+(read|write)\s+\d+\s+(\d+)\s+(\d+)"
     r"\s+([\d.]+)\s+([\d.]+)"
 )
-# A log begins with the version of its format, as in "3.41".
+# Magic number: a log begins with its format version, as in "3.41".
 MAGIC = re.compile(rb"\d+\.\d+\0")
 POSIX, MPIIO = "POSIX", "MPIIO"
 
-# One module's call.
+# (module that recorded the call, the call).
 Told = tuple[str, Done]
 
 
 def text(lines: Iterable[str]) -> list[Done]:
-    """What `darshan-dxt-parser` prints."""
+    """Calls in the output of `darshan-dxt-parser`."""
     return _below(_lines(lines))
 
 
 def log(path: Path) -> list[Done]:
-    """What a log holds. ValueError when it is none, or was recorded without DXT."""
+    """Calls in a log. ValueError if the file is no log or was recorded without DXT."""
     with path.open("rb") as file:
         if MAGIC.match(file.read(8)) is None:
             raise ValueError("is no Darshan log")
-    from darshan import DarshanReport  # takes a second to import: only who has a log waits
+    from darshan import DarshanReport  # imported here because it takes a second
 
     try:
         report = DarshanReport(str(path), read_all=False)
@@ -76,7 +76,7 @@ def _records(report: Any, module: str) -> Iterator[Told]:
 
 
 def _below(told: Iterable[Told]) -> list[Done]:
-    """The calls that reached the file system, in order of their times."""
+    """The calls that reached the file system, sorted by time."""
     calls = [one for one in told if one[1].size_bytes > 0]
     seen = {done.path for module, done in calls if module == POSIX}
     found = [done for module, done in calls if module == POSIX or done.path not in seen]

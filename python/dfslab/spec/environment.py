@@ -1,4 +1,4 @@
-"""The numbers behind a description's symbols at one configuration, calibrated constants aside."""
+"""Values of a description's symbols at one configuration, except calibrated constants."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from dfslab.spec.units import parse
 from dfslab.spec.workload import FileParameters, Workload
 
 PAGE_BYTES = 4096
-# What a client's programs leave of its memory to its page cache.
+# Assumed share of a client's memory that is available to the page cache.
 CACHE_SHARE = 0.5
 
 
@@ -24,7 +24,7 @@ def workload_parameters(scenario: Scenario, workload: Workload) -> FileParameter
 
 
 def parameters(scenario: Scenario, system: FileSystem) -> dict[str, float]:
-    """The file system's own parameters in SI units: as written, else their defaults."""
+    """The file system's parameters in SI units: as in the scenario, else the defaults."""
     declared = system.parameters.of_origin("filesystem")
     for key in scenario.file_system.parameters:
         if key not in declared:
@@ -37,7 +37,7 @@ def parameters(scenario: Scenario, system: FileSystem) -> dict[str, float]:
 
 
 def number(parameter: Parameter, written: Any) -> float:
-    """A parameter in SI units: as written, else its default. InputError when it is wrong."""
+    """A parameter in SI units: `written`, else the default. InputError if it is invalid."""
     key = f"file_system.{parameter.key}"
     if written is None:
         assert parameter.default is not None
@@ -61,7 +61,7 @@ def number(parameter: Parameter, written: Any) -> float:
 
 
 def environment(scenario: Scenario, system: FileSystem, workload: Workload) -> dict[str, float]:
-    """Symbol name -> SI value for all symbols that are not calibrated."""
+    """Symbol name -> SI value, for all symbols but calibrated ones."""
     own = workload_parameters(scenario, workload)
     stream = workload.stream(own)
     values: dict[str, float] = {
@@ -88,27 +88,27 @@ def environment(scenario: Scenario, system: FileSystem, workload: Workload) -> d
 
 
 def of_group(key: str, group: str) -> str:
-    """The name of a role's hardware symbol on one group of nodes, where groups are unequal."""
+    """The name of a role's hardware symbol for one group of nodes, if groups differ."""
     return f"{group}/{key}"
 
 
 def is_of_group(key: str) -> bool:
-    """Whether a symbol is told of one group only."""
+    """Whether a symbol belongs to a single group of nodes."""
     return "/" in key
 
 
 def _derived(declared: Iterable[Parameter]) -> dict[str, float]:
-    """What no scenario says because it follows from how things are built."""
+    """Defaults of derived parameters, which no scenario can set."""
     return {p.key: float(p.default or 0.0) for p in declared if p.origin == "derived"}
 
 
 def _is_scattered(stream: Mapping[str, Any]) -> bool:
-    """Whether a stream's transfers jump about in files, so that nothing read ahead is of use."""
+    """Whether a stream accesses files non-sequentially, so that read-ahead is useless."""
     return stream.get("access", {}).get("order", "sequential") in ("random", "shuffled")
 
 
 def _first(scenario: Scenario, own: FileParameters) -> float:
-    """The share of operations that are the first of their client; none where clients share one."""
+    """Share of operations that are the first of their client; 0 where clients share a mount."""
     operations = own.operations()
     shared = scenario.file_system.access.shared_client
     return 1.0 / operations if operations and not shared else 0.0
@@ -117,10 +117,10 @@ def _first(scenario: Scenario, own: FileParameters) -> float:
 def _kept(
     scenario: Scenario, own: FileParameters, stream: Mapping[str, Any], system: FileSystem
 ) -> float:
-    """The share of what clients read that their own kernels still have in memory.
+    """Share of read bytes that are hits in the client's page cache.
 
-    Only what they wrote themselves, as far as it fits, and only whole pages: a write of less goes
-    to the file system and leaves no page that could be read.
+    Only data written by the same client counts, as far as it fits into memory, and only whole
+    pages: a smaller write leaves no page that is up to date.
     """
     shared = any(part.get("files") == "shared" for part in (stream, *stream.get("phases", ())))
     if scenario.workload.cache != "warm" or shared or own.transfer_size < PAGE_BYTES:
@@ -149,7 +149,7 @@ def mean_size(distribution: Mapping[str, Any]) -> float:
 
 
 def _hardware(deployment: Deployment, role: str) -> dict[str, float]:
-    """Hardware symbols of a role; of several groups, the mean over instances."""
+    """Hardware symbols of a role, averaged over its instances."""
     groups = deployment.groups_of(role)
     weights = [group.count * group.roles[role] for group in groups]
     columns: dict[str, list[float]] = {}
@@ -165,7 +165,7 @@ def _hardware(deployment: Deployment, role: str) -> dict[str, float]:
 
 
 def _unequal(deployment: Deployment, role: str) -> dict[str, float]:
-    """Hardware symbols of each group that plays a role, where they are not those of the others."""
+    """Hardware symbols per group that hosts a role, for values that differ between groups."""
     groups = deployment.groups_of(role)
     each = [_of_group(group) for group in groups]
     return {

@@ -1,4 +1,4 @@
-"""What is said of input that is wrong: file, key, value and what is allowed, in one line."""
+"""Errors of input, reported in one line: file, key, value and what is allowed."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ class InputError(ValueError):
 
 
 def unknown(name: str, allowed: list[str]) -> str:
-    """What to say of a name that is not among `allowed`."""
-    import difflib  # only who mistypes waits for it
+    """The error text for a name that is not among `allowed`."""
+    import difflib  # imported here because only errors need it
 
     close = difflib.get_close_matches(name, allowed, n=1)
     hint = f"; did you mean {close[0]}?" if close else ""
@@ -32,6 +32,6 @@ def unknown(name: str, allowed: list[str]) -> str:
 
 
 def _short(value: Any) -> str:
-    """The value, without its middle where it is long: a path's end is its file."""
+    """The value as text, shortened in the middle, so that the end of a path stays visible."""
     text = repr(value)
     return text if len(text) <= 80 else f"{text[:24]} ... {text[-51:]}"

@@ -1,10 +1,10 @@
 """Expressions over parameters: numbers by plain Python, formulas by SymPy.
 
-A description is written once, as sums, products, Max, Min and the like of symbols, with conditions
-(`P.copies > 1`, `P.direct | P.cold`) where something depends on one. What is kept is how it was
-written. For numbers it becomes a Python function at once; SymPy, which takes longer to
-load than everything else together, gets the same operations in the same order when somebody asks
-for a formula (`sympify`), and mixes with these expressions as with its own.
+A description consists of sums, products, Max, Min and the like of symbols, with conditions such as
+`P.copies > 1` or `P.direct | P.cold`. An expression keeps its operations as written. For numbers it
+is compiled into a Python function. For formulas, `sympify` repeats the operations in SymPy, which
+is imported only then, because it loads slower than all other modules together. SymPy's expressions
+and these can be mixed.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ _FUNCTIONS = ("Max", "Min", "ceiling", "floor", "sqrt", "log")
 
 
 class Expr:
-    """One operation on others: `name` says which, and a symbol's or a number's is itself."""
+    """An operation `name` on `args`; a symbol or number is a leaf with its key or value."""
 
-    # NumPy's numbers leave the operation to this class, too.
+    # Make NumPy scalars defer binary operations to this class.
     __array_ufunc__ = None
 
     def __init__(self, name: str, *args: Any) -> None:
@@ -36,7 +36,7 @@ class Expr:
         self._hash = hash((name, args))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # The hashes of texts differ from process to process.
+        # Rebuild from the arguments, since string hashes differ between processes.
         return type(self), (self.name, *self.args)
 
     def __hash__(self) -> int:
@@ -58,12 +58,12 @@ class Expr:
 
     @property
     def is_leaf(self) -> bool:
-        """Whether it is a symbol or a number."""
+        """Whether the expression is a symbol or a number."""
         return self.name in ("symbol", "number")
 
     @cached_property
     def free_symbols(self) -> frozenset[Expr]:
-        """The symbols in it."""
+        """The symbols in the expression."""
         if self.name == "symbol":
             return frozenset({self})
         if self.name == "number":
@@ -73,12 +73,12 @@ class Expr:
 
     @property
     def is_number(self) -> bool:
-        """Whether it is the same under all parameters."""
+        """Whether the expression has no symbols, so that its value is constant."""
         return not self.free_symbols
 
     @cached_property
     def symbolic(self) -> Any:
-        """The same operations, done by SymPy."""
+        """The equivalent SymPy expression, built by the same operations."""
         import sympy
 
         if self.name == "symbol":
@@ -105,7 +105,7 @@ class Expr:
         return _COMPUTED[self.name](left, right)
 
     def _sympy_(self) -> Any:
-        """How SymPy takes it."""
+        """SymPy's conversion hook."""
         return self.symbolic
 
     def __add__(self, other: Any) -> Any:
@@ -168,10 +168,10 @@ class Expr:
 
 
 class Condition(Expr):
-    """An expression that holds or does not: a comparison, or others joined by `&`, `|` and `~`.
+    """A Boolean expression: a comparison, or conditions combined by `&`, `|` and `~`.
 
-    A parameter that is 1 or 0 is a condition by itself (`condition`), so `P.direct | P.cold` is
-    one. A condition is no number: an amount that depends on one is a `select`.
+    A parameter of value 1 or 0 is converted by `condition`, so `P.direct | P.cold` is a condition.
+    A condition is not a number: an amount that depends on a condition is a `select`.
     """
 
     def __bool__(self) -> bool:
@@ -187,13 +187,13 @@ _COMPUTED: dict[str, Callable[[Any, Any], Any]] = {
     "div": lambda a, b: a / b,
     "pow": lambda a, b: a**b,
 }
-# SymPy's words for conditions.
+# Condition -> name of SymPy's class.
 _SYMBOLIC = {"gt": "Gt", "ge": "Ge", "and": "And", "or": "Or", "not": "Not"}
 ZERO, ONE = Expr("number", 0), Expr("number", 1)
 
 
 def _combined(name: str, left: Any, right: Any) -> Any:
-    """The operation on both; SymPy's own expressions stay SymPy's."""
+    """The binary operation; done by SymPy if an operand is SymPy's."""
     mine, theirs = _ours(left), _ours(right)
     for one in (mine, theirs):
         if isinstance(one, Condition):
@@ -206,17 +206,17 @@ def _combined(name: str, left: Any, right: Any) -> Any:
 
 
 def _ours(value: Any) -> Expr | None:
-    """An expression of a number or of an expression; None of SymPy's."""
+    """A number or expression as an Expr; None for SymPy's objects."""
     if isinstance(value, Expr):
         return value
     if isinstance(value, int | float | Fraction):
         return Expr("number", value)
-    # NumPy's numbers are no SymPy's: they become plain ones.
+    # NumPy scalars become plain numbers.
     return Expr("number", value.item()) if type(value).__module__ == "numpy" else None
 
 
 def _simplest(name: str, left: Expr, right: Expr) -> Expr:
-    """Without what does nothing: adding 0, times 1, times 0 (parameters are finite)."""
+    """The operation without neutral elements: x + 0, x * 1, x * 0 (parameters are finite)."""
     if left.name == right.name == "number":
         values = [Fraction(v) if isinstance(v, int) else v for v in (left.args[0], right.args[0])]
         if name != "pow" and not (name == "div" and values[1] == 0):
@@ -237,7 +237,7 @@ def _simplest(name: str, left: Expr, right: Expr) -> Expr:
 
 
 def _compared(name: str, left: Any, right: Any) -> Any:
-    """A comparison; one with SymPy's own expressions is SymPy's."""
+    """A comparison; done by SymPy if an operand is SymPy's."""
     mine, theirs = _ours(left), _ours(right)
     if mine is None or theirs is None:
         return NotImplemented
@@ -245,7 +245,7 @@ def _compared(name: str, left: Any, right: Any) -> Any:
 
 
 def _number(value: Expr | Number) -> Expr:
-    """An amount, which no condition is."""
+    """The value as an amount; rejects conditions."""
     found = _ours(value)
     if found is None or isinstance(found, Condition):
         raise TypeError(f"{value} is no amount")
@@ -253,7 +253,7 @@ def _number(value: Expr | Number) -> Expr:
 
 
 def condition(value: Expr) -> Condition:
-    """A condition as it is; of a switch or a count, that it is more than 0."""
+    """A condition unchanged; for a switch or a count, the condition `value > 0`."""
     return value if isinstance(value, Condition) else value > 0
 
 
@@ -263,12 +263,12 @@ def select(holds: Expr, then: Expr | Number, otherwise: Expr | Number) -> Expr:
 
 
 def named(name: str, value: Expr) -> Expr:
-    """The same amount with the name that guards and legends call it by."""
+    """The amount with a name, which guards and legends show."""
     return Expr("named", name, value)
 
 
 def expression(value: Any) -> Any:
-    """What was written in a description, as an expression."""
+    """A value from a description, converted to an expression."""
     found = _ours(value)
     return value if found is None else found
 
@@ -295,19 +295,19 @@ def Rational(numerator: int, denominator: int) -> Expr:  # noqa: N802
 
 @lru_cache(maxsize=8192)
 def symbol(key: str) -> Expr:
-    """The one symbol that stands for `key` in every description."""
+    """The symbol of `key`, a single object for all descriptions."""
     return Expr("symbol", key)
 
 
 def sympify(value: Any) -> sympy.Expr:
-    """The same in SymPy."""
+    """The value as a SymPy expression."""
     import sympy
 
     return sympy.sympify(value)
 
 
 def _space(arrays: bool) -> dict[str, Any]:
-    """What the functions of expressions are, of numbers or of arrays."""
+    """Namespace of compiled expressions, with functions of numbers or of arrays."""
     if not arrays:
         return {
             "Max": max,
@@ -345,13 +345,13 @@ def _each_of(of_two: Callable[[Any, Any], Any]) -> Callable[..., Any]:
 
 
 def function(root: Expr, arrays: bool = False) -> tuple[tuple[str, ...], Callable[..., Any]]:
-    """The names of the symbols, in their order, and the function of their values."""
+    """(symbol names, compiled function of their values in this order)."""
     names = sorted(one.args[0] for one in root.free_symbols)
     known: dict[Expr, str] = {symbol(name): f"s{place}" for place, name in enumerate(names)}
     lines: list[str] = []
 
     def text(one: Expr) -> str:
-        """A name or a number; every operation is a line of its own, done once."""
+        """Source text of an operand; every operation is one line, shared between its uses."""
         if one.name == "number":
             value = one.args[0]
             exact = isinstance(value, Fraction)
@@ -374,7 +374,7 @@ def function(root: Expr, arrays: bool = False) -> tuple[tuple[str, ...], Callabl
     return tuple(names), space["found"]
 
 
-# How tightly each operation binds what it joins, loosest first.
+# Precedence of each operation, lowest first.
 _BINDS = {"or": 1, "and": 2, "not": 3, "gt": 4, "ge": 4, "add": 5, "sub": 5}
 _BINDS |= {"mul": 6, "div": 6, "pow": 7}
 _WORDS = {**_INFIX, "and": "and", "or": "or", "ge": "≥", "mul": "·", "pow": "^"}
@@ -382,9 +382,9 @@ _CALLED = {"ceiling": "ceil", "Max": "max", "Min": "min"}
 
 
 def readable(value: Expr, within: int = 0) -> str:
-    """An expression as people write it: quantities by their names, switches by theirs."""
+    """An expression as infix text, with the names of quantities and switches."""
     if not isinstance(value, Expr):
-        # A description may be written in SymPy's own words, too.
+        # A description may use SymPy's own functions, too.
         return str(value)
     if value.name == "number":
         number = value.args[0]
@@ -402,7 +402,7 @@ def readable(value: Expr, within: int = 0) -> str:
         return f"{_CALLED.get(value.name, value.name)}({of})"
     if value.name == "not":
         return _negated(value.args[0], within)
-    # What stands right of a minus or a division keeps its brackets.
+    # Right operands of - and / keep their brackets, since these operations are not associative.
     first, *rest = value.args
     right = binds + (value.name in ("sub", "div", "pow"))
     parts = [readable(first, binds), *(readable(one, right) for one in rest)]
@@ -411,7 +411,7 @@ def readable(value: Expr, within: int = 0) -> str:
 
 
 def _negated(value: Expr, within: int) -> str:
-    """The opposite of a condition; of a comparison, the opposite comparison."""
+    """The negation of a condition as text; a comparison is inverted instead."""
     if value.name in ("gt", "ge") and readable(value) != str(value.args[0]):
         left, right = (readable(one, _BINDS[value.name]) for one in value.args)
         return f"{left} {'≤' if value.name == 'gt' else '<'} {right}"
@@ -419,7 +419,7 @@ def _negated(value: Expr, within: int) -> str:
 
 
 def quantities(value: Expr) -> dict[str, Expr]:
-    """The named quantities in an expression, each with what it stands for."""
+    """Name -> expression, for the named quantities in an expression."""
     if not isinstance(value, Expr) or value.is_leaf:
         return {}
     if value.name == "named":

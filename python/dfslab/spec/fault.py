@@ -1,4 +1,4 @@
-"""Faults under load: what is done to a bed's daemons and links while clients run."""
+"""Fault injection: actions on a testbed's daemons and links while clients run."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ OF_LINKS = ("cut", "slow", "heal")
 
 
 class Fault(Model):
-    """One thing that happens while the load runs."""
+    """One fault, injected during the workload run."""
 
     at: Seconds = quantity("0 s", description="When, after the clients' common start")
     at_share: Annotated[float, Field(ge=0, lt=1)] = Field(
@@ -37,7 +37,7 @@ class Fault(Model):
         return self
 
     def text(self) -> str:
-        """It in words."""
+        """The fault as a short text."""
         when = f"after {self.at_share:.0%}" if self.at_share else f"at {self.at:g} s"
         rate = f" to {self.value:g} B/s" if self.value else ""
         return f"{self.action} {self.target}{rate} {when}"

@@ -19,7 +19,7 @@ OPERATIONS = ("read", "write", "append", "overwrite", "create", "stat", "list", 
 
 @dataclass(frozen=True)
 class Role:
-    """A part that nodes play; `kind` is "client", "metadata" or "data", `uml` the class name."""
+    """A role of nodes; `kind`: "client", "metadata" or "data"; `uml`: class name in diagrams."""
 
     name: str
     kind: str
@@ -28,7 +28,7 @@ class Role:
 
 
 def host_and_port(uri: str) -> tuple[str, int] | None:
-    """Who answers at an address that names host and port; ValueError says what it needs."""
+    """(host, port) of a uri that names both. ValueError if one is missing."""
     parsed = urlparse(uri)
     if not parsed.scheme or not parsed.hostname or not parsed.port:
         raise ValueError('needs "scheme://host:port"')
@@ -36,7 +36,7 @@ def host_and_port(uri: str) -> tuple[str, int] | None:
 
 
 def no_advice(said: str) -> str:
-    """What a file system says to errors that does not say otherwise."""
+    """The default `advice` of a file system: none."""
     return ""
 
 
@@ -110,11 +110,11 @@ class FileSystem(Facts):
 
     @cached_property
     def trees(self) -> Mapping[str, Node]:
-        """The described operations, and the single calls of traces that they give."""
+        """Trees of the described operations and of the single calls derived from them."""
         return {**calls.derived(self.operations), **self.operations}
 
     def acting(self, operation: str) -> dict[str, list[str]]:
-        """Symbols of one operation's tree and the steps where they act."""
+        """Symbol -> steps of one operation's tree where it occurs."""
         return symbols(self.trees[operation])
 
     @property

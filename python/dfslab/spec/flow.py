@@ -1,4 +1,4 @@
-"""What the workloads of filebench share: one flow of operations, gone through again and again."""
+"""Common parts of filebench's workloads: one flow of operations, repeated in a loop."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ class FlowParameters(FileParameters):
     )
 
     def operations(self) -> int:
-        """Of each client."""
+        """Operations of each client."""
         return self.loops * len(self.FLOW)
 
 
 def cycle(parameters: FlowParameters) -> dict[str, Any]:
-    """The flow in a cycle; sizes are gamma with filebench's shape."""
+    """The repeated flow as a stream; file sizes are gamma-distributed with filebench's shape."""
     size = int(parameters.file_size)
     return {
         "mix": list(parameters.FLOW),

@@ -1,4 +1,4 @@
-"""Layers around a target: what is done to every call of a load while operations are timed."""
+"""Layers around a target, which modify every call of a workload run within the timed operations."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dfslab.spec.model import InputError, Model
 from dfslab.spec.units import BytesPerSecond, PerSecond, Seconds, quantity
 
 Kind = Literal["throttle", "timeout", "fault", "stall", "delay"]
-# What each kind is told: its needed keys, and how core/load names them.
+# Kind of layer -> {key in the scenario: key in core/load}.
 TOLD: dict[str, dict[str, str]] = {
     "throttle": {"rate": "calls_per_s", "bandwidth": "bytes_per_s"},
     "timeout": {"time": "after_s"},
@@ -42,7 +42,7 @@ class Layer(Model):
             if key not in keys:
                 allowed = f"{self.kind} takes {', '.join(keys)}"
                 raise InputError(f"run.layer.{key}", getattr(self, key), allowed)
-        # A throttle has either or both.
+        # A throttle needs one of its keys, other layers need all.
         if not said or (self.kind != "throttle" and len(said) < len(keys)):
             raise InputError("run.layer", self.kind, f"needs {', '.join(keys)} above 0")
         if self.kind == "stall" and self.time > self.period:
@@ -51,10 +51,10 @@ class Layer(Model):
 
     @property
     def fails(self) -> bool:
-        """Whether it makes calls fail, so that errors are what is asked for."""
+        """Whether the layer makes calls fail, so that errors are expected."""
         return self.kind in ("timeout", "fault")
 
     def plan(self) -> dict[str, Any]:
-        """It as core/load reads it."""
+        """The layer in the format of core/load."""
         names = TOLD[self.kind].items()
         return {self.kind: {name: value for key, name in names if (value := getattr(self, key))}}

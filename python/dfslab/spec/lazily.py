@@ -1,4 +1,4 @@
-"""A library that is loaded when something of it is used, not where it is named."""
+"""Lazy imports: a library is loaded on first use of an attribute."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 
 class _Waiting(ModuleType):
-    """Looks like the library, and loads it at the first look into it."""
+    """A proxy module that loads the library on first access to an attribute."""
 
     def __getattr__(self, name: str) -> Any:
         found = getattr(importlib.import_module(self.__name__), name)
@@ -17,5 +17,5 @@ class _Waiting(ModuleType):
 
 
 def lazily(name: str) -> ModuleType:
-    """The library; what is looked for in it is there from then on."""
+    """A proxy of the library of that name."""
     return _Waiting(name)

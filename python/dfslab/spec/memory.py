@@ -1,4 +1,4 @@
-"""What a namespace costs in memory: objects of a file, bytes of an object, and who says so."""
+"""Memory of a namespace: objects per file, bytes per object, and the source of the figures."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class ObjectMemory:
-    """One published or measured figure; `usable` is the share of memory that objects may take.
+    """One published or measured figure; `usable`: share of memory available to objects.
 
-    `cached`: the limit holds for files in the server's cache, others are read from its store.
+    `cached`: the limit is on files in the server's cache; other files are read from its store.
     """
 
     role: str

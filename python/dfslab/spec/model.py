@@ -1,4 +1,4 @@
-"""The base of everything read from a scenario; errors that say file, key, value, allowed."""
+"""Base class of all scenario models; errors name file, key, value and what is allowed."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ __all__ = ["InputError", "Model", "build", "unknown"]
 
 
 class Model(BaseModel):
-    """Frozen, no unknown keys, defaults written and checked like input."""
+    """A frozen model without unknown keys, whose defaults are validated like input."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, validate_default=True)
 
     @cached_property
     def canonical(self) -> str:
-        """The content as one JSON text, keys sorted: equal models have equal texts."""
+        """The content as JSON text with sorted keys: equal models have equal texts."""
         return json.dumps(self.model_dump(mode="json"), sort_keys=True)
 
     def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
-        """A copy; with other content it does not keep what was derived from the old content."""
+        """A copy; with `update`, cached properties of the old content are dropped."""
         copy = super().model_copy(update=update, deep=deep)
         if update:
             for name in set(vars(copy)) - set(type(self).model_fields):
@@ -34,7 +34,7 @@ class Model(BaseModel):
 
 
 def build(model: type[BaseModel], table: Any, prefix: str = "") -> Any:
-    """Validate `table` as `model`; the first thing wrong becomes an InputError under `prefix`."""
+    """Validate `table` as `model`. InputError names the first error, its key under `prefix`."""
     try:
         return model.model_validate(table)
     except ValidationError as error:
@@ -46,7 +46,7 @@ def _first(error: ValidationError, model: type[BaseModel], prefix: str) -> Input
     cause = detail.get("ctx", {}).get("error")
     if isinstance(cause, InputError):
         return cause
-    # Of alternatives pydantic names the one it tried, such as "literal['a','b']".
+    # For unions, pydantic adds the alternative to the path, such as "literal['a','b']": omit it.
     steps = [str(part) for part in (prefix, *detail["loc"]) if "[" not in str(part)]
     path = ".".join(step for step in steps if step)
     if detail["type"] == "extra_forbidden":

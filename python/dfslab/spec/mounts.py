@@ -1,4 +1,4 @@
-"""How a file system is recognised where it is mounted, or where a server answers for it."""
+"""Recognition of a file system by its mount, or by a server's answer."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 
 def nothing_understood(attributes: Mapping[str, str]) -> dict[str, Any]:
-    """No layout is read from extended attributes."""
+    """The default `understood`: extended attributes give no layout."""
     return {}
 
 

@@ -15,18 +15,18 @@ from typing import Generic, TypeVar
 from dfslab.spec.expression import Condition, Expr
 
 RESOURCES = ("cpu", "disk", "nic", "memory", "lock", "threads")
-# What a visitor is given about the place of a node, and what it answers.
+# Types of a visitor's context argument and of its result.
 Where = TypeVar("Where")
 Found = TypeVar("Found")
 
 
 @dataclass(frozen=True)
 class Resource:
-    """Something of a role's node (cpu, disk, nic, memory) or software (lock, threads) that serves.
+    """A resource of a role's node (cpu, disk, nic, memory) or software (lock, threads).
 
-    `mode` is "read" or "write" of a disk, "shared" or "exclusive" of a lock. `places` says how many
-    may wait for a thread of a pool (None: any number), `fair` whether a lock is given in the order
-    of asking (1) or to whom it can be given (0).
+    `mode`: "read" or "write" of a disk, "shared" or "exclusive" of a lock. `places`: size of a
+    thread pool's queue (None: unbounded). `fair`: a lock is granted in FIFO order (1), or to any
+    request that is compatible with its holders (0).
     """
 
     role: str
@@ -44,20 +44,20 @@ class Resource:
 
 @dataclass(frozen=True)
 class Node(ABC):
-    """A step; `name` is what the tracer, the formula and the pictures call it ("" = nameless)."""
+    """A node of an operation tree; `name`: its name in traces, formulas and diagrams ("": none)."""
 
     name: str
 
     @abstractmethod
     def accept(self, visitor: Visitor[Where, Found], where: Where) -> Found:
-        """What `visitor` answers for a node of this kind."""
+        """Call the visitor's method for this type of node and return its result."""
 
     def children(self) -> tuple[Node, ...]:
-        """The nodes right below."""
+        """The direct children."""
         return ()
 
     def expressions(self) -> tuple[Expr, ...]:
-        """The amounts and conditions of this node, those of its children aside."""
+        """The amounts and conditions of this node, without those of its children."""
         return ()
 
     @property
@@ -67,13 +67,13 @@ class Node(ABC):
 
 
 class Visitor(ABC, Generic[Where, Found]):
-    """A reader of trees: one method for each kind of node, so that none can be forgotten.
+    """A visitor of trees, with one abstract method for each type of node.
 
-    `where` is what the reader knows of the surroundings of a node.
+    `where` is the visitor's context of a node, such as the role that executes it.
     """
 
     def visit(self, node: Node, where: Where) -> Found:
-        """The answer for a node of any kind."""
+        """The result for a node of any type."""
         return node.accept(self, where)
 
     @abstractmethod
@@ -156,7 +156,7 @@ class Hold(Node):
 
 @dataclass(frozen=True)
 class Delay(Node):
-    """Time that passes at `role` without occupying anything others wait for (a sleep, a timer)."""
+    """A delay at `role` that occupies no resource, such as a sleep or a timer."""
 
     role: str
     seconds: Expr
@@ -174,7 +174,7 @@ class Delay(Node):
 
 @dataclass(frozen=True)
 class At(Node):
-    """`body` as `role` does it, although another role began: nothing is asked, nothing is held."""
+    """`body` executed by `role` instead of the current role, without a message or resource."""
 
     role: str
     body: Node
@@ -221,7 +221,7 @@ class Call(Node):
 
 @dataclass(frozen=True)
 class Seq(Node):
-    """One step after the other."""
+    """Steps in sequence."""
 
     steps: tuple[Node, ...]
 
@@ -234,7 +234,7 @@ class Seq(Node):
 
 @dataclass(frozen=True)
 class Par(Node):
-    """All branches at once, each `copies` times, until `needed` of them are done (None: all)."""
+    """Parallel branches, each `copies` times, until `needed` of them are done (None: all)."""
 
     steps: tuple[Node, ...]
     copies: Expr
@@ -254,8 +254,8 @@ class Par(Node):
 class Pipeline(Node):
     """`units` equal units through `stages`, one unit at a time in each stage, overlapping.
 
-    A `Repeat` among the stages stands for that many stages in a row. A one-way send takes the
-    unit along: the next stage, and the next of a `Repeat`, starts where it landed (`lands_at`).
+    A `Repeat` among the stages stands for that many consecutive stages. A one-way message moves the
+    unit: the next stage, also within a `Repeat`, starts at the receiver (`lands_at`).
     """
 
     units: Expr
@@ -273,9 +273,9 @@ class Pipeline(Node):
 
 @dataclass(frozen=True)
 class Repeat(Node):
-    """`body`, `count` times in a row; `anew`: each turn at servers of its own.
+    """`body`, `count` times in sequence; `anew`: each turn chooses new instances of roles.
 
-    Else what is done for the same role is done by the same one of its nodes.
+    Without `anew`, all turns use the same instance of each role.
     """
 
     count: Expr
@@ -294,7 +294,7 @@ class Repeat(Node):
 
 @dataclass(frozen=True)
 class Choice(Node):
-    """One of the branches, by probability; with what is left to 1, none."""
+    """One of the branches by its probability; none with the remaining probability."""
 
     branches: tuple[tuple[Expr, Node], ...]
 
@@ -328,7 +328,7 @@ class Either(Node):
 
 @dataclass(frozen=True)
 class Later(Node):
-    """Work that happens after the operation has answered (write-back, re-replication)."""
+    """Asynchronous work after the operation has returned (write-back, re-replication)."""
 
     body: Node
 
@@ -347,7 +347,7 @@ def walk(node: Node) -> Iterator[Node]:
 
 
 def symbols(node: Node) -> dict[str, list[str]]:
-    """Symbol names of a tree, each with the step names (or kinds) where it acts, in tree order."""
+    """Symbol -> names (or types) of the steps where it occurs, in tree order."""
     found: dict[str, list[str]] = {}
 
     def visit(current: Node, path: str) -> None:
@@ -365,7 +365,7 @@ def symbols(node: Node) -> dict[str, list[str]]:
 
 
 def lands_at(node: Node, role: str) -> str:
-    """Where a pipeline's unit is after a stage that began at `role`: a one-way send moves it."""
+    """The role where a pipeline's unit is after a stage at `role`: one-way messages move it."""
     if isinstance(node, Seq) and node.steps:
         for step in node.steps:
             role = lands_at(step, role)
@@ -374,13 +374,13 @@ def lands_at(node: Node, role: str) -> str:
 
 
 def writes_back(node: Later) -> bool:
-    """Whether it is work for a disk, which a page cache can put off beyond what is looked at."""
+    """Whether asynchronous work is for a disk, which a page cache may defer beyond the run."""
     uses = (one for one in walk(node.body) if isinstance(one, Use))
     return any(use.resource.kind == "disk" for use in uses)
 
 
 def step_names(node: Node) -> list[str]:
-    """The names of the tree's outermost named steps: what client-side timing can see."""
+    """The names of the tree's outermost named steps, which client-side timing can measure."""
     if node.name:
         return [node.name]
     return [name for child in node.children() for name in step_names(child)]

@@ -88,7 +88,7 @@ def disk_read(role: str, size_bytes: Expression, name: str = "", requests: Expre
 def disk_write(role: str, size_bytes: Expression, name: str = "", requests: Expression = 1) -> Use:
     """Writes `size_bytes`: transfer, and the disk's latency for each request.
 
-    Less than one request is a share in a larger one, as the kernel gathers them.
+    `requests` < 1 is a share of a larger request, because the kernel merges small ones.
     """
     return _disk(role, size_bytes, "write", name, requests)
 
@@ -100,20 +100,20 @@ def _disk(role: str, size_bytes: Expression, mode: str, name: str, requests: Exp
 
 
 def delay(role: str, seconds: Expression, name: str = "") -> Delay:
-    """Time that passes at `role` without occupying anything others wait for (a sleep, a timer)."""
+    """A delay at `role` that occupies no resource, such as a sleep or a timer."""
     return Delay(name, role, _expression(seconds))
 
 
 def hold_thread(
     role: str, servers: Expression, body: Node, name: str = "", places: Expression | None = None
 ) -> Hold:
-    """Keeps one of the `servers` threads of `role` while `body` runs; `places` may wait for one."""
+    """Holds one of `role`'s `servers` threads while `body` runs; `places`: size of the queue."""
     waiting = None if places is None else _expression(places)
     return Hold(name, Resource(role, "threads", places=waiting), _expression(servers), body)
 
 
 def hold_lock(role: str, mode: str, body: Node, name: str = "", fair: Expression = 1) -> Hold:
-    """Keeps the lock of `role`, "shared" or "exclusive", while `body` runs."""
+    """Holds the lock of `role` in `mode` "shared" or "exclusive" while `body` runs."""
     assert mode in ("shared", "exclusive"), f"a lock is held shared or exclusive, not {mode}"
     return Hold(name, Resource(role, "lock", mode, fair=_expression(fair)), ONE, body)
 
@@ -125,37 +125,37 @@ def call(
     request_bytes: Expression = 256,
     response_bytes: Expression = 256,
 ) -> Call:
-    """Ask `role` and wait for its answer."""
+    """Send a request to `role`, which runs `body`, and wait for the response."""
     return Call(name, role, seq(*body), _expression(request_bytes), _expression(response_bytes))
 
 
 def send(role: str, name: str, *body: Node, size_bytes: Expression) -> Call:
-    """Hand `size_bytes` to `role`, which does `body`; nobody waits for an answer here."""
+    """Send a one-way message of `size_bytes` to `role`, which runs `body`."""
     return Call(name, role, seq(*body), _expression(size_bytes), ZERO, one_way=True)
 
 
 def reply(role: str, *, size_bytes: Expression, name: str = "") -> Call:
-    """An answer or an acknowledgement of `size_bytes` to `role`, which asks for nothing."""
+    """A response or acknowledgement of `size_bytes` to `role`, which needs no reply."""
     return Call(name, role, seq(), _expression(size_bytes), ZERO, one_way=True, answers=True)
 
 
 def at(role: str, *body: Node) -> At:
-    """`body` as `role` does it, although another role began."""
+    """`body` executed by `role` instead of the current role."""
     return At("", role, seq(*body))
 
 
 def seq(*steps: Node, name: str = "") -> Seq:
-    """One after the other."""
+    """Steps in sequence."""
     return Seq(name, steps)
 
 
 def par(*steps: Node, copies: Expression = 1, name: str = "") -> Par:
-    """All at once; done when all are done."""
+    """Parallel steps, done when all are done."""
     return Par(name, steps, _expression(copies))
 
 
 def quorum(needed: Expression, *steps: Node, copies: Expression = 1, name: str = "") -> Par:
-    """All at once; done when `needed` are done."""
+    """Parallel steps, done when `needed` of them are done."""
     return Par(name, steps, _expression(copies), _expression(needed))
 
 
@@ -165,12 +165,12 @@ def pipeline(units: Expression, *stages: Node, name: str = "") -> Pipeline:
 
 
 def repeat(count: Expression, *body: Node, name: str = "", anew: bool = False) -> Repeat:
-    """`body` again and again; `anew`: each time at servers of its own."""
+    """`body`, `count` times in sequence; `anew`: each turn chooses new instances of roles."""
     return Repeat(name, _expression(count), seq(*body), anew)
 
 
 def choice(*branches: tuple[Expression, Node], name: str = "") -> Choice:
-    """One branch by probability; with what is left to 1, nothing is done."""
+    """One branch by its probability; nothing with the remaining probability."""
     return Choice(name, tuple((_expression(p), node) for p, node in branches))
 
 
@@ -187,14 +187,14 @@ def either(holds: Expr, then: Node, otherwise: Node, name: str = "") -> Either:
 def striped(
     size_bytes: Expr, unit_bytes: Expr, places: Expression, on_one: Callable[[Expr], Node]
 ) -> Either:
-    """Equal parts at `places` at once where there is more than one unit, else `on_one` with all.
+    """Equal parts on `places` servers in parallel, or `on_one` for data of at most one unit.
 
-    The number of places may not depend on the size (a net has that many branches).
+    The number of places must not depend on the size, because a net has that many branches.
     """
     spread = par(on_one(size_bytes / places), copies=places)
     return either(size_bytes > unit_bytes, spread, on_one(size_bytes))
 
 
 def later(*body: Node, name: str = "") -> Later:
-    """After the answer."""
+    """Asynchronous work after the operation has returned."""
     return Later(name, seq(*body))

@@ -1,4 +1,4 @@
-"""Where results are written: new files only, in folders that are there."""
+"""Output paths: only new files in existing folders."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dfslab.spec.errors import InputError
 
 
 def new_file(key: str, path: Path) -> Path:
-    """The path, where a new file can be made. InputError for `key` where one is, or no folder."""
+    """The path. InputError for `key` if the file exists or its folder does not."""
     if path.exists() or path.is_symlink():
         raise InputError(key, str(path), "exists already; dfslab does not overwrite it")
     if not path.parent.is_dir():

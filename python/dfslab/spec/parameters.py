@@ -1,4 +1,4 @@
-"""Parameters: what a description's symbols mean, where their values come from, and whose they are.
+"""Parameters of descriptions: meaning, unit, origin of the value, and owner of each symbol.
 
 The ids are those of Wu 2013, Table 1 (Dp, Np, Dap, Pp). `Rp1` (replication), `Hp1`, `Hp2` (disk),
 `Pp2` (packet size), `Np5` (lock mode), `Np6` (threads) and `Np7` (call queue) are ours, for what
@@ -22,8 +22,8 @@ class Parameter:
     """One symbol of a description.
 
     `default` is in SI `unit`. A `calibrated` parameter's default is its prior median, and `spread`
-    the standard deviation of the prior's logarithm (1.0: a factor of e either way). One for
-    `daemons_only` is told to a bed and acts in no tree.
+    the standard deviation of the prior's logarithm (1.0: a factor of e either way). A
+    `daemons_only` parameter configures a testbed and occurs in no tree.
     """
 
     key: str
@@ -48,7 +48,7 @@ class Parameter:
 
 
 class Parameters:
-    """A file system's own parameters over the common ones; attribute access gives symbols."""
+    """A file system's parameters plus the common ones; attribute access gives symbols."""
 
     def __init__(self, *parameters: Parameter) -> None:
         self._own = {parameter.key: parameter for parameter in parameters}
@@ -65,7 +65,7 @@ class Parameters:
         return iter(self._own.values())
 
     def find(self, key: str) -> Parameter | None:
-        """The declared parameter, or the hardware parameter that the key `role.kind` names."""
+        """The declared parameter, or the hardware parameter of a key `role.kind`; else None."""
         found = self._own.get(key) or COMMON.get(key)
         return found or hardware(key)
 

@@ -1,8 +1,8 @@
-"""Hardware profiles: what `dfslab calibrate` has measured, as the values a deployment leaves out.
+"""Hardware profiles: measurements of `dfslab calibrate` that fill in a deployment's missing values.
 
 A profile is a deployment in TOML. A scenario names it in `deployment.profile`, for all groups of
-nodes and the network, or in one group's `profile`. A group takes the profile's node of its own
-name, else the profile's only one. What the scenario writes itself stays as it is written.
+nodes and the network, or in one group's `profile`. A group takes the profile's node with the same
+name, else the profile's only one. Values in the scenario take precedence.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from dfslab.spec.deployment import Deployment
 from dfslab.spec.model import InputError, build
 
 KEY = "profile"
-# What a group of nodes is, rather than what it was measured to be.
+# Keys of a node group that a profile does not supply.
 OWN = ("name", "count", "roles")
 
 
@@ -39,7 +39,7 @@ def applied(table: Mapping[str, Any], folder: Path) -> dict[str, Any]:
 
 
 def _of_group(group: Any, given: Mapping[str, Any], folder: Path) -> Any:
-    """A group's table with its own profile's values, then those of the deployment's."""
+    """A group's table, completed from its own profile, then from the deployment's."""
     if not isinstance(group, dict):
         return group
     whole, name = dict(group), group.get("name", "node")
@@ -62,7 +62,7 @@ def _node(given: Mapping[str, Any], name: Any, key: str, value: Any) -> dict[str
 
 
 def _read(name: Any, key: str, folder: Path) -> dict[str, Any]:
-    """The deployment that a profile holds; empty where none is named."""
+    """The deployment table of a profile; empty where no profile is named."""
     if name == "":
         return {}
     if not isinstance(name, str):

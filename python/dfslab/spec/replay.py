@@ -1,4 +1,4 @@
-"""Traces of what was done to files become the given operations of a stream."""
+"""Conversion of file traces into the replayed operations of a stream."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ KEY = "workload.trace"
 
 @dataclass
 class Replay:
-    """Operations of core's `given`, when each began (s after the first, or after a recorded run's
-    start), and the bytes that one call moves (0: as many as the largest operation)."""
+    """Operations for core's `given`, their start times (s after the first, or after a recorded
+    run's start), and bytes of one transfer (0: those of the largest operation)."""
 
     given: list[dict[str, Any]] = field(default_factory=list)
     starts_s: list[float] = field(default_factory=list)
@@ -37,7 +37,7 @@ class Replay:
 
 
 def load(path: Path, form: str, under: str, started_in: str, clients: int) -> Replay:
-    """Read a trace; its processes are dealt out to so many clients. InputError when it is none."""
+    """Read a trace and assign its processes to `clients`. InputError if it is no trace."""
     try:
         if form == "recorded":
             return recorded(path.read_bytes())
@@ -60,14 +60,14 @@ def _filled(found: Replay, under: str) -> Replay:
 
 
 def recorded(content: bytes) -> Replay:
-    """A stream as a load recorded it. ValueError when it is none."""
+    """A stream recorded by the load generator. ValueError if the content is no such stream."""
     if not content or len(content) % RECORDED.size:
         raise ValueError(f"is no recorded stream: not a multiple of {RECORDED.size} bytes")
     found, counts = Replay(), dict[int, int]()
     for row in RECORDED.iter_unpack(content):
         client, kind, index, file, size, transfer, offset, owner, _, begun_ns = row
         found.transfer_bytes = max(found.transfer_bytes, transfer)
-        # Other rows, such as those without times that were recorded once, may be as many bytes.
+        # An older format (without times) may have a matching file size: check the indices.
         if index != counts.get(client, 0):
             raise ValueError(f"is no recorded stream: client {client} has no operation {index} now")
         counts[client] = index + 1
@@ -88,8 +88,8 @@ def recorded(content: bytes) -> Replay:
 
 
 def blkparse(lines: Iterable[str]) -> list[Done]:
-    """What `blkparse` prints: reads and writes as they were queued, each device one file that
-    begins at the lowest sector that the trace has of it."""
+    """Queued reads and writes in the output of `blkparse`; each device is one file, which begins
+    at the lowest sector in the trace."""
     found: list[tuple[str, float, int, str, int, int]] = []
     for line in lines:
         if (part := BLOCK_LINE.match(line)) and (("R" in part[4]) != ("W" in part[4])):
@@ -115,11 +115,11 @@ def blkparse(lines: Iterable[str]) -> list[Done]:
 
 
 def replay(trace: Iterable[Done], clients: int) -> Replay:
-    """Files by number, processes by client; who first touches a file owns it.
+    """Map files to numbers and processes to clients; the first client to use a file owns it.
 
-    Only its owner makes, renames, removes and resizes a file; where another process did so, the
-    owner does it in its place. What cannot come (a second create, a close without an open) is left
-    out: the file is as the trace has left it.
+    Only the owner creates, renames, removes and resizes a file; such an operation of another
+    process is reassigned to the owner. Impossible operations (a second create, a close without an
+    open) are omitted.
     """
     return _Replaying(clients).all(trace)
 
@@ -155,7 +155,7 @@ class _Replaying:
         if operation in ("close", "pread", "pwrite", "fsync") and holds not in self._held:
             if operation == "close":
                 return
-            # Opened before the trace began, or by another: opened here first.
+            # The file was opened before the trace began, or by another process: open it first.
             self._say(done, client, "open", owner, file)
             self._held.add(holds)
         if operation == "get_xattr" and (owner, file) not in self._tagged:
@@ -166,7 +166,7 @@ class _Replaying:
         self._say(done, client, operation, owner, file)
 
     def _follow(self, done: Done, operation: str, holds: tuple[int, int, int]) -> None:
-        """What the operation changes of who holds what, and which name is which file."""
+        """Update open files and the map from names to files by an operation."""
         if operation == "open":
             self._held.add(holds)
         elif operation == "close":
@@ -213,15 +213,15 @@ class _Replaying:
 
 
 def times_of(found: Replay, factor: float) -> list[list[float]]:
-    """When each client's operations are due, s after the start, `factor` times as fast."""
+    """Scheduled starts per client, s after the run's start, accelerated by `factor`."""
     times: list[list[float]] = [[] for _ in range(1 + max(one["client"] for one in found.given))]
     for one, start_s in zip(found.given, found.starts_s, strict=True):
         own = times[one["client"]]
-        # An owner's operations may have been another's, in whose place it does them.
+        # Reassigned operations may be out of order, so keep the times ascending.
         own.append(max(start_s / factor, own[-1] if own else 0.0))
     return times
 
 
 def largest_transfer(given: Sequence[dict[str, Any]]) -> int:
-    """The most bytes that one operation moves at once; at least 1."""
+    """The largest size of an operation in bytes; at least 1."""
     return max(1, *(one.get("size_bytes", 0) for one in given))

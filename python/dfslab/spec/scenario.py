@@ -167,7 +167,7 @@ class Judge(Model):
 
 
 class Scenario(Model):
-    """Everything about one question."""
+    """One scenario: deployment, file system, workload, run, sweep and judgement."""
 
     schema_version: Literal[1] = Field(1, alias="schema", description="Version of this format")
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$")] = Field(
@@ -204,13 +204,13 @@ class Scenario(Model):
 
     @property
     def emulation(self) -> Emulation | None:
-        """What the network is made of, where it is emulated: as declared, or as a bed's is."""
+        """Properties of the emulated network, declared or a testbed's; None if not emulated."""
         if self.deployment.emulated is None and self.file_system.access.bed:
             return Emulation()
         return self.deployment.emulated
 
     def points(self) -> list[Point]:
-        """Every configuration of the grids, in order, each once."""
+        """Every configuration of the grids, in order, without duplicates."""
         found: dict[str, Point] = {}
         for labels in self._labels():
             scenario = self.with_values(labels)
@@ -238,17 +238,17 @@ class Scenario(Model):
         )
 
     def replace(self, values: Mapping[str, Value]) -> Scenario:
-        """The scenario with dotted keys set; only the parts that they name are checked again."""
+        """The scenario with dotted keys set; only the changed tables are validated again."""
         tables: dict[str, dict[str, Any]] = {}
         for key, value in values.items():
             part, _, rest = key.partition(".")
             if part not in PARTS or not rest:
-                # The name, the title and what does not exist: the whole is read again.
+                # A top-level or unknown key: validate the whole scenario.
                 return self._read_again(values)
             if part not in tables:
                 tables[part] = getattr(self, part).model_dump(mode="json")
             _set({part: tables[part]}, key, value)
-        # In the order in which the whole is read, so that the same thing is found wrong first.
+        # Validate in the order of the full scenario, so that the same error is reported first.
         changed = {
             part: build(kind, tables[part], part) for part, kind in PARTS.items() if part in tables
         }
@@ -261,15 +261,15 @@ class Scenario(Model):
         return build(Scenario, table)
 
     def with_overrides(self, values: Mapping[str, Value]) -> Scenario:
-        """The scenario with dotted keys set; a key that was swept is swept no more."""
+        """The scenario with dotted keys set; these keys are removed from sweeps."""
         swept = {key for grid in self.sweep for key in grid}
         found = self.replace({k: v for k, v in values.items() if k not in swept})
         kept = [match for match in found.judge.hold_out if not set(match) & set(values)]
-        # A factor one of whose keys is set stays where it is set.
+        # A factor with an overridden key is no longer varied.
         factors = [one for one in found.design.factor if not set(one.keys) & set(values)]
         changed: dict[str, Any] = {"judge": found.judge.model_copy(update={"hold_out": kept})}
         if len(factors) < len(found.design.factor):
-            # Constraints name factors, so the design is checked without those that are set.
+            # Constraints name factors, so validate the design without the removed ones.
             table = found.design.model_dump(mode="json")
             left = {"factor": [one.model_dump(mode="json") for one in factors]}
             changed["design"] = build(Design, {**table, **left}, "design")
@@ -281,12 +281,12 @@ class Scenario(Model):
         )
 
     def with_methods(self, methods: list[str]) -> Scenario:
-        """The same question, answered by these methods only."""
+        """The scenario with these methods only."""
         table = {**self.run.model_dump(mode="json"), "methods": methods}
         return self.model_copy(update={"run": build(Run, table, "run")})
 
     def with_values(self, values: Mapping[str, Value]) -> Scenario:
-        """The scenario of one configuration: dotted keys set, no sweep left."""
+        """The scenario of one configuration: dotted keys set, without sweeps."""
         return self.model_copy(update={"sweep": []}).replace(values)
 
     def with_rows(self, rows: Sequence[Mapping[str, Value]]) -> Scenario:
@@ -299,12 +299,12 @@ class Scenario(Model):
         return self.model_copy(update={"sweep": checked})
 
     def with_budget(self, seconds: float) -> Scenario:
-        """The scenario whose design keeps within a time."""
+        """The scenario with a time budget for its design."""
         return self.replace({"design.budget": f"{seconds!r} s"})
 
 
 class _Sweep(Model):
-    """The grids by themselves, for a scenario whose other parts are known to be right."""
+    """The sweep's grids alone, to validate them when all other tables are valid already."""
 
     sweep: list[dict[str, list[Value]]]
 
@@ -345,8 +345,8 @@ class Point(Model):
 
     @cached_property
     def id(self) -> str:
-        """Digest of all that decides the outcome, the seed and method list aside."""
-        # Run folders are resumed by it, so the text stays as it was: one table, its keys sorted.
+        """Digest of everything that affects the outcome, except the seed and the methods."""
+        # Run folders are resumed by this id, so its text format (sorted keys) must not change.
         one = self.scenario
         text = (
             f'{{"deployment": {one.deployment.canonical}, '
@@ -357,7 +357,7 @@ class Point(Model):
 
     @cached_property
     def bed(self) -> str:
-        """What names its testbed: the deployment and the file system, as one text."""
+        """Identity of the configuration's testbed: deployment and file system as text."""
         return self.scenario.model_dump_json(include={"deployment", "file_system"})
 
 

@@ -1,4 +1,4 @@
-"""What the search for the highest rate is told: the objective, where to look, how exactly."""
+"""Input of the search for the highest rate: latency objective, range of rates, precision."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SHARES = {"mean": 0.5, "p50": 0.5, "p90": 0.9, "p99": 0.99, "p999": 0.999}
 
 @dataclass(frozen=True)
 class Objective:
-    """A statistic of an operation (all of them without one) that may be at most so long."""
+    """An upper limit of a latency statistic of one operation, or of all if none is named."""
 
     statistic: str
     operation: str
@@ -26,12 +26,12 @@ class Objective:
 
     @property
     def share(self) -> float:
-        """The share of operations that the statistic is about."""
+        """The quantile of the statistic, as a share of operations."""
         return SHARES[self.statistic.rsplit("_", 1)[1]]
 
 
 def objective(text: str) -> Objective:
-    """An objective as it is written. ValueError when it is none."""
+    """Parse an objective. ValueError if the text is no objective."""
     found = _FORM.match(text.strip())
     if found is None:
         raise ValueError(f"must be like {_ALLOWED}")

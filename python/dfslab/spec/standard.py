@@ -1,4 +1,4 @@
-"""The usual deployment of a file system: each kind of role on nodes of its own."""
+"""The default deployment of a file system: each kind of role on dedicated nodes."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ def standard(
 ) -> Deployment:
     """Metadata roles on one node, a data role on each of `servers`, `clients` client nodes.
 
-    No `servers` are as many as the file system's data role usually has.
-    What is UNLIMITED is left as the machine has it: good for beds, of no use to models.
+    0 `servers` means the default number of the file system's data role. UNLIMITED values are not
+    emulated: valid for testbeds, unusable for models.
     """
     adapter = Adapter.model_construct(bandwidth=link_bytes_per_s, latency=0.0)
     plain = Disk()
@@ -44,14 +44,14 @@ def standard(
 
 
 def rate(key: str, text: str) -> float:
-    """A rate as typed, "1Gbit" or "60MiB/s"; nothing typed is no limit. InputError when wrong."""
+    """A rate in bytes/s from text ("1Gbit", "60MiB/s"); empty: unlimited. InputError if invalid."""
     if not text:
         return UNLIMITED
     return _read(key, text if "/" in text else f"{text}/s", "B/s")
 
 
 def delay(key: str, text: str) -> float:
-    """A time as typed; nothing typed is none. InputError when wrong."""
+    """A delay in seconds from text; empty: 0. InputError if invalid."""
     return _read(key, text, "s") if text else 0.0
 
 

@@ -1,8 +1,8 @@
-"""What processes did to files, read from the text that `strace -f -T -ttt` writes.
+"""File operations of processes, read from the output of `strace -f -T -ttt`.
 
-Calls become operations of the stream vocabulary: opens and closes, single reads and writes at their
-places, and operations on names. Descriptors, working directories and what a child inherits are
-followed; calls that failed or went elsewhere than under the directory asked for are left out.
+System calls become operations of the stream vocabulary: open and close, single reads and writes
+with offsets, and operations on names. Descriptors, working directories and inheritance by child
+processes are tracked. Failed calls and calls outside the requested directory are omitted.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ ARGUMENT = re.compile(r'"((?:\\.|[^"\\])*)"(?:\.\.\.)?|[^,{\["(]+|[{\[(]')
 CLOSING = {"{": "}", "[": "]", "(": ")"}
 ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "v": "\v", "f": "\f", "a": "\a", "b": "\b", "e": "\x1b"}
 SPAWNING = ("clone", "clone3", "fork", "vfork")
-# Calls on a name: the place of their path among the arguments.
+# Calls on a path: position of the path among the arguments.
 NAMED = {
     "stat": ("stat", 0),
     "lstat": ("stat", 0),
@@ -43,7 +43,7 @@ NAMED = {
     "getxattr": ("get_xattr", 0),
     "truncate": ("truncate", 0),
 }
-# Calls on a descriptor that move no data.
+# Calls on a descriptor that transfer no data.
 HELD = {
     "fsync": "fsync",
     "fdatasync": "fsync",
@@ -60,7 +60,7 @@ HELD = {
 
 @dataclass(frozen=True)
 class Done:
-    """One operation: when it began (Unix time), by whom, on which path, which bytes."""
+    """One operation: start (Unix time), process, type, path, offset and size."""
 
     start_s: float
     process: int
@@ -73,7 +73,7 @@ class Done:
 
 @dataclass
 class _Open:
-    """An open file: descriptors that were copied share its place."""
+    """An open file description: duplicated descriptors share its offset."""
 
     path: str
     place: int = 0
@@ -82,17 +82,17 @@ class _Open:
 
 @dataclass
 class _Process:
-    """What a process has open, and where relative names begin."""
+    """State of a process: open descriptors and working directory."""
 
     directory: str
     files: dict[int, _Open] = field(default_factory=dict)
 
 
 def read(lines: Iterator[str], under: str, started_in: str) -> Iterator[Done]:
-    """The operations on what lies under a directory, in the order in which the calls began.
+    """Operations on files below the directory `under`, sorted by start.
 
-    `started_in`: the working directory of the first process. ValueError names the first line that
-    cannot be understood.
+    `started_in`: working directory of the first process. ValueError names the first line that
+    cannot be parsed.
     """
     return iter(sorted(_Trace(under, started_in).read(lines), key=lambda done: done.start_s))
 
@@ -103,7 +103,7 @@ class _Trace:
         self._started_in = started_in
         self._processes: dict[int, _Process] = {}
         self._unfinished: dict[int, tuple[float, str]] = {}
-        # How far each file is known to go, which is where appending writes.
+        # Known size of each file, the offset of appending writes.
         self._ends: dict[str, int] = {}
 
     def read(self, lines: Iterator[str]) -> Iterator[Done]:
@@ -123,7 +123,7 @@ class _Trace:
                     continue
                 time_s, begun = self._unfinished.pop(process)
                 text = begun + resumed[2]
-            # Signals and exits are no calls.
+            # Skip signals and exits.
             if call := CALL.match(text):
                 yield from self._call(time_s, process, call)
 
@@ -168,7 +168,7 @@ class _Trace:
             if path:
                 yield operation, path, 0, 0, ""
         elif name in ("copy_file_range", "sendfile"):
-            # The one reads first, the other's first argument is where the bytes go.
+            # Argument order: copy_file_range has the source first, sendfile the destination.
             ends = (0, 2) if name == "copy_file_range" else (1, 0)
             for at, operation in zip(ends, ("read", "write"), strict=True):
                 copied = _held(state, arguments[at:])
@@ -193,7 +193,7 @@ class _Trace:
         yield "open", path, 0, 0, ""
 
     def _spawned(self, state: _Process, arguments: list[str], result: int) -> None:
-        """A thread shares what is open, a child process has a copy of the table."""
+        """A new thread shares the descriptor table; a child process gets a copy."""
         shared = any("CLONE_FILES" in argument for argument in arguments)
         files = state.files if shared else dict(state.files)
         self._processes[result] = _Process(state.directory, files)
@@ -223,7 +223,7 @@ class _Trace:
         return "pread" if "read" in name else "pwrite", path, place, size, ""
 
     def _renamed(self, old: str, new: str) -> None:
-        """Who has a file open goes on with it under its new name."""
+        """Update the path of open files after a rename."""
         self._ends[new] = self._ends.pop(old, 0)
         for process in self._processes.values():
             for held in process.files.values():
@@ -246,7 +246,7 @@ def _held(state: _Process, arguments: list[str]) -> _Open | None:
 
 
 def _joined(state: _Process, arguments: list[str], at: int, has_directory: bool) -> str:
-    """The whole path of an argument; empty where the call is about a descriptor itself."""
+    """The absolute path of an argument; empty if the call acts on the descriptor itself."""
     path = arguments[at]
     if not path:
         held = _held(state, arguments)
@@ -263,7 +263,7 @@ def _number(text: str) -> int:
 
 
 def split(text: str) -> Iterator[str]:
-    """The arguments of a call; strings without quotes, structures as they are written."""
+    """The arguments of a call; strings without quotes, structures as raw text."""
     parts: list[str] = []
     at = 0
     while at < len(text):
@@ -278,14 +278,14 @@ def split(text: str) -> Iterator[str]:
             end = _end(text, at)
             parts, at = [*parts, text[at:end]], end
         else:
-            # A name may end in spaces; what stands around it may, too, and means nothing.
+            # Strip spaces around unquoted text only: a quoted name may end in spaces.
             plain = found[1] is None
             parts, at = [*parts, found[0].strip() if plain else _unescaped(found[1])], found.end()
     yield "".join(parts)
 
 
 def _end(text: str, at: int) -> int:
-    """Just after the bracket that closes the one here; strings are passed over."""
+    """The offset after the bracket that closes the one at `at`; strings are skipped."""
     depth = 0
     while at < len(text):
         if text[at] == '"':

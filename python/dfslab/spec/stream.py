@@ -1,4 +1,4 @@
-"""The stream specification of a configuration: one description for the load and for the net."""
+"""The stream specification of a configuration, shared by load generator and Petri net."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ LOGNORMAL_SIGMA = 1.0
 
 
 def has_stream(scenario: Scenario) -> bool:
-    """Whether it is known what clients do; a program keeps that to itself."""
+    """Whether the operations of clients are specified; those of a program are not."""
     return discover.workload(scenario.workload.name).argv is None
 
 
 def stream_spec(scenario: Scenario, repetition: int = 0) -> dict[str, Any]:
-    """A StreamSpec of core/workload; every repetition has a seed of its own."""
+    """The StreamSpec (core/workload) of a scenario; every repetition has a different seed."""
     workload = discover.workload(scenario.workload.name)
     own = workload.stream(workload_parameters(scenario, workload))
     return checked(
@@ -36,8 +36,8 @@ def stream_spec(scenario: Scenario, repetition: int = 0) -> dict[str, Any]:
 
 
 def _arrival(scenario: Scenario, own: Mapping[str, Any]) -> dict[str, Any]:
-    """The open load that is asked for, in place of a workload's own. Its sessions stay sessions,
-    and come so often that there are as many requests a second as asked for."""
+    """The requested open arrivals, which replace the workload's. Sessions are kept; their rate is
+    set so that requests arrive at the requested rate."""
     asked = scenario.workload
     if asked.arrival == "closed":
         return {}
@@ -53,12 +53,12 @@ def _arrival(scenario: Scenario, own: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def checked(spec: Mapping[str, Any]) -> dict[str, Any]:
-    """The specification as plain data, with what it says and no more; InputError names the key."""
+    """The validated specification as plain data without defaults; InputError names the key."""
     return build(Stream, spec, "stream").model_dump(mode="json", exclude_unset=True)
 
 
 def operations_per_client(spec: Mapping[str, Any]) -> int:
-    """Operations of each client, over all phases; of given ones, of the client with most."""
+    """Operations of each client over all phases; for a replay, those of the busiest client."""
     if spec.get("given"):
         counts: dict[int, int] = {}
         for one in spec["given"]:

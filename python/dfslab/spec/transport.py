@@ -1,8 +1,8 @@
-"""What TCP makes of a message on a new connection: round trips in which the sender stands still.
+"""TCP slow start: round trips in which the sender of a message on a new connection is stalled.
 
 Kurose and Ross, "Computer Networking", section 3.7 (delay modelling), with the initial window of
-RFC 6928: a connection may send a window, then as much again for each acknowledgement. Until its
-window covers what the way holds (rate times round trip), it waits for the rest of each round trip.
+RFC 6928. The window doubles each round trip. Until the window covers the bandwidth-delay product,
+the sender waits for the remainder of each round trip.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ _WINDOW = symbol("initial_window")
 
 
 def _doublings(ratio: Expr) -> Expr:
-    """How often a window doubles until it has grown by `ratio`, at least 1."""
+    """Doublings until a window has grown by the factor `ratio`, at least 1."""
     return ceiling(log(ratio) / log(2))
 
 
 def stalled_round_trips(size_bytes: Expression, rate: Expression) -> Expr:
-    """Round trips that `size_bytes` on a new connection wait beside being sent at `rate`.
+    """Stalled round trips of `size_bytes` on a new connection, in addition to sending at `rate`.
 
-    The P of the book's (P RTT - (2^P - 1) W / R), over RTT: the smaller of the windows that the
-    message fills before its last, and those that are less than the way holds.
+    (P RTT - (2^P - 1) W / R) / RTT in the book's notation. P is the smaller of two counts: windows
+    that the message fills before its last, and windows below the bandwidth-delay product.
     """
     windows_held = Max(1, 2 * symbol("network_latency") * rate / _WINDOW)
     filled = _doublings(1 + expression(size_bytes) / _WINDOW) - 1
@@ -34,6 +34,6 @@ def stalled_round_trips(size_bytes: Expression, rate: Expression) -> Expr:
 def round_trips(
     count: Expression, role: str, name: str, size_bytes: Expression = 0, home: str = "client"
 ) -> Node:
-    """`count` messages from `home` to `role` and back, one after the other; nobody works."""
+    """`count` sequential round trips of messages between `home` and `role`, without work."""
     back = reply(home, size_bytes=size_bytes)
     return repeat(count, send(role, name, back, size_bytes=size_bytes))

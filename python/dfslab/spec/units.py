@@ -24,7 +24,7 @@ _EXAMPLES = {
     "1/s": '"100 /s"',
 }
 _BARE_UNIT = re.compile(r"^\s*[-+]?[\d.]+(?:e[-+]?\d+)?\s*$", re.IGNORECASE)
-# What nearly everybody writes; the rest is pint's, which takes long to load.
+# The usual notation. Other texts are left to pint, which loads slowly.
 _PLAIN = re.compile(r"^\s*((?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*(1?[A-Za-z/µ]+)\s*$")
 _BINARY = {"KiB": 2.0**10, "MiB": 2.0**20, "GiB": 2.0**30, "TiB": 2.0**40}
 _DECIMAL = {"": 1.0, "k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
@@ -39,7 +39,7 @@ FACTORS: dict[str, dict[str, float]] = {
     "Hz": {f"{prefix}Hz": size for prefix, size in _DECIMAL.items() if prefix != "K"},
     "1/s": {"/s": 1.0, "1/s": 1.0},
 }
-# Engineers write both; pint knows only the SI prefix "k".
+# Accept "K" as well, because pint knows only the SI prefix "k".
 _KILO = re.compile(r"\bK(B|bit|b)\b")
 
 
@@ -69,14 +69,14 @@ def parse(text: str, unit: str) -> float:
 
 
 def plainly(text: str, unit: str) -> float | None:
-    """A number and one of the usual names; None where it is written in another way."""
+    """The value of a text in the usual notation; None for other notations."""
     found = _PLAIN.match(text)
     factor = FACTORS[unit].get(found[2]) if found else None
     return float(found[1]) * factor if found and factor is not None else None
 
 
 def by_pint(text: str, unit: str) -> float:
-    """Whatever pint can read; it raises many kinds of errors."""
+    """The value of a text that pint can parse; pint's errors have many types."""
     quantity = _registry().parse_expression(_KILO.sub(r"k\1", text.strip()))
     return float(_convert(quantity, unit))
 
@@ -109,7 +109,7 @@ def text(value: float, unit: str, digits: int = 4) -> str:
     for name, size in _STEPS[unit]:
         if abs(value) >= size or size == _STEPS[unit][-1][1]:
             shown = f"{value / size:.{digits}g}"
-            # Nobody reads 1.23e+03.
+            # Avoid exponents such as 1.23e+03.
             return f"{value / size:,.0f} {name}" if "e+" in shown else f"{shown} {name}"
     raise AssertionError("the last step always fits")
 

@@ -1,4 +1,4 @@
-"""The words of a stream specification: the Python twin of core/workload."""
+"""The data model of a stream specification: the Python twin of core/workload."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ Spread = Annotated[float, Field(ge=0)]
 
 
 class Bounds(Model):
-    """Evenly between two sizes, both included."""
+    """Uniform between two sizes, both included."""
 
     low: SizeBytes
     high: SizeBytes
@@ -96,7 +96,7 @@ class GammaSize(Model):
 
 
 class Size(Model):
-    """A distribution of bytes: exactly one of these."""
+    """A distribution of sizes in bytes: exactly one field is set."""
 
     fixed: SizeBytes | None = None
     uniform: Bounds | None = None
@@ -114,13 +114,13 @@ class Size(Model):
 
 
 class Strided(Model):
-    """So many blocks further with every transfer."""
+    """Strided access: each transfer starts this many blocks after the previous one."""
 
     strided: Annotated[int, Field(ge=1)]
 
 
 class Skip(Model):
-    """So many bytes left out after every transfer."""
+    """Access with gaps: bytes skipped after each transfer."""
 
     skip: SizeBytes
 
@@ -133,7 +133,7 @@ Order = (
 
 
 class Access(Model):
-    """How the bytes of a file are gone through."""
+    """The access pattern within a file."""
 
     order: Order = "sequential"
     transfers_per_operation: Count = 0
@@ -142,13 +142,13 @@ class Access(Model):
 
 
 class Zipf(Model):
-    """The k-th file with probability proportional to k to the power of minus this."""
+    """Zipf popularity: the k-th file has probability proportional to k^(-exponent)."""
 
     zipf: Spread
 
 
 class Neighbour(Model):
-    """The files of the client so many numbers further on."""
+    """The files of another client, at this distance in client numbers."""
 
     neighbour: Annotated[int, Field(ge=0)]
 
@@ -158,7 +158,7 @@ Files = Literal["own", "shared"] | Neighbour
 
 
 class Share(Model):
-    """An operation's part of a mix, and what of it differs from its phase."""
+    """An operation's share of a mix, and settings that override those of its phase."""
 
     operation: OperationName
     weight: Positive = 1.0
@@ -169,7 +169,7 @@ class Share(Model):
 
 
 class Phase(Model):
-    """A part of a stream that all clients begin together."""
+    """A part of a stream, which all clients begin together after a barrier."""
 
     name: str = ""
     operations_per_client: Annotated[int, Field(ge=1, le=1_000_000_000)]
@@ -182,7 +182,7 @@ class Phase(Model):
 
 
 class Given(Model):
-    """One operation of a given sequence (a replay)."""
+    """One replayed operation."""
 
     client: Annotated[int, Field(ge=0)] = 0
     operation: OperationName
@@ -199,16 +199,16 @@ class LognormalGaps(Model):
 
 
 class Session(Model):
-    """Requests that wait for each other: their mean number (geometric), the pause in between."""
+    """Sequential requests: their mean number (geometric distribution) and the pause between."""
 
     requests: Annotated[float, Field(ge=1)]
     think_time_s: Spread = 0.0
 
 
 class Open(Model):
-    """An open load: arrivals a second of all clients together, and how they are spread.
+    """An open workload: arrivals a second over all clients, and their distribution.
 
-    `profile`: (seconds, factor of the rate), linear in between, the last one for ever.
+    `profile`: points (seconds, factor of the rate), linear in between, constant after the last.
     """
 
     rate_per_s: Positive
@@ -218,13 +218,13 @@ class Open(Model):
 
 
 class OpenArrival(Model):
-    """Operations start when they are due."""
+    """Operations start at their scheduled times, as an open workload."""
 
     open: Open
 
 
 class GivenArrival(Model):
-    """Times after the start, in seconds and ascending, of each client's operations."""
+    """Scheduled starts of each client's operations, s after the run's start, ascending."""
 
     given: list[list[Spread]]
 
@@ -233,7 +233,7 @@ Arrival = Literal["closed"] | OpenArrival | GivenArrival
 
 
 class Layout(Model):
-    """Where files lie: in a directory for each client (with a tree below it), or in one."""
+    """Layout of directories: one per client (with a tree below), or a shared one."""
 
     shared_directory: bool = False
     depth: Annotated[int, Field(ge=0, le=32)] = 0
@@ -241,7 +241,7 @@ class Layout(Model):
 
 
 class Stream(Model):
-    """A StreamSpec of core/workload; what it leaves out is checked there."""
+    """A StreamSpec of core/workload, which does the checks that are missing here."""
 
     seed: Annotated[int, Field(ge=0)] = 1
     clients: Annotated[int, Field(ge=1, le=65_536)] = 1

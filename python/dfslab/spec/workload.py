@@ -1,4 +1,4 @@
-"""What clients do: a workload's parameters become a stream specification for core/workload."""
+"""Workloads: their parameters are converted to a stream specification for core/workload."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ P = TypeVar("P", bound="FileParameters")
 
 
 class FileParameters(Model):
-    """What every workload over files has; a workload's own parameters extend it."""
+    """Parameters of every workload over files; a workload's parameter class extends it."""
 
     file_size: Size = quantity("1 MiB", description="Bytes of a file")
     transfer_size: Size = quantity("128 KiB", description="Bytes of one read or write call")
@@ -35,21 +35,21 @@ class FileParameters(Model):
 
 
 def phase(name: str, operations: int, *mix: str | dict[str, Any], **more: Any) -> dict[str, Any]:
-    """A phase of a stream: operations by name, or as tables where they have more to say."""
+    """A phase of a stream; an operation of the mix is a name, or a table with settings."""
     shares = [{"operation": share} if isinstance(share, str) else share for share in mix]
     return {"name": name, "operations_per_client": operations, "mix": shares, **more}
 
 
 def together_to_the_end() -> dict[str, Any]:
-    """A last phase, after one that takes others' files: all have finished that when it begins.
+    """A barrier phase at the end, after a phase in which clients read each other's files.
 
-    Without it a process that is done would remove its files while others still read them.
+    Without the barrier, a finished process would remove its files while others still read them.
     """
     return phase("end", 1, "list")
 
 
 def no_stream(name: str) -> Callable[[Any], dict[str, Any]]:
-    """The stream of a workload that is a program: InputError, since only it knows what it does."""
+    """The `stream` of a program workload: always InputError, as its operations are unknown."""
 
     def stream(parameters: Any) -> dict[str, Any]:
         raise InputError("workload.name", name, "is a program: only measure and trace can run it")
@@ -59,7 +59,7 @@ def no_stream(name: str) -> Callable[[Any], dict[str, Any]]:
 
 @dataclass(frozen=True)
 class Definition(Generic[P]):
-    """What a workload's file declares in `WORKLOAD`: `Streams` or a `Program`."""
+    """The declaration `WORKLOAD` of a workload's file: `Streams` or `Program`."""
 
     title: str
     parameters: type[P]
@@ -67,10 +67,10 @@ class Definition(Generic[P]):
 
 @dataclass(frozen=True)
 class Streams(Definition[P]):
-    """A workload that the load generator performs, as its file declares it in `WORKLOAD`.
+    """Declaration of a workload that the load generator executes.
 
-    `stream(parameters)` gives the part of a StreamSpec (`spec/vocabulary.py`) that is the
-    workload's own: mix or phases or given operations, file_size, transfer_size_bytes, and so on.
+    `stream(parameters)` returns the workload's part of a StreamSpec (`spec/vocabulary.py`): mix,
+    phases or replayed operations, file_size, transfer_size_bytes, and so on.
     """
 
     stream: Callable[[P], dict[str, Any]]
@@ -78,10 +78,10 @@ class Streams(Definition[P]):
 
 @dataclass(frozen=True)
 class Program(Definition[P]):
-    """A workload that is a program of its own, as its file declares it in `WORKLOAD`.
+    """Declaration of a workload that is an external program.
 
-    `argv(parameters, run)` gives the words that are started: `run` holds the run's own words (the
-    file system's place, the seed).
+    `argv(parameters, run)` returns the command line; `run` holds values of the run, such as the
+    file system's uri and the seed.
     """
 
     argv: Callable[[P, Mapping[str, Any]], list[str]]

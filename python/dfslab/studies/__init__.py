@@ -1,1 +1,1 @@
-"""What weighs several results together: sweeps, comparison, validation, advice."""
+"""Studies over several results: sweeps, comparison, validation, advice."""

@@ -1,6 +1,6 @@
-"""Advice as it is stored and printed: for each configuration the change that would gain most.
+"""Advice as it is stored and printed: the most effective change for each configuration.
 
-Nothing heavy is imported here, so that stored advice is printed at once.
+This module imports no large library, so that stored advice is printed without delay.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ BASIS = (
 
 
 class Advice(BaseModel):
-    """A change of one thing; `gain` is the factor on the rate with its 90 % interval."""
+    """A single change of the deployment; `gain`: factor on the rate with its 90 % interval."""
 
     point_id: str
     labels: dict[str, str | int | float | bool]
@@ -29,7 +29,7 @@ class Advice(BaseModel):
 
 
 class Advised(StudyResult):
-    """The best change of every configuration for which one is worth the name."""
+    """The best change of every configuration that has a worthwhile one."""
 
     study = "advice"
     is_printed_by_run = False
@@ -40,7 +40,7 @@ class Advised(StudyResult):
     advice: list[Advice]
 
     def table(self) -> Table:
-        """What limits each configuration, what to change, what that would gain."""
+        """Bottleneck, recommended change and gain of each configuration."""
         name = naming(one.labels for one in self.advice)
         rows = [
             (
@@ -61,14 +61,14 @@ class Advised(StudyResult):
         return Table(title, [*columns, Column("gain")], rows, [BASIS])
 
     def tables(self, run: FinishedRun) -> list[Table]:
-        """The table, where there is any advice."""
+        """The table; none without advice."""
         return [self.table()] if self.advice else []
 
     def section(self, run: FinishedRun) -> Section:
-        """The same; nothing where the run itself had no models."""
+        """The table as a section; empty if the run had no models."""
         blocks = self.tables(run) if run.methods else []
         return Section(self.study, self.title, self.section_order or 0, self.empty, blocks)
 
     def document(self, run: FinishedRun) -> dict[str, JsonValue]:
-        """Nothing: `dfslab advise` is asked for it."""
+        """Empty, because `dfslab advise` prints the advice."""
         return {}

@@ -1,7 +1,7 @@
-"""Advice: what limits a configuration, what to change, what that would gain, how sure we are.
+"""Advice: bottleneck of a configuration, recommended change, its gain with an interval.
 
-Every change is a scenario of its own, predicted by the sequence model with the same constants;
-the interval comes from redrawing the constants within their uncertainty.
+Every change is a separate scenario, predicted by the sequence model with the same constants. The
+interval comes from constants drawn from their estimated distribution.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from dfslab.studies.advice import Advice, Advised
 from dfslab.studies.contract import FinishedRun, Needs, Progress, Study, need_measured
 
 NAMES = ("advice",)
-# A design has hundreds of configurations, of which nobody reads the advice one by one.
+# Most configurations with advice: the hundreds of a design would be unreadable.
 MOST_ADVISED = 60
 DRAWS = 60
 WORTH_SAYING = 1.02
 
 
 class AdviceStudy(Study[Advised]):
-    """Asks the sequence model, calibrated on the run, what each change of the hardware gains."""
+    """Predicts the gain of hardware changes by the sequence model, calibrated on the run."""
 
     name = "advice"
     result = Advised
@@ -32,7 +32,7 @@ class AdviceStudy(Study[Advised]):
     order = 35
 
     def run(self, run: FinishedRun, progress: Progress) -> Advised:
-        """The best change of each configuration. RunFailed where nothing was measured."""
+        """The best change of each configuration. RunFailed without measurements."""
         need_measured(run)
         calibration = calibrate([r for r in run.of_method("measure") if not r.point.held_out])
         found = []
@@ -47,9 +47,9 @@ def make(name: str) -> AdviceStudy:
 
 
 def advise(point: Point, calibration: Calibration, seed: int = 1) -> list[Advice]:
-    """Changes of the deployment that help, the best first; empty when none is worth saying."""
+    """Worthwhile changes of the deployment, the best first; may be empty."""
     situation = Situation(point.scenario)
-    # What was never measured stays at its prior.
+    # A constant without measurements keeps its prior.
     draws = [{**situation.constants, **drawn} for drawn in _draws(calibration, seed)]
     base = situation.predict_many(draws).rate_per_s
     limit = situation.predict(draws[0]).binding
@@ -75,7 +75,7 @@ def advise(point: Point, calibration: Calibration, seed: int = 1) -> list[Advice
 
 
 def _draws(calibration: Calibration, seed: int) -> list[dict[str, float]]:
-    """The estimate first, then draws from its uncertainty."""
+    """The estimated constants first, then draws from their joint distribution."""
     values = calibration.values
     if not values:
         return [{}]
@@ -86,7 +86,7 @@ def _draws(calibration: Calibration, seed: int) -> list[dict[str, float]]:
 
 
 def _changes(scenario: Scenario) -> Iterator[tuple[str, Scenario]]:
-    """One thing changed at a time: twice the hardware, or half the latency."""
+    """(description, scenario) of single changes: twice the hardware, or half the latency."""
     for group in scenario.deployment.node:
         place = f"deployment.node.{group.name}"
         changes: dict[str, dict[str, Value]] = {

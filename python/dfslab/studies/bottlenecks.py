@@ -1,8 +1,8 @@
-"""Where programs of their own spend their time in a file system, and what would gain most.
+"""Where external programs spend their time in a file system, and which step to improve.
 
-For every traced configuration: seconds of the functions that the literature names, and the steps
-ranked by what halving each would take off all calls of the clients, with intervals; ranking by
-summed time, as Liu 2018 does it, stands beside.
+For every traced configuration: seconds of the functions that the literature names, and steps ranked
+by the time that halving each would save in the clients' calls, with intervals. The ranking by
+summed time of Liu 2018 is given for comparison.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from dfslab.studies.contract import FinishedRun, Progress, Study, StudyResult
 
 NAMES = ("bottlenecks",)
 MOST_STEPS = 5
-# Where a file system names no functions: those with most time in all.
+# Number of steps that are listed where a file system names no functions.
 MOST_FUNCTIONS = 8
-# Configurations in one table for people, and steps of each.
+# Most configurations in one printed table, and steps of each.
 ACROSS, MOST_GAINS = 7, 3
 
 
 class Function(BaseModel):
-    """Calls of one function in all processes, and their seconds together."""
+    """Calls of one function in all processes, and their total seconds."""
 
     name: str
     count: int
@@ -40,12 +40,12 @@ class Function(BaseModel):
 
     @property
     def mean_s(self) -> float | None:
-        """Seconds of a call; None where there was none."""
+        """Mean seconds of a call; None without calls."""
         return self.total_s / self.count if self.count else None
 
 
 class Gain(BaseModel):
-    """What halving a step, at all its places, or a part would save of the clients' calls."""
+    """Share of client call time saved by halving a step (in all contexts) or a part."""
 
     name: str
     saving: float
@@ -55,8 +55,8 @@ class Gain(BaseModel):
 
 
 class Bottlenecks(BaseModel):
-    """One configuration: `took_s` is the whole program's, `calls_s` that of its file system's
-    outermost calls; shares are of the latter."""
+    """One configuration. `took_s`: duration of the program. `calls_s`: time of the outermost
+    calls into the file system, to which shares refer."""
 
     point_id: str
     labels: dict[str, Any]
@@ -70,14 +70,14 @@ class Bottlenecks(BaseModel):
 
 
 class Programs(StudyResult):
-    """Of every traced program: seconds of functions, and what would gain most."""
+    """Seconds of functions and largest gains of every traced program."""
 
     study = "bottlenecks"
 
     programs: list[Bottlenecks]
 
     def tables(self, run: FinishedRun) -> list[Table]:
-        """Mean seconds of functions, then what would gain most."""
+        """Tables of mean seconds of functions, then of the largest gains."""
         parts = [self.programs[at : at + ACROSS] for at in range(0, len(self.programs), ACROSS)]
         return [*(_functions_table(run, some) for some in parts), self._gains(run)]
 
@@ -106,7 +106,7 @@ class Programs(StudyResult):
         return Table("Time of the clients' calls saved if a step were twice as fast", columns, rows)
 
     def document(self, run: FinishedRun) -> dict[str, JsonValue]:
-        """All but the call trees, which stand on the page."""
+        """The result without the call trees, which are on the page."""
         rows: list[JsonValue] = [
             one.model_dump(mode="json", exclude={"roots"}) for one in self.programs
         ]
@@ -168,7 +168,7 @@ def profiles(results: Sequence[Result], traces: Path) -> list[Path]:
 
 
 def _folder(result: Result, traces: Path) -> Path | None:
-    """Where the profiles of a result's program are."""
+    """The folder of the profiles of a result's program."""
     named = result.program.profiles if result.program else None
     return traces / named if named else None
 
@@ -197,18 +197,18 @@ def _of(result: Result, program: ProgramRun, folder: Path) -> Bottlenecks:
 
 
 def _step_name(path: str) -> str:
-    """A step's own name, without where it was called and in which process."""
+    """The name of a step, without calling context and process."""
     return path.rpartition("/")[2].rpartition(":")[2]
 
 
 def _with_process(path: str) -> str:
-    """The same behind the process that does it: a call and what serves it may be namesakes."""
+    """The name of a step with its process, since a call and its handler may share a name."""
     process = path.rpartition(":")[0].rpartition("/")[2]
     return f"{process}: {_step_name(path)}"
 
 
 def _by_name(steps: Iterable[Mapping[str, Any]]) -> list[Gain]:
-    """A step has many places, under each operation and each caller; together they are one."""
+    """Gains by step name, merged over calling contexts."""
     sums: dict[str, list[float]] = {}
     for step in steps:
         one = sums.setdefault(_with_process(step["step"]), [0.0, 0.0, 0.0])
@@ -224,7 +224,7 @@ def _by_name(steps: Iterable[Mapping[str, Any]]) -> list[Gain]:
 
 
 def _by_sum(steps: Iterable[Mapping[str, Any]]) -> str:
-    """The step with most time of its own in all."""
+    """The step with the largest total self time."""
     sums: dict[str, int] = {}
     for step in steps:
         name = _with_process(step["step"])
@@ -233,10 +233,10 @@ def _by_sum(steps: Iterable[Mapping[str, Any]]) -> str:
 
 
 def functions(top: Node, named: Mapping[str, Sequence[str]]) -> list[Function]:
-    """Calls and seconds of functions: each is one or more ends of paths, counted by the first.
+    """Calls and seconds of functions; `named`: function -> path suffixes, the first is counted.
 
-    A call inside another of the same function is part of that. Without names: the steps with most
-    time in all.
+    A nested call of the same function belongs to the outer one. Without names: the steps with the
+    largest total time.
     """
     if not named:
         steps = {

@@ -1,10 +1,9 @@
 """Two cohorts of traces compared step by step: before and after, slow and fast, host and host.
 
-Each step's mean duration is tested by Welch's t, at every place where it is called and, where a
-process (or, in spans, anybody) has several such places, at all of them together. The p values of
-all tests are corrected by Holm's method: hundreds of comparisons give a false alarm in one report
-of twenty at most. Calls are taken as independent, so slow drifts within a cohort still look like
-changes.
+Each step's mean duration is tested by Welch's t in every calling context. If a process (for spans:
+the trace) has several contexts of a step, their merged calls are tested, too. P values are
+corrected by Holm's method, so at most one report in twenty has a false alarm. Calls are assumed
+independent, so slow drift within a cohort looks like a change.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ else:
 
 LEVEL = 0.05
 LEAST_CALLS = 5
-# Of traces of one kind the slowest share is compared with the rest, where there are enough.
+# Share of the slowest traces of one kind that is compared with all others.
 SLOW_SHARE = 0.1
 LEAST_TRACES = 20
 BEFORE_AND_NOW = ("before", "now")
@@ -33,7 +32,7 @@ ANYWHERE = "anywhere"
 
 @dataclass
 class Sums:
-    """The calls of a step: how many, their time, its squares, and what is their own of it."""
+    """Sums over the calls of a step: count, total time, squares, and self time."""
 
     count: int = 0
     total_s: float = 0.0
@@ -43,12 +42,12 @@ class Sums:
 
     @classmethod
     def of(cls, count: int, total_s: float, sd_s: float, self_s: float) -> Sums:
-        """Calls of which these are known."""
+        """Sums from count, total, standard deviation and self time."""
         squares = count * sd_s**2 + total_s**2 / count
         return cls(count, total_s, squares, self_s)
 
     def add(self, other: Sums) -> None:
-        """Adds another's."""
+        """Add the sums of `other`."""
         self.count += other.count
         self.total_s += other.total_s
         self.squares += other.squares
@@ -57,12 +56,12 @@ class Sums:
 
     @property
     def mean_s(self) -> float:
-        """Seconds of a call."""
+        """Mean duration of a call in seconds."""
         return self.total_s / self.count
 
     @property
     def sd_s(self) -> float:
-        """Standard deviation of the durations."""
+        """Standard deviation of the durations in seconds."""
         variance = max(0.0, self.squares / self.count - self.mean_s**2)
         return math.sqrt(variance * self.count / max(1, self.count - 1))
 
@@ -71,17 +70,17 @@ Steps = Mapping[str, Sums]
 
 
 def compare(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
-    """The steps that changed, by what their own time did; changes of all, for colouring."""
+    """Changed steps, sorted by change of self time, and changes of all steps for colouring."""
     return compare_all([("", steps(before["roots"]), steps(after["roots"]))])
 
 
 def compare_all(
     pairs: Sequence[tuple[str, Steps, Steps]], sides: tuple[str, str] = BEFORE_AND_NOW
 ) -> dict[str, Any]:
-    """The same of several pairs (its name, one side, the other), corrected together.
+    """`compare` for several pairs (name, one side, other side), with a joint correction.
 
-    Of several pairs a step has the colour of what is sure and most; what one side alone has is
-    told of one pair only, since among several everybody lacks something.
+    A step is coloured by its largest significant change over all pairs. Steps on one side only are
+    reported for a single pair only: among several pairs, every cohort lacks some steps.
     """
     rows: list[dict[str, Any]] = []
     for name, old, new in pairs:
@@ -111,7 +110,7 @@ def compare_all(
 
 
 def hosts_beside(roots: Sequence[Mapping[str, Any]]) -> list[tuple[str, Steps, Steps]]:
-    """Of spans: (host, all others, itself), where a host shares a step with another."""
+    """Spans as pairs (host, all other hosts, this host), for hosts with a common step."""
     of: dict[str, dict[str, Sums]] = {}
     for path, node in _walk(roots):
         for host, (count, self_ns, _, total_ns, sd_ns) in node.get("of", {}).items():
@@ -129,9 +128,9 @@ def hosts_beside(roots: Sequence[Mapping[str, Any]]) -> list[tuple[str, Steps, S
 
 
 def slow_and_fast(document: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """An OTLP document's traces parted: the slowest of each kind of root, and the others of it.
+    """An OTLP document split into (the slowest traces of each kind of root, the others).
 
-    Kinds with too few traces are in neither.
+    Kinds with too few traces are in neither part.
     """
     spans: dict[str, list[tuple[str, Mapping[str, Any]]]] = {}
     for resource in document["resourceSpans"]:
@@ -175,7 +174,7 @@ def _only(document: Mapping[str, Any], traces: set[str]) -> dict[str, Any]:
 
 
 def holm(values: list[float]) -> list[float]:
-    """Holm's step-down correction (Holm 1979), in the order given."""
+    """P values after Holm's step-down correction (Holm 1979), in the given order."""
     order = sorted(range(len(values)), key=values.__getitem__)
     corrected, floor = [0.0] * len(values), 0.0
     for rank, index in enumerate(order):
@@ -185,11 +184,11 @@ def holm(values: list[float]) -> list[float]:
 
 
 def steps(roots: Sequence[Mapping[str, Any]]) -> Steps:
-    """Each path's calls; shapes of one path are put together."""
+    """Path -> sums of its calls; different tree shapes of one path are merged."""
     found: dict[str, Sums] = {}
     for path, node in _walk(roots):
         count, sd_s = node["count"], node.get("sd_s", 0.0)
-        # Of a server's own counts nobody knows the spread, so they cannot be tested.
+        # Server counters have no standard deviation, so they cannot be tested.
         if count and sd_s is not None:
             sums = found.setdefault(path, Sums(paths={path}))
             sums.add(Sums.of(count, node["total_s"], sd_s, node["self_s"]))
@@ -205,7 +204,7 @@ def _walk(roots: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, Mapping[str
 
 
 def _by_process(places: Steps) -> Steps:
-    """The same by process and step, wherever it was called; spans tell no process."""
+    """Sums by process and step, merged over calling contexts; spans name no process."""
     found: dict[str, Sums] = {}
     for path, one in places.items():
         process = path.rpartition(":")[0].rpartition("/")[2]
@@ -215,7 +214,7 @@ def _by_process(places: Steps) -> Steps:
 
 
 def _rows(cohort: str, old: Steps, new: Steps) -> list[dict[str, Any]]:
-    """The steps of both sides that were called often enough; one place is not told twice."""
+    """Rows of steps with enough calls on both sides, each calling context once."""
     found = []
     for path in sorted(set(old) & set(new)):
         one, other = old[path], new[path]

@@ -1,4 +1,4 @@
-"""Measured beside predicted: signed errors, scores on held-out configurations, coverage."""
+"""Predictions compared with measurements: signed errors, held-out scores, coverage."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class Comparison(StudyResult):
     noise: float
 
     def tables(self, run: FinishedRun) -> list[Table]:
-        """Measured and predicted rates; errors on what was held out."""
+        """Measured and predicted rates; errors on held-out configurations."""
         found = [_rates(self, run)]
         if self.held_out:
             found.append(score_table("Errors on held-out configurations", self.held_out))
@@ -92,7 +92,7 @@ def _rates(comparison: Comparison, run: FinishedRun) -> Table:
 
 
 def _predicted(row: Row, method: str) -> Cell:
-    """A method's value with its interval; its signed error below."""
+    """A cell with a method's value, its interval and signed error."""
     metric = row.predictions.get(method)
     if metric is None:
         return absent()
@@ -121,7 +121,7 @@ def score_table(title: str, scores: Mapping[str, Score]) -> Table:
 
 
 class ComparisonStudy(Study[Comparison]):
-    """Weighs what all methods say of the rate against what was measured."""
+    """Compares the rates predicted by all methods with the measured ones."""
 
     name = "comparison"
     result = Comparison
@@ -139,7 +139,7 @@ def make(name: str) -> ComparisonStudy:
 
 
 def compare(results: Sequence[Result], metric: str = "rate_per_s") -> Comparison:
-    """Weigh all methods' results on one metric."""
+    """Compare predictions of all methods with measurements of one metric."""
     by_point: dict[str, list[Result]] = {}
     for result in results:
         by_point.setdefault(result.point_id, []).append(result)
@@ -157,7 +157,7 @@ def compare(results: Sequence[Result], metric: str = "rate_per_s") -> Comparison
 
 
 def sort_key(labels: Mapping[str, Hashable]) -> list[tuple[int, float, str]]:
-    """Configurations in the order people expect: by the varied keys, quantities by size."""
+    """Sort key of a configuration: its varied keys in order, quantities by value."""
     return [_sortable(value) for value in labels.values()]
 
 

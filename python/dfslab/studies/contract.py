@@ -1,8 +1,8 @@
-"""What a study is: a question asked of a run's results, answered as a typed, storable result.
+"""The interface of studies: analyses of a run's results that return a typed, storable result.
 
 A study is one module that declares `NAMES` and `make(name)`: in this folder, in `studies/` of a
 folder of DFSLAB_PATH, or behind an entry point of the group `dfslab.studies`. Terminal, JSON, page
-and CSV show what it finds; nothing else has to be edited.
+and CSV show its result without further changes.
 """
 
 from __future__ import annotations
@@ -30,38 +30,38 @@ NOTHING_MEASURED = "holds no measured result to learn from"
 
 
 class Progress(Protocol):
-    """Called as work goes on: a share done of a total, what is being done, seconds left."""
+    """Progress callback: amount done, total amount, current activity, seconds remaining."""
 
     def __call__(self, done: float, total: float, text: str, /, *remaining_s: float) -> None: ...
 
 
 class StudyResult(BaseModel):
-    """What one study found of a run: stored in its folder, and read back as the same class."""
+    """The result of one study, stored in the run's folder and read back as the same class."""
 
-    # The study's name, as in its folder, in JSON and in the page's anchors.
+    # Name of the study in the run's folder, in JSON and in anchors of the page.
     study: ClassVar[str]
-    # Whether `dfslab run` prints its tables, not only the command that asks for this study.
+    # Whether `dfslab run` prints the tables, too, not only the study's own command.
     is_printed_by_run: ClassVar[bool] = True
-    # Whether its tables say what a list of all results says.
+    # Whether the tables replace the list of all results.
     stands_for_results: ClassVar[bool] = False
-    # Whether a page is written for it where nobody asks for one.
+    # Whether this result alone causes a page to be written.
     is_worth_a_page: ClassVar[bool] = True
-    # Its place on the page; None where a section of the page's own draws it, with charts.
+    # Position on the page; None if a dedicated section with charts renders the result.
     section_order: ClassVar[int | None] = None
     title: ClassVar[str] = ""
     empty: ClassVar[str] = ""
 
     def tables(self, run: FinishedRun) -> list[Table]:
-        """What it found, as tables for any medium."""
+        """The result as tables, for all output formats."""
         return []
 
     def section(self, run: FinishedRun) -> Section:
-        """Its section of the page; by default its tables."""
+        """The result's section of the page; by default the tables."""
         order = self.section_order or 0
         return Section(self.study, self.title, order, self.empty, self.tables(run))
 
     def document(self, run: FinishedRun) -> dict[str, JsonValue]:
-        """What it adds to the JSON of `dfslab run`."""
+        """The result's keys in the JSON of `dfslab run`."""
         return {self.study: self.model_dump(mode="json")}
 
 
@@ -71,7 +71,7 @@ FoundOf = TypeVar("FoundOf", bound=StudyResult, covariant=True)
 
 @dataclass(frozen=True)
 class Needs:
-    """What a run must have: measured results, predictions, a design (or none), other findings."""
+    """Preconditions of a study: measured results, predictions, a design (or none), findings."""
 
     measured: bool = False
     models: bool = False
@@ -79,7 +79,7 @@ class Needs:
     studies: tuple[type[StudyResult], ...] = ()
 
     def are_met(self, run: FinishedRun) -> bool:
-        """Whether this run has all of it."""
+        """Whether the run meets all preconditions."""
         return (
             (not self.measured or bool(run.of_method("measure")))
             and (not self.models or bool(run.methods))
@@ -89,11 +89,11 @@ class Needs:
 
 
 class Study(ABC, Generic[FoundOf]):
-    """One question. `run` is asked when its needs are met; a study sees only what came before.
+    """One analysis of a run; it may use the findings of studies before it.
 
-    `order` is its place among the studies of a run. `needs` are those of a study that is asked at
-    the end of a run; what a command asks for by name is computed without. `refused` begins the note
-    that a run prints where `run` raises RunFailed; without it, only who asks is told.
+    `order`: position among the studies of a run. `needs`: preconditions at the end of a run; a
+    command that names the study ignores them. `refused`: start of the note that a run prints if the
+    study raises RunFailed; if empty, only the study's own command reports the failure.
     """
 
     name: str
@@ -105,12 +105,12 @@ class Study(ABC, Generic[FoundOf]):
 
     @abstractmethod
     def run(self, run: FinishedRun, progress: Progress) -> FoundOf | None:
-        """What it finds; None where there is nothing to say. RunFailed where it cannot say."""
+        """The result; None if there is nothing to report. RunFailed if it cannot be computed."""
 
 
 @dataclass
 class Findings:
-    """What all studies found of a run; `refused` has the reasons of those that could not say."""
+    """Results of all studies of a run; `refused`: reasons of studies that failed."""
 
     found: dict[str, StudyResult] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
@@ -118,21 +118,21 @@ class Findings:
 
     @classmethod
     def of(cls, *results: StudyResult | None) -> Findings:
-        """Findings of these studies."""
+        """Findings that hold these results."""
         return cls({one.study: one for one in results if one is not None})
 
     def get(self, kind: type[Found]) -> Found | None:
-        """What one study found, by the class of its result."""
+        """The result of one study, by its class; None without one."""
         known = self.found.get(kind.study)
         return known if isinstance(known, kind) else None
 
     def add(self, result: StudyResult) -> None:
-        """Keep what a study found."""
+        """Add a study's result."""
         self.found[result.study] = result
 
 
 class FinishedRun:
-    """A run that is over: its scenario, its results, and what the studies found of them."""
+    """A finished run: its scenario, its results, and the studies' findings."""
 
     def __init__(
         self,
@@ -141,7 +141,7 @@ class FinishedRun:
         findings: Findings | None = None,
         folder: Path | None = None,
     ) -> None:
-        """Without `results` they are read from the folder when somebody asks for them."""
+        """Without `results`, they are read from the folder on first access."""
         self.scenario, self.folder = scenario, folder or Path()
         self.findings = Findings() if findings is None else findings
         self.processor_time: ProcessorTime | None = None
@@ -150,13 +150,12 @@ class FinishedRun:
 
     @cached_property
     def results(self) -> list[Result]:
-        """All results; stored findings need none of them."""
+        """All results; not loaded if only stored findings are used."""
         return store.load_results(self.folder)
 
     @cached_property
     def settled(self) -> list[Result]:
-        """Results in one order, whether they come from a sweep or from files: sums of floats, and
-        the order of rows, depend on it."""
+        """Results in a canonical order, because float sums and the order of rows depend on it."""
         methods = {name: place for place, name in enumerate(self.scenario.run.methods)}
         return in_order(
             self.scenario,
@@ -167,7 +166,7 @@ class FinishedRun:
         )
 
     def find(self, kind: type[Found]) -> Found | None:
-        """What one study found of this run, by the class of its result."""
+        """The result of one study on this run, by its class; None without one."""
         return self.findings.get(kind)
 
     @property
@@ -186,16 +185,16 @@ class FinishedRun:
 
     @property
     def traces(self) -> Path:
-        """Where its traces are."""
+        """The folder of the run's traces."""
         return self.folder / "traces"
 
     @property
     def page(self) -> Path:
-        """Where its page is, or would be."""
+        """The path of the run's page, which may not exist."""
         return self.folder / "report.html"
 
     def name(self, labels: Mapping[str, Value]) -> str:
-        """A configuration's varied keys, short: what is the same everywhere is left out."""
+        """A short name of a configuration: its keys that vary within the run."""
         return self._name(labels)
 
     @cached_property
@@ -204,16 +203,16 @@ class FinishedRun:
 
 
 def in_order(scenario: Scenario, results: Iterable[Result]) -> list[Result]:
-    """Results as the scenario lists their configurations: they were measured in a drawn order."""
-    # By what was varied: a run of an earlier version has other ids.
+    """Results in the scenario's order of configurations; they were measured in random order."""
+    # Match by labels, because earlier versions have different ids.
     places = {str(point.labels): place for place, point in enumerate(scenario.points())}
     return sorted(results, key=lambda one: places.get(str(one.labels), len(places)))
 
 
 def all_studies() -> list[Study[StudyResult]]:
-    """Every study that discovery finds, each after those whose findings it needs.
+    """Every discovered study, each after those whose findings it needs.
 
-    DiscoveryError names the module that does not keep the contract.
+    DiscoveryError names the module that violates the interface.
     """
     found = [study for name in discover.studies() for study in [find(name)]]
     found.sort(key=lambda one: (one.order, one.name))
@@ -242,13 +241,13 @@ def find(name: str) -> Study[StudyResult]:
 
 
 def refusals(run: FinishedRun, kinds: Iterable[type[StudyResult]]) -> Iterator[str]:
-    """Why these studies could not say anything of a run."""
+    """Reasons why these studies failed on a run."""
     for kind in kinds:
         if kind.study in run.findings.refused:
             yield run.findings.refused[kind.study]
 
 
 def need_measured(run: FinishedRun) -> None:
-    """RunFailed where a run measured nothing that could be learnt from."""
+    """RunFailed if a run has no usable measurement."""
     if not any(not result.point.held_out for result in run.of_method("measure")):
         raise RunFailed(NOTHING_MEASURED)

@@ -1,7 +1,7 @@
 """Cross-validation over whole configurations: replicates never split, every model refitted.
 
-Rows of one bed resemble each other, so a model is asked for beds, rates and scales that it never
-saw. Random rows are judged, too, only to print how much that flatters (the leakage gap).
+Rows of one testbed are correlated, so folds hold out whole testbeds, rates and scales. Random rows
+are scored, too, only to show by how much these scores are optimistic (the leakage gap).
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ NAMES = ("crossval",)
 VALIDATED = ("sequence", "regression", "mean")
 Folds = list[set[int]]
 LEAVE_OUT = 4
-# What is left out, in the order in which it is judged.
+# Ways to hold out, in the order of evaluation.
 SPLITS = ("random rows", "layout", "rate", "more servers", "more clients")
 
 
 class CrossValidated(StudyResult):
-    """Scores of each method on configurations that it was not fitted on, each left out once."""
+    """Scores of each method on held-out configurations, each held out once."""
 
     study = "crossval"
 
@@ -55,7 +55,7 @@ class CrossValidated(StudyResult):
 
 
 class CrossValidationStudy(Study[CrossValidated]):
-    """Leaves out parts of all configurations in turn and predicts them from the others."""
+    """Holds out parts of all configurations in turn and predicts them from the others."""
 
     name = "crossval"
     result = CrossValidated
@@ -64,7 +64,7 @@ class CrossValidationStudy(Study[CrossValidated]):
     stage: Stage = "cross_validating"
 
     def run(self, run: FinishedRun, progress: Progress) -> CrossValidated:
-        """The scores of the methods that are quick enough to be fitted again and again."""
+        """The scores of the methods that are fast enough to be refitted for each fold."""
         progress(0, 1, "cross-validating")
         scores = crossval(
             run.of_method("measure"),
@@ -82,14 +82,14 @@ def make(name: str) -> CrossValidationStudy:
 
 
 class Validation(BaseModel):
-    """Scores of each model by what was left out; `errors` of the rows, by method."""
+    """Scores of each model by way of holding out; `errors` of the rows, by method."""
 
     scores: dict[str, dict[str, Score]]
     rows: dict[str, list[Row]]
 
     @property
     def leakage(self) -> dict[str, tuple[float, float]]:
-        """Method -> median |error| on random rows, and on layouts: how much rows flatter."""
+        """Method -> median |error| on random rows and on held-out layouts (the leakage gap)."""
         rows, layouts = (self.scores.get(name, {}) for name in ("random rows", "layout"))
         return {
             name: (rows[name].median_abs_error, layouts[name].median_abs_error)
@@ -99,7 +99,7 @@ class Validation(BaseModel):
 
 
 class Learnt(BaseModel):
-    """One step of a learning curve: errors on beds never seen, after so much measuring."""
+    """One point of a learning curve: errors on held-out testbeds and cost of the training data."""
 
     seconds: float
     beds: int
@@ -128,7 +128,7 @@ def folds_of(results: Sequence[Result], count: int, seed: int) -> list[set[str]]
 def crossval(
     results: Sequence[Result], models: Sequence[str], folds: int, seed: int, report: Report
 ) -> dict[str, Score]:
-    """Score of each model on configurations it was not fitted on; who cannot fit is left out."""
+    """Score of each model on held-out configurations; models that cannot be fitted are omitted."""
     measured = [result for result in results if result.method == "measure" and result.complete]
     parts = folds_of(measured, folds, seed)
     if len(parts) < 2:
@@ -140,7 +140,7 @@ def crossval(
 def scored(
     measured: Sequence[Result], models: Sequence[str], folds: Folds, what: str, report: Report
 ) -> tuple[dict[str, Score], list[Row]]:
-    """Scores of each model over the folds, and the rows of all."""
+    """(scores of each model over the folds, rows with all predictions)."""
     found: dict[str, Score] = {}
     rows: list[Row] = []
     for place, name in enumerate(models):
@@ -148,7 +148,7 @@ def scored(
         try:
             own = _one(measured, name, folds)
         except RunFailed as error:
-            # Too few configurations in a fold for this model: no score is better than a wrong one.
+            # A fold has too few configurations for this model, so the model gets no score.
             report(place, len(models), f"{name} is not cross-validated: {error}")
             continue
         found |= scores(own)
@@ -177,9 +177,9 @@ def validate(
     report: Report,
     wanted: Sequence[str] = SPLITS,
 ) -> Validation:
-    """Each model judged on random rows, then on layouts, rates and scales it never saw.
+    """Scores of each model on random rows, then on held-out layouts, rates and scales.
 
-    `wanted` names the splits that are judged; one says the same whether others are or not.
+    `wanted` names the splits to evaluate; a split's scores do not depend on the other splits.
     """
     measured = [result for result in results if result.method == "measure" and result.complete]
     found = Validation(scores={}, rows={})
@@ -190,7 +190,7 @@ def validate(
 
 
 def splits(measured: Sequence[Result], seed: int) -> Iterator[tuple[str, Folds]]:
-    """(what is left out, folds) of every way that the data allow."""
+    """(name of the split, folds) for every split that the data allow."""
     order = list(range(len(measured)))
     random.Random(seed).shuffle(order)
     yield "random rows", [set(order[start::LEAVE_OUT]) for start in range(LEAVE_OUT)]
@@ -206,7 +206,7 @@ def _rates(point: Point) -> str:
 
 
 def _grouped(keys: Sequence[str], seed: int) -> Folds:
-    """Whole groups dealt to folds, at least two; nothing where there is one group only."""
+    """Folds of whole groups, at least two folds; none if there is one group only."""
     groups = sorted(set(keys))
     random.Random(seed).shuffle(groups)
     count = min(LEAVE_OUT, len(groups))
@@ -217,7 +217,7 @@ def _grouped(keys: Sequence[str], seed: int) -> Folds:
 
 
 def _larger(measured: Sequence[Result], suffix: str) -> Folds:
-    """One fold: all with more than half of the largest number, learnt from the others."""
+    """One fold that holds out all results above half of the largest value of a key."""
     sizes = [
         max(
             (
@@ -242,7 +242,7 @@ def learning_curve(
     report: Report,
     steps: int = 4,
 ) -> list[Learnt]:
-    """Errors on beds that are never learnt from, as more beds are, in the order they were run."""
+    """Errors on held-out testbeds for growing training sets of testbeds, in running order."""
     measured = [result for result in results if result.method == "measure" and result.complete]
     measured.sort(key=lambda result: result.provenance.started)
     beds = list(dict.fromkeys(bed_of(result.point) for result in measured))

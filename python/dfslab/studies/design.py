@@ -1,8 +1,8 @@
 """Design of experiments: which legal configurations to run, in which order, at what cost.
 
-Deployments and file systems are beds, which take long to start; workloads are run on each of them
-(a split plot). So a design first chooses beds, the one that tells most first, and then workloads
-for each: a budget that ends early leaves the best part. Same scenario, same seed, same plan.
+A deployment with a file system is a testbed, which is slow to start; several workloads are run on
+each (a split-plot design). A plan first orders testbeds by information, then chooses workloads for
+each, so that a small budget buys the most informative part. A scenario and seed determine the plan.
 """
 
 from __future__ import annotations
@@ -29,18 +29,18 @@ if TYPE_CHECKING:
 else:
     scipy = lazily("scipy")
 
-# Seconds, seen on two cores: a bed is made, its daemons start and are warmed up.
+# Seconds, measured on two cores: to start a testbed, per host, and per warm-up run.
 BED_S, HOST_S, RUN_S = 4.0, 0.5, 0.8
 MOST_CANDIDATES = 1500
 MOST_BEDS = 400
-# What a run told must not count as certain: a small prior keeps the information matrix regular.
+# Small ridge prior that keeps the information matrix regular.
 PRIOR = 1e-3
 EXCHANGES = 2
 
 
 @dataclass(frozen=True)
 class Bill:
-    """What a plan costs, in seconds."""
+    """The cost of a plan in seconds."""
 
     beds: int
     runs: int
@@ -50,13 +50,13 @@ class Bill:
 
     @property
     def total_s(self) -> float:
-        """Everything, one after the other."""
+        """Total seconds of all runs and starts in sequence."""
         return self.bed_s + self.run_s
 
 
 @dataclass(frozen=True)
 class Plan:
-    """The chosen rows in running order, grouped by bed, and their cost."""
+    """The chosen rows in running order, grouped by testbed, and their cost."""
 
     scenario: Scenario
     legal: Legal
@@ -70,7 +70,7 @@ class Plan:
 
 
 def plan(scenario: Scenario) -> Plan:
-    """Choose what is run. InputError when nothing is legal or the budget buys not even one bed."""
+    """Choose the runs. InputError if nothing is legal or the budget is below one testbed."""
     design = scenario.design
     allowed = legal(scenario)
     chosen = choose(allowed, design.kind, design.beds, design.per_bed, scenario.run.seed)
@@ -83,7 +83,7 @@ def plan(scenario: Scenario) -> Plan:
 
 
 def planned(scenario: Scenario) -> Scenario:
-    """The scenario with its design turned into configurations; without factors, as it is."""
+    """The scenario with its design replaced by planned configurations; unchanged without one."""
     if not scenario.design.factor or scenario.sweep:
         return scenario
     return plan(scenario).scenario
@@ -92,7 +92,7 @@ def planned(scenario: Scenario) -> Scenario:
 def _within(
     scenario: Scenario, allowed: Legal, chosen: Sequence[Sequence[Row]]
 ) -> tuple[list[tuple[Row, ...]], Bill]:
-    """As many beds, in their order of worth, as the budget pays for."""
+    """(testbeds within the budget, most informative first; their cost)."""
     budget = scenario.design.budget or math.inf
     repetitions, passes = scenario.run.repetitions, scenario.design.blocks
     beds: list[tuple[Row, ...]] = []
@@ -113,13 +113,13 @@ def _within(
 
 
 def bed_cost_s(scenario: Scenario) -> float:
-    """How long it takes until the first run of a configuration can begin."""
+    """Estimated seconds to start a configuration's testbed."""
     hosts = len(scenario.deployment.nodes())
     return BED_S + HOST_S * hosts if scenario.file_system.access.bed else 0.0
 
 
 def run_cost_s(scenario: Scenario) -> float:
-    """How long one run takes: its files are made first where they are read; uncalibrated."""
+    """Estimated seconds of one run, with creation of files to read, by the uncalibrated model."""
     situation = Situation(scenario)
     prediction = situation.predict(situation.constants)
     own = workload_parameters(scenario, discover.workload(scenario.workload.name))
@@ -130,7 +130,7 @@ def run_cost_s(scenario: Scenario) -> float:
 
 
 def choose(allowed: Legal, kind: str, beds: int, per_bed: int, seed: int) -> list[tuple[Row, ...]]:
-    """Beds in the order of their worth, each with its rows."""
+    """Rows of each testbed, the most informative testbed first."""
     random = np.random.default_rng(seed)
     hard, soft = allowed.part(hard=True), allowed.part(hard=False)
     if kind == "full":
@@ -149,7 +149,7 @@ def choose(allowed: Legal, kind: str, beds: int, per_bed: int, seed: int) -> lis
 
 
 def _screening_beds(coding: Coding, per_bed: int, has_beds: bool) -> int:
-    """Enough runs for every main effect: the next multiple of four above their number."""
+    """Testbeds for a screening design: runs are a multiple of four above the main effects."""
     runs = 4 * math.ceil((coding.columns + 1) / 4)
     return max(math.ceil(runs / per_bed), coding.hard_columns + 1) if has_beds else 1
 
@@ -164,11 +164,11 @@ def _grouped(rows: Sequence[Row], hard: Sequence[int]) -> list[tuple[Row, ...]]:
 def _latin(
     allowed: Legal, hard: Sequence[int], beds: int, per_bed: int, random: np.random.Generator
 ) -> list[tuple[Row, ...]]:
-    """Every block's legal rows met equally often: over the beds, and over all runs."""
+    """Latin hypercube: each block's legal rows occur equally often, over testbeds and runs."""
     on_bed = [set(members) & set(hard) != set() for members, _ in allowed.blocks]
     strata = scipy.stats.qmc.LatinHypercube(d=len(on_bed), rng=random)
     above, within = strata.random(beds), strata.random(beds * per_bed)
-    # A row that is drawn again is run once.
+    # A row that is drawn twice is run once.
     found: dict[tuple[int, ...], dict[Row, None]] = {}
     for bed in range(beds):
         for run in range(per_bed):
@@ -185,7 +185,7 @@ def _candidates(allowed: Legal, random: np.random.Generator) -> list[Row]:
 
 
 class Coding:
-    """Rows as columns of a model: main effects, curvature where there are three levels or more."""
+    """Model coding of rows: main effects, and quadratic terms for three or more levels."""
 
     def __init__(self, factors: Sequence[Factor], extremes: bool = False) -> None:
         self._tables = [_coded(factor, curved=not extremes) for factor in factors]
@@ -196,7 +196,7 @@ class Coding:
         )
 
     def matrix(self, rows: Sequence[Row]) -> np.ndarray:
-        """Shape (rows, 1 + columns); the constant first, every column within -1 and 1."""
+        """Model matrix of shape (rows, 1 + columns): the constant first, values in [-1, 1]."""
         parts = [np.ones((len(rows), 1))]
         levels = np.array(rows, dtype=int)
         parts += [table[levels[:, i]] for i, table in enumerate(self._tables)]
@@ -208,7 +208,7 @@ class Coding:
 
 
 def scaled(factor: Factor) -> np.ndarray | None:
-    """A factor's levels between -1 and 1, by logarithm where all are positive; None: names."""
+    """Levels scaled to [-1, 1], logarithmically if all are positive; None for named levels."""
     numbers = factor.numbers
     if numbers is None or len(numbers) < 2:
         return None
@@ -217,7 +217,7 @@ def scaled(factor: Factor) -> np.ndarray | None:
 
 
 def _coded(factor: Factor, curved: bool) -> np.ndarray:
-    """Shape (levels, columns)."""
+    """Coding of a factor's levels, of shape (levels, columns)."""
     count = len(factor.levels)
     line = scaled(factor)
     if line is None:
@@ -233,23 +233,23 @@ def _coded(factor: Factor, curved: bool) -> np.ndarray:
 
 
 class _Information:
-    """The inverse of X'X, kept up to date as rows come."""
+    """The inverse of X'X, updated for each added row."""
 
     def __init__(self, columns: int) -> None:
         self.inverse = np.eye(columns) / PRIOR
 
     def gain(self, matrix: np.ndarray) -> np.ndarray:
-        """How much each row would add: the factor on det(X'X), less one."""
+        """Relative increase of det(X'X) by each candidate row."""
         return np.einsum("ij,jk,ik->i", matrix, self.inverse, matrix)
 
     def add(self, row: np.ndarray, sign: float = 1.0) -> None:
-        """Sherman and Morrison's update."""
+        """Add (or with `sign` -1 remove) a row by the Sherman-Morrison formula."""
         moved = self.inverse @ row
         self.inverse -= sign * np.outer(moved, moved) / (1 + sign * row @ moved)
 
 
 def d_optimal(coding: Coding, candidates: Sequence[Row], count: int) -> list[Row]:
-    """Rows that make det(X'X) large: the best next one, then exchanges (Fedorov 1972)."""
+    """D-optimal rows: greedy selection, then exchanges (Fedorov 1972)."""
     matrix = coding.matrix(candidates)
     known = _Information(matrix.shape[1])
     free = np.ones(len(candidates), dtype=bool)
@@ -278,7 +278,7 @@ def _split_plot(
     beds: int,
     per_bed: int,
 ) -> list[tuple[Row, ...]]:
-    """Beds one by one, each the best given all before, with the workloads that tell most on it."""
+    """Greedy split-plot design: the next best testbed, with its most informative workloads."""
     tops = list(dict.fromkeys(tuple(row[i] for i in hard) for row in candidates))
     bottoms = list(dict.fromkeys(tuple(row[i] for i in soft) for row in candidates))
     known = _Information(coding.columns + 1)
@@ -302,7 +302,7 @@ def _split_plot(
 
 @dataclass
 class _Tables:
-    """Model columns of beds and of workloads; their sum is that of a run."""
+    """Model columns of testbeds and of workloads; a run's row is their sum."""
 
     upper: np.ndarray
     lower: np.ndarray
@@ -326,7 +326,7 @@ def points(planned_scenario: Scenario) -> list[Point]:
 
 
 def labels(allowed: Legal, row: Row) -> dict[str, Value]:
-    """A row by the names of its factors, for people."""
+    """Factor name -> level of a row, for display."""
     return {
         factor.name: level[0] if isinstance(level := factor.levels[i], list) else level
         for factor, i in zip(allowed.factors, row, strict=True)

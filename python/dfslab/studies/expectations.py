@@ -1,8 +1,8 @@
-"""What the description expects before anything is measured, as statements that a run can refute.
+"""Falsifiable expectations of a description, stated before any measurement.
 
-Wu 2013, section 4.1, does this in words: which operation dominates, which phase is flat and which
-grows, which deployment takes longer. Here the uncalibrated model states them, so that no
-measurement has shaped them, and the measured steps score each as a hit, a miss, or within noise.
+Wu 2013, section 4.1, states them in words: which operation dominates, which phase is flat or grows,
+which deployment is slower. Here the uncalibrated model derives them, so they are independent of
+measurements. Measured steps score each as a hit, a miss, or within noise.
 """
 
 from __future__ import annotations
@@ -30,17 +30,17 @@ from dfslab.spec.scenario import Point
 from dfslab.studies.compare import Comparison
 from dfslab.studies.contract import FinishedRun, Needs, Progress, Study, StudyResult
 
-# Expected ratios nearer to 1 are called flat; nothing is said between FLAT and SEEN.
+# Expected ratios below FLAT count as flat; between FLAT and SEEN no statement is made.
 FLAT, SEEN = 1.15, 1.5
 LEAST_NOISE = 0.10
-# The keys that differ between neighbours, by the kind of statement that is made of them.
+# Kind of statement -> whether a key may differ between the compared points.
 KINDS: Mapping[str, Callable[[str], bool]] = {
     "size": lambda key: key == "workload.file_size",
     "deployment": lambda key: key.startswith("deployment."),
     "count": lambda key: key in ("workload.clients", "workload.operations_per_client"),
 }
-# Of a longer row, the statements would grow with the square of its length; no shipped scenario
-# has more than eleven configurations in one row.
+# Most neighbours that a point is compared with, since the number of pairs grows quadratically. No
+# shipped scenario has more than eleven configurations in a row.
 NEAREST = 12
 HIT, MISS, NOISE = "hit", "miss", "within noise"
 OUTCOMES = (HIT, MISS, NOISE)
@@ -75,7 +75,7 @@ class Statement:
 
     @property
     def claim(self) -> str:
-        """What it says of the ratio: "longer", "shorter" or "flat"."""
+        """The expected ratio as a word: "longer", "shorter" or "flat"."""
         if max(self.expected, 1 / self.expected) <= FLAT:
             return "flat"
         return "longer" if self.expected > 1 else "shorter"
@@ -83,7 +83,7 @@ class Statement:
 
 @dataclass(frozen=True)
 class Verdict:
-    """A statement beside what was measured; `noise`: the ratio that repetitions differ by."""
+    """A statement with the measured ratio; `noise`: the ratio between repetitions."""
 
     statement: Statement
     measured: float
@@ -92,7 +92,7 @@ class Verdict:
 
 
 class Expected(StudyResult):
-    """Every statement of the description that the run could refute, with its outcome."""
+    """Every statement that the run could refute, with its outcome."""
 
     study = "expectations"
     is_printed_by_run = False
@@ -103,7 +103,7 @@ class Expected(StudyResult):
     verdicts: list[Verdict]
 
     def tables(self, run: FinishedRun) -> list[Table]:
-        """How many statements of each kind came true."""
+        """Table of hits and misses by kind of statement."""
         columns = heads("expectation", *OUTCOMES, "hits")
         rows = []
         for kind, counts in tally(self.verdicts).items():
@@ -113,7 +113,7 @@ class Expected(StudyResult):
         return [Table("What the description expected before the run", columns, rows)]
 
     def section(self, run: FinishedRun) -> Section:
-        """The same, every miss, and all of them; nothing where no model was compared."""
+        """Tables of hits, of misses and of all statements; empty if no model was compared."""
         blocks: list[Table | Paragraph] = []
         if self.verdicts and self._is_compared(run):
             blocks = [Paragraph(BASIS), *self.tables(run)]
@@ -123,7 +123,7 @@ class Expected(StudyResult):
         return Section(self.study, self.title, self.section_order or 0, self.empty, blocks)
 
     def document(self, run: FinishedRun) -> dict[str, JsonValue]:
-        """How many of each kind came true, where models are compared."""
+        """Hits and misses by kind, if models are compared."""
         if not self.verdicts or not self._is_compared(run):
             return {}
         counts: dict[str, JsonValue] = {
@@ -136,7 +136,7 @@ class Expected(StudyResult):
 
 
 def _listed(what: str, verdicts: Sequence[Verdict], run: FinishedRun) -> Table:
-    """Verdicts one by one, behind a line that says how many."""
+    """A collapsible table of verdicts; its title states their number."""
     labels = {point.id: point.labels for point in run.points}
     columns = [
         *(Column(name, "left") for name in ("operation", "step", "where", "other", "stated")),
@@ -162,7 +162,7 @@ def _listed(what: str, verdicts: Sequence[Verdict], run: FinishedRun) -> Table:
 
 
 class ExpectationsStudy(Study[Expected]):
-    """Compares what the description expected of a run before it with what was measured."""
+    """Compares a description's expectations of a run with the measurements."""
 
     name = "expectations"
     result = Expected
@@ -170,7 +170,7 @@ class ExpectationsStudy(Study[Expected]):
     order = 30
 
     def run(self, run: FinishedRun, progress: Progress) -> Expected:
-        """The verdicts on all its statements."""
+        """The verdicts on all statements."""
         return Expected(verdicts=score(expectations(run.points), run.settled))
 
 
@@ -180,7 +180,7 @@ def make(name: str) -> ExpectationsStudy:
 
 
 def expectations(points: Sequence[Point]) -> list[Statement]:
-    """All that the uncalibrated description says of neighbouring points and of steps."""
+    """Statements of the uncalibrated model on neighbouring points and on steps of an operation."""
     predicted = {
         point.id: {(s.operation, s.step): s.time_s_mean for s in SequenceModel().run(point).steps}
         for point in points
@@ -189,9 +189,9 @@ def expectations(points: Sequence[Point]) -> list[Statement]:
 
 
 def _dominance(predicted: Mapping[str, Steps]) -> Iterator[Statement]:
-    """Which step of an operation takes longest, beside the next."""
+    """Statements that the longest step of an operation exceeds the next one."""
     for point, steps in predicted.items():
-        # A step is compared with those beside it, not with its own parts.
+        # Compare a step with its siblings, not with its inner steps.
         for operation, outer in dict.fromkeys((o, s.rpartition("/")[0]) for o, s in steps):
             own = sorted(
                 (
@@ -214,7 +214,7 @@ def _dominance(predicted: Mapping[str, Steps]) -> Iterator[Statement]:
 
 
 def _neighbours(points: Sequence[Point], predicted: Mapping[str, Steps]) -> Iterator[Statement]:
-    """Points that differ in one thing: the next size of a phase, or another deployment."""
+    """Statements on points that differ in one kind of key: size, or deployment."""
     for kind, first, second in _pairs(points):
         for key, time in predicted[second.id].items():
             before = predicted[first.id].get(key, 0.0)
@@ -228,8 +228,8 @@ def _neighbours(points: Sequence[Point], predicted: Mapping[str, Steps]) -> Iter
 def _pairs(points: Sequence[Point]) -> Iterator[tuple[str, Point, Point]]:
     """(kind, point, later point) for points that differ in the keys of one kind only.
 
-    Points that have all other keys in common stand in one row, so that no point is compared with
-    every other one; in a long row each is compared with the next `NEAREST` ones.
+    Points with all other keys in common form a row; only points of a row are compared. In a long
+    row, each is compared with the next `NEAREST` points.
     """
     found = []
     for kind, varies in KINDS.items():
@@ -244,13 +244,13 @@ def _pairs(points: Sequence[Point]) -> Iterator[tuple[str, Point, Point]]:
                     for second in row[start + 1 : start + 1 + NEAREST]
                     if points[first].labels != points[second].labels
                 ]
-    # In the order of the configurations, as they are reported.
+    # Yield pairs in the order of the configurations.
     for first, second, kind in sorted(found):
         yield kind, points[first], points[second]
 
 
 def score(statements: Sequence[Statement], results: Sequence[Result]) -> list[Verdict]:
-    """Every statement whose points were measured, judged against the noise of repetitions."""
+    """Verdicts on statements whose points were measured, given the noise of repetitions."""
     logs: dict[tuple[str, str, str], list[float]] = {}
     for result in results:
         if result.method == "measure" and result.complete:
@@ -285,7 +285,7 @@ def _judged(one: Statement, mine: Sequence[float], other: Sequence[float]) -> Ve
 
 
 def tally(verdicts: Sequence[Verdict]) -> dict[str, dict[str, int]]:
-    """Kind of statement -> how many hits, misses, and ones that the noise hides."""
+    """Kind of statement -> numbers of hits, misses, and statements within noise."""
     found: dict[str, dict[str, int]] = {}
     for verdict in verdicts:
         counts = found.setdefault(verdict.statement.kind, dict.fromkeys(OUTCOMES, 0))

@@ -1,4 +1,4 @@
-"""Findings on disk: computed at a run's end, stored in its folder, read back typed from then on."""
+"""Typed findings on disk: computed at a run's end, stored in its folder, read back later."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Found = TypeVar("Found", bound=StudyResult)
 
 
 class _OnDisk(BaseModel):
-    """The findings of a run: of each study, by its name, what it found."""
+    """The findings of a run: study name -> result."""
 
     found: dict[str, dict[str, JsonValue]]
     notes: list[str]
@@ -23,9 +23,9 @@ class _OnDisk(BaseModel):
 
 
 def load(folder: Path, inputs: str) -> tuple[Findings | None, str]:
-    """The findings stored for these inputs, or why there are none that can be used.
+    """(findings stored for these inputs or None, reason why none can be used).
 
-    What a study found that is not installed here is passed over.
+    Results of studies that are not installed are skipped.
     """
     known = stored.read(folder, inputs)
     if known.findings is None:
@@ -44,9 +44,9 @@ def load(folder: Path, inputs: str) -> tuple[Findings | None, str]:
 
 
 def load_one(folder: Path, kind: type[Found]) -> Found | None:
-    """What one study found of a run; None where it has to be computed first.
+    """The stored result of one study; None if it must be computed first.
 
-    No other study is imported, so that its libraries need not be loaded.
+    No other study is imported, which avoids loading its libraries.
     """
     if not (folder / "scenario.toml").exists():
         return None
@@ -59,7 +59,7 @@ def load_one(folder: Path, kind: type[Found]) -> Found | None:
 
 
 def save(folder: Path, inputs: str, findings: Findings) -> None:
-    """Keep the findings of these inputs."""
+    """Store the findings of these inputs."""
     found = {name: one.model_dump(mode="json") for name, one in findings.found.items()}
     document = {"found": found, "notes": findings.notes, "refused": findings.refused}
     stored.write(folder, inputs, document)

@@ -1,9 +1,9 @@
-"""What each step of traced JVMs would gain end to end if it were faster, with an interval.
+"""End-to-end saving if a step of traced JVMs were faster, with an interval.
 
-Sums of a thread's nested calls add up to its elapsed time, so a faster step on the way of an
-operation shortens it by what it no longer takes. Work that was handed to other threads or streamed
-to other processes shortens it only through the waits of the thread that asked, and only as far as
-the busiest of those lanes is what it waited for (the bound of a pipeline by its slowest stage).
+A thread's nested calls add up to its elapsed time. So a faster step in the operation's own thread
+shortens the operation by the time saved. Work in other threads or processes shortens it only
+through the waits of the requesting thread, and only while the busiest of these logical threads is
+the one waited for (a pipeline is bounded by its slowest stage).
 """
 
 from __future__ import annotations
@@ -17,56 +17,56 @@ from dfslab.instruments.callprofile import WAITS, Node
 
 FACTOR = 2.0
 MOST_STEPS = 200
-# An interval wider than this share of its upper end, and than this share of all time, cannot tell.
+# An interval is inconclusive if wider than this share of its upper end, and of the total time.
 WIDE = 0.6
 NOTABLE = 0.02
 Z90 = 1.645
-# Standard deviation of one run's time over its mean, for what all of its calls have in common: 5 %
-# between healthy rounds of ten seconds (docs/liu.md), a median of 2 to 20 % between repetitions
-# of what verification/data holds.
+# Relative standard deviation between runs that all calls of a run share: 5 % between fault-free
+# rounds of ten seconds (docs/liu.md); the median between repetitions in verification/data is 2 to
+# 20 %.
 RUNS_DIFFER = 0.05
-# Of fewer calls nobody knows how far they differ: a first one is slow each time.
+# Least number of calls for a standard error: with fewer, the slow first call dominates.
 LEAST_CALLS = 5
 
 
 @dataclass
 class Place:
-    """A step on a lane."""
+    """A step of a logical thread."""
 
     path: str
     node: Node
 
     @property
     def above(self) -> str:
-        """The path of the step that it is part of."""
+        """The path of the parent step."""
         return self.path.rpartition("/")[0]
 
     @property
     def wait(self) -> bool:
-        """Whether its own time is waiting; where a process served meanwhile, it is transport."""
+        """Whether the step's self time is waiting; during a remote call it is transport time."""
         return self.node.kind in WAITS and not self.node.served_ns
 
     @property
     def sleeps(self) -> bool:
-        """Whether nothing but time ends it, so that whatever is cut off is won."""
+        """Whether the step is a sleep, which can be shortened without delaying other work."""
         return self.node.kind == "sleep"
 
 
 @dataclass
 class Lane:
-    """What one thread of control does for an operation, one call after the other."""
+    """A logical thread: the sequential calls of one thread of control for an operation."""
 
     name: str
     places: list[Place] = field(default_factory=list)
 
     @property
     def busy_ns(self) -> int:
-        """Its work, without its waits."""
+        """Work of the thread without its waits."""
         return sum(max(0, p.node.own_ns) for p in self.places if not p.wait)
 
 
 def savings(top: Node, factor: float = FACTOR) -> dict[str, Any]:
-    """The steps by falling gain, beside their share of summed time."""
+    """Steps sorted by saving, with their share of summed self time."""
     assert factor > 1
     roots = operations(top)
     whole_ns = sum(root.total_ns for root in roots)
@@ -87,9 +87,9 @@ def savings(top: Node, factor: float = FACTOR) -> dict[str, Any]:
 
 
 def operations(top: Node) -> list[Node]:
-    """The outermost calls of services that serve nobody: those of clients.
+    """The outermost calls of clients, which are the services that serve no other service.
 
-    A wait at the root of a thread is none: somebody else's operation is what it waits for.
+    A wait at the root of a thread is no operation: the thread waits for another operation.
     """
     serving = {name.partition(":")[0] for path, name in _names(top) if "/" in path}
     return [
@@ -100,7 +100,7 @@ def operations(top: Node) -> list[Node]:
 
 
 def _names(top: Node) -> Iterator[tuple[str, str]]:
-    """Every first step of a process: its path, and its name with the service."""
+    """(path, service and name) of every first step in a process."""
     open_nodes = [("", top)]
     while open_nodes:
         path, node = open_nodes.pop()
@@ -112,7 +112,7 @@ def _names(top: Node) -> Iterator[tuple[str, str]]:
 
 
 def lanes(root: Node) -> list[Lane]:
-    """An operation's own lane first, then those that work beside it."""
+    """An operation's own logical thread first, then those that run in parallel."""
     found = [Lane(root.name)]
     open_nodes = [(found[0], Place(root.name, root))]
     while open_nodes:
@@ -132,13 +132,13 @@ def lanes(root: Node) -> list[Lane]:
 
 
 def _operation(root: Node, part: float, whole_ns: int) -> list[dict[str, Any]]:
-    """The steps of one operation; `part` is the share of its time a step no longer takes."""
+    """Savings by steps of one operation; `part`: share by which a step's time is reduced."""
     own, *others = lanes(root)
     waits_ns = sum(p.node.own_ns for p in own.places if p.wait and not p.sleeps)
     busy = sorted((lane.busy_ns for lane in others), reverse=True)
-    # The waits of the lane that asked are at most those for the busiest of the others.
+    # Waits of the requesting thread that the busiest parallel thread explains.
     explained_ns = min(waits_ns, busy[0]) if busy else 0
-    # Steps around which, in the same step above, the operation waited for the others.
+    # Paths of parent steps within which the operation waited notably for other threads.
     notable_ns = waits_ns * NOTABLE
     phases = {
         p.above
@@ -154,7 +154,7 @@ def _operation(root: Node, part: float, whole_ns: int) -> list[dict[str, Any]]:
             point_ns = cut_ns * free
             low_ns = max(0.0, min(point_ns, cut_ns - sum(busy) * part))
         elif any(f"{place.path}/".startswith(f"{phase}/") for phase in phases):
-            # What the faster step leaves may be waited for instead.
+            # The saved time may be spent waiting for other threads instead.
             low_ns, point_ns = max(0.0, cut_ns - explained_ns), max(0.0, cut_ns - explained_ns)
         steps.append(_step(place, root, (low_ns, point_ns, high_ns), whole_ns))
     for lane in others:
@@ -171,7 +171,7 @@ def _operation(root: Node, part: float, whole_ns: int) -> list[dict[str, Any]]:
 def _step(
     place: Place, root: Node, saved_ns: tuple[float, float, float], whole_ns: int
 ) -> dict[str, Any]:
-    """A row of the ranking; the interval also holds how far calls differ, and runs."""
+    """A row of the ranking; the interval includes variance between calls and between runs."""
     node = place.node
     low, point, high = (ns / whole_ns if whole_ns else 0.0 for ns in saved_ns)
     calls = relative_error(node) if node.count >= LEAST_CALLS else 0.0
@@ -194,7 +194,7 @@ def _step(
 
 
 def verdict(low: float, high: float) -> str:
-    """What an interval of savings says: "faster", "no gain", or "cannot tell"."""
+    """The verdict on an interval of savings: "faster", "no gain", or "cannot tell"."""
     if high < NOTABLE / 2:
         return "no gain"
     if high - low > WIDE * high and high - low > NOTABLE:
@@ -203,7 +203,7 @@ def verdict(low: float, high: float) -> str:
 
 
 def relative_error(node: Node) -> float:
-    """Standard error of the mean duration over the mean."""
+    """Relative standard error of the mean duration."""
     if node.count < 2 or node.total_ns <= 0:
         return 0.0
     return node.deviation_ns() / math.sqrt(node.count) / (node.total_ns / node.count)

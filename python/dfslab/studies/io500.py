@@ -1,4 +1,4 @@
-"""IO500's score: the geometric means of four bandwidths and of eight rates of names, multiplied.
+"""IO500's score: the geometric mean of a bandwidth score and a metadata score.
 
 Its rules (io500.org, "Submission rules"): bandwidth of the four IOR phases in GiB/s, thousands of
 operations a second of seven mdtest phases and find; each mean is geometric, and the score is the
@@ -20,7 +20,7 @@ from dfslab.studies.contract import FinishedRun, Progress, Study, StudyResult
 NAMES = ("io500",)
 
 GIB, THOUSAND = 2**30, 1000
-# Of each of its parts: our workload and phase.
+# Part of the score -> (workload, phase).
 BANDWIDTHS = {
     "ior-easy-write": ("ior_easy", "write"),
     "ior-easy-read": ("ior_easy", "read"),
@@ -61,7 +61,7 @@ class Score(BaseModel):
 
 
 class Scores(StudyResult):
-    """Every configuration's score, or what it lacks for one."""
+    """Every configuration's score, or its missing parts."""
 
     study = "io500"
     is_worth_a_page = False
@@ -90,7 +90,7 @@ class Scores(StudyResult):
         return [Table("IO500's parts and score", heads("part", *names), rows, notes)]
 
     def document(self, run: FinishedRun) -> dict[str, JsonValue]:
-        """Whole scores."""
+        """The complete scores."""
         whole: list[JsonValue] = [
             one.model_dump(mode="json") for one in self.scores if one.score is not None
         ]
@@ -105,7 +105,7 @@ class Io500Study(Study[Scores]):
     order = 15
 
     def run(self, run: FinishedRun, progress: Progress) -> Scores | None:
-        """The scores, where any of its workloads ran."""
+        """The scores; None if no workload of IO500 ran."""
         found = scores(run.settled)
         return Scores(scores=found) if found else None
 
@@ -161,7 +161,7 @@ def _score(labels: dict[str, str], results: Sequence[Result]) -> Score:
 
 
 def _parts(workload: str, phases: Mapping[str, MeasuredPhase]) -> dict[str, float]:
-    """What one run says: from its start to its last operation's end, as IO500 counts."""
+    """Parts of the score from one run, timed from start to last completion as in IO500."""
     if workload == FIND:
         took_s = sum(phase.window_s for phase in phases.values())
         return {FIND: phases["stat"].count / took_s / THOUSAND} if took_s else {}

@@ -1,4 +1,4 @@
-"""The study `learning`: what a designed sweep teaches of its factors; learning.py computes it."""
+"""The study `learning`: effects of factors in a designed sweep, computed by learning.py."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ class LearningStudy(Study[Learning]):
     refused = "nothing was learnt from the factors"
 
     def run(self, run: FinishedRun, progress: Progress) -> Learning:
-        """Everything that the measurements teach. RunFailed where they are too few."""
-        # Statistics take seconds to import: only who asks for them waits.
+        """The learning results. RunFailed with too few measurements."""
+        # Imported here, because statistics libraries take seconds to load.
         from dfslab.studies.learning import learn
 
         return learn(run.scenario, run.of_method("measure"), progress)

@@ -1,4 +1,4 @@
-"""What a designed sweep teaches: tables, signs, importance, validation, and what to run next."""
+"""Analysis of a designed sweep: tables, signs, importance, validation, and the next runs."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def learn(scenario: Scenario, results: Sequence[Result], report: Report) -> Lear
     with threadpool_limits(limits=1):
         importance, regimes = _importance(scenario, allowed, rows, grey)
         answers = _answers(scenario, allowed, grey)
-        # Saltelli's samples come in powers of two.
+        # Saltelli's sampling needs a power of two.
         blocks = sensitivity.blocks(allowed, answers, BASE_ROWS, seed)
     impossible = _impossible(scenario, allowed, rows, grey, seed)
     report(5, 6, "the next experiment")
@@ -72,7 +72,7 @@ def learn(scenario: Scenario, results: Sequence[Result], report: Report) -> Lear
 
 
 def noise(measured: Sequence[Result]) -> Noise | None:
-    """How far runs of one configuration are from each other; None where nothing was repeated."""
+    """Spread between runs of one configuration; None without repetitions."""
     groups: dict[str, list[float]] = {}
     for result in measured:
         groups.setdefault(result.point_id, []).append(result.value())
@@ -91,7 +91,7 @@ def noise(measured: Sequence[Result]) -> Noise | None:
 
 
 def seconds_of(measured: Sequence[Result]) -> float:
-    """How long results took to measure: their runs, and a start for each bed (as planned)."""
+    """Seconds of measuring: the runs, and the planned start time of each testbed."""
     beds = {crossval.bed_of(result.point): result.point.scenario for result in measured}
     runs = sum((result.load.wall_s if result.load else 0.0) + design.RUN_S for result in measured)
     return runs + sum(design.bed_cost_s(one) for one in beds.values())
@@ -139,7 +139,7 @@ def paper_tables(rows: Rows, seed: int) -> list[PaperTable]:
 
 
 def _hold_out(matrix: np.ndarray, rates: np.ndarray, seed: int) -> float:
-    """R² on a random quarter, learnt on the others: the paper's cross validation."""
+    """R² on a random held-out quarter: the paper's cross-validation."""
     order = np.random.default_rng(seed).permutation(len(rates))
     cut = int(TRAINING_SHARE * len(rates))
     model = PaperLinear().fit(matrix[order[:cut]], rates[order[:cut]])
@@ -167,7 +167,7 @@ def _answers(scenario: Scenario, allowed: Legal, model: Learnt) -> Callable[[lis
 def _importance(
     scenario: Scenario, allowed: Legal, rows: Rows, grey: Learnt
 ) -> tuple[list[Importance], list[Regime]]:
-    """Indices of the grey-box model over the legal set, measures of the data alone, regimes."""
+    """(importance by the grey-box model over the legal set and by data alone, regimes)."""
     seed = scenario.run.seed
     names = [factor.name for factor in allowed.factors]
     drawn = sensitivity.sample(allowed, BASE_ROWS, seed)
@@ -198,7 +198,7 @@ def _importance(
 
 
 def _refitted(rows: Rows, grey: Learnt, points: Sequence[Point], seed: int) -> list[np.ndarray]:
-    """Answers of the model, then of the same model learnt from beds drawn again."""
+    """Predictions of the model, then of refits on bootstrapped testbeds."""
     asked, known = grey.matrix(points), grey.matrix(rows.points)
     target = np.log(rows.rates)
     answers = [np.log(grey.predict(points))]
@@ -212,7 +212,7 @@ def _refitted(rows: Rows, grey: Learnt, points: Sequence[Point], seed: int) -> l
 
 
 def _of_data(rows: Rows, seed: int) -> dict[str, dict[str, Metric]]:
-    """What the runs say by themselves: the paper's VI, PAWN, RBD-FAST, permutation, SHAP."""
+    """Model-free importance measures: the paper's VI, PAWN, RBD-FAST, permutation, SHAP."""
     boosted = Learnt("boosting").fit_rows(rows, None, conformal=False)
     assert boosted.encoding is not None
     factors = boosted.encoding.factors
@@ -247,7 +247,7 @@ def _of_data(rows: Rows, seed: int) -> dict[str, dict[str, Metric]]:
 
 
 def _regimes(allowed: Legal) -> list[tuple[str, Callable[[Row], bool]]]:
-    """Direct and cached; network slower than disks and the reverse."""
+    """(name, row filter) of regimes: direct or cached; network or disks slower."""
     found: list[tuple[str, Callable[[Row], bool]]] = []
     places = {key: i for i, one in enumerate(allowed.factors) for key in one.keys}
     cache = places.get("workload.cache")

@@ -1,4 +1,4 @@
-"""The legal combinations of a design's factors: what the file system can be, not the whole box."""
+"""The legal combinations of a design's factors, a subset of the full factorial."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from dfslab.spec.model import InputError
 from dfslab.spec.scenario import Scenario, Value
 
 Row = tuple[int, ...]
-# May these levels (factor name -> level) stand together? Asked for factors that may conflict.
+# A rule: whether a combination of levels (factor name -> level) is legal.
 Judge = Callable[[Mapping[str, Level]], bool]
 MOST_LISTED = 200_000
 
 
 class Legal:
-    """The legal rows of a design; a row holds the number of each factor's level.
+    """The legal rows of a design; a row holds the index of each factor's level.
 
-    Factors that some rule ties together form a block; blocks are independent of each other, so
-    the legal set is the product of the blocks' own legal sets and need not be listed.
+    Factors in a common rule form a block. Blocks are independent, so the legal set is the product
+    of the blocks' legal sets and need not be enumerated.
     """
 
     def __init__(self, design: Design, judged: Sequence[tuple[Sequence[str], Judge]] = ()) -> None:
@@ -63,7 +63,7 @@ class Legal:
                 yield row
 
     def _holds(self, index: int, rule, levels: Mapping[str, int], known: dict) -> bool:
-        """A rule's verdict, asked once for each combination of the factors it looks at."""
+        """A rule's result, cached for each combination of the factors that it reads."""
         names, judge = rule
         chosen = tuple(levels[name] for name in sorted(names))
         if (index, chosen) not in known:
@@ -73,12 +73,12 @@ class Legal:
 
     @property
     def size(self) -> int:
-        """How many combinations are legal."""
+        """Number of legal combinations."""
         return math.prod(len(rows) for _, rows in self.blocks)
 
     @property
     def box(self) -> int:
-        """How many there would be if everything could be combined."""
+        """Size of the full factorial."""
         return math.prod(len(factor.levels) for factor in self.factors)
 
     def _assembled(self, choice: Sequence[int]) -> Row:
@@ -100,12 +100,12 @@ class Legal:
         return [self._assembled(choice) for choice in itertools.product(*ranges)]
 
     def sample(self, count: int, random: np.random.Generator) -> list[Row]:
-        """Rows drawn from the legal set, all equally likely."""
+        """Rows drawn uniformly from the legal set."""
         sizes = [len(rows) for _, rows in self.blocks]
         return [self._assembled([int(random.integers(s)) for s in sizes]) for _ in range(count)]
 
     def at(self, shares: np.ndarray) -> Row:
-        """The row at numbers in [0, 1), one for each block: equal stretches of the legal rows."""
+        """The row for numbers in [0, 1), one per block, which index the block's legal rows."""
         pairs = zip(shares, self.blocks, strict=True)
         return self._assembled([min(int(u * len(rows)), len(rows) - 1) for u, (_, rows) in pairs])
 
@@ -117,12 +117,12 @@ class Legal:
         return found
 
     def part(self, hard: bool) -> tuple[int, ...]:
-        """The factors that need another bed, or those that do not."""
+        """Indices of factors that need another testbed (`hard`), or of the others."""
         return tuple(i for i, factor in enumerate(self.factors) if factor.is_hard == hard)
 
 
 def _parts(members: tuple[int, ...], rows: list[Row]) -> Iterator[tuple[tuple[int, ...], list]]:
-    """A block's factors that turn out to be free of the others stand alone."""
+    """Split off factors of a block that are independent of the others."""
     tied, free = list(members), []
     for index in members:
         place = tied.index(index)
@@ -141,7 +141,7 @@ def _rule(text: str) -> Judge:
 
 
 def legal(scenario: Scenario) -> Legal:
-    """The legal set of a scenario's design: its constraints, and what its file system allows."""
+    """The legal set of a scenario's design, by its constraints and the file system's checks."""
     structural, working, single = [], [], []
     told = {
         p.key for p in discover.file_system(scenario.file_system.name).parameters if p.daemons_only
@@ -188,11 +188,11 @@ def _refused(scenario: Scenario, values: Mapping[str, Value]) -> str:
 
 
 def _base(scenario: Scenario, groups: Sequence[Sequence[Factor]]) -> dict[str, Value]:
-    """Some legal values of all factors, so that one group can be judged by itself."""
+    """Legal values of all factors, as a base for checking one group of factors alone."""
     values: dict[str, Value] = {}
     for factor in scenario.design.factor:
         values |= factor.values(factor.levels[0])
-    # A workload is judged before a layout is, so its values are settled first.
+    # The workload is checked before the layout, so choose its values first.
     for group in groups:
         own = "workload." if all(not factor.is_hard for factor in group) else ""
         for levels in itertools.product(*(factor.levels for factor in group)):

@@ -1,15 +1,15 @@
-"""Which part of a deployment limits its clients: each processor, disk and link by what it gains.
+"""Bottleneck analysis of a deployment: the saving if a processor, disk or link were faster.
 
-Read off call profiles whose paths name processes. A client's own lane says how long it waited;
-the lanes that it waited for say for what. Along a pipeline a receiver that waits although its
-sender has something to send waits for the link between them; a disk's time is shortened until the
-next slowest disk of the same pipeline is what is waited for.
+Input are call profiles whose paths name processes. A client's logical thread shows how long it
+waited; the threads that it waited for show the cause. In a pipeline, a receiver that waits while
+its sender has data waits for the link between them. A faster disk helps until the next slowest disk
+of the same pipeline is the bottleneck.
 
-Sums hold no times of day, so what overlapped inside a lane is not known: `least` and `most` are
-what sums allow, with what the clients waited and no pipeline explains; the verdict goes by them.
-`low` and `high` should hold what nine of ten other runs show. They are wider by how far runs
-differ: calls of one kind as seen, and by `gain.RUNS_DIFFER` what all calls of a run have in common,
-which is not in its trace.
+Profiles hold sums without timestamps, so overlap within a thread is unknown. `least` and `most` are
+bounds from the sums, which also assign client waits that no pipeline explains. The verdict depends
+on these bounds. `low` and `high` are a 90 % prediction interval for other runs. It adds the
+observed variance between calls, and `gain.RUNS_DIFFER` for variance common to all calls of a run,
+which one trace cannot show.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from dfslab.instruments.callprofile import WAITS, File, Node, walk
 from dfslab.studies import gain
 
 FACTOR = 2.0
-# A step that is taken more often than this in each call of its lane goes along with the stream.
+# A step with more executions than this per call of its thread is part of the data stream.
 STREAMED = 2.0
 
 
 @dataclass
 class Processor:
-    """How long the threads of a process, or of all of one role, ran, could have run, and lived."""
+    """Thread times of a process, or of all of one role: on CPU, runnable without CPU, lifetime."""
 
     ran_ns: int = 0
     starved_ns: int = 0
@@ -38,12 +38,12 @@ class Processor:
 
     @property
     def wanted_ns(self) -> int:
-        """The time that they ran or could have run."""
+        """Time that the threads were on CPU or runnable."""
         return self.ran_ns + self.starved_ns
 
 
 def processors(files: Iterable[File]) -> dict[str, Processor]:
-    """Of every process as paths name it: a role, or one process of several."""
+    """Process name, as in paths, -> processor times; the name is a role or one process."""
     found: dict[str, Processor] = {}
     for file in files:
         one = found.setdefault(file.service, Processor())
@@ -55,7 +55,7 @@ def processors(files: Iterable[File]) -> dict[str, Processor]:
 
 @dataclass
 class Work:
-    """What a server's lane did for its callers, in nanoseconds; `below` are those it sent to."""
+    """Work of a server's logical thread for its callers; `below`: downstream servers."""
 
     process: str
     count: int
@@ -65,18 +65,18 @@ class Work:
     send_ns: int = 0
     receive_ns: int = 0
     bytes: int = 0
-    reads: bool = True  # for its caller: no stream comes in
-    spread: float = 0.0  # standard error of its mean over the mean
+    reads: bool = True  # the caller reads: no incoming stream
+    spread: float = 0.0  # relative standard error of the mean
     below: list[Work] = field(default_factory=list)
 
 
 @dataclass
 class Edge:
-    """The time for which a link between two processes was waited for.
+    """Waits for the link between two processes (`ns`).
 
-    `most_ns` also holds what the sender waited for itself: the link's own time is no longer.
-    `hidden_ns` is what the receiver did between its waits, when data may have come in as well;
-    `beyond` are those to whom the same data goes on.
+    `most_ns`: upper bound, which includes the sender's own waits. `hidden_ns`: other work of the
+    receiver, with which transfers may have overlapped. `beyond`: processes to which the same data
+    is forwarded.
     """
 
     sender: str
@@ -90,20 +90,20 @@ class Edge:
 
 @dataclass
 class Calls:
-    """What clients waited for one server's answers, in their own lanes and in others beside.
+    """Client waits for one server's responses: in the client's thread (`ns`) and in parallel ones.
 
-    `calm_ns` is as many of the median call: what lies beyond is no latency of a network, which all
-    calls have alike.
+    `calm_ns`: the waits if every call took the median time. The excess is not network latency,
+    which is equal for all calls.
     """
 
     ns: float = 0.0
     served_ns: float = 0.0
     calm_ns: float = 0.0
     beside_ns: float = 0.0
-    squares: float = 0.0  # of the sum's standard error
+    squares: float = 0.0  # squared standard error of the sum
 
     def add(self, node: Node) -> None:
-        """The calls of one place in a client's own lane."""
+        """Add the calls at one call path of a client's thread."""
         self.ns += node.self_ns
         self.served_ns += node.served_ns
         self.calm_ns += min(node.self_ns, node.count * node.quantile_ns(0.5))
@@ -112,10 +112,10 @@ class Calls:
 
 @dataclass
 class Parts:
-    """Sums of what clients did and waited for, from which savings follow."""
+    """Sums of client work and waits, from which the savings are computed."""
 
     whole_ns: float = 0.0
-    waited_ns: float = 0.0  # for lanes beside
+    waited_ns: float = 0.0  # for parallel logical threads
     client_ns: dict[str, float] = field(default_factory=dict)
     sleeps_ns: dict[str, float] = field(default_factory=dict)
     calls: dict[str, Calls] = field(default_factory=dict)  # by server
@@ -125,7 +125,7 @@ class Parts:
 
 
 def ranking(top: Node, ran: Mapping[str, Processor], factor: float = FACTOR) -> dict[str, Any]:
-    """The parts by falling saving if each were `factor` times faster, beside other rankings."""
+    """Parts sorted by saving if each were `factor` times faster, and two other rankings."""
     assert factor > 1
     seen = _collect(top)
     busy = _utilisation(top, ran)
@@ -148,7 +148,7 @@ def ranking(top: Node, ran: Mapping[str, Processor], factor: float = FACTOR) -> 
 def _row(part: str, saved_ns: tuple[float, float, float], seen: Parts) -> dict[str, Any]:
     whole_ns = seen.whole_ns or 1.0
     least, point, most = (ns / whole_ns for ns in saved_ns)
-    # What other parts do differs with and without the gain: that puts no more than it in doubt.
+    # Variance of other parts cannot widen the interval by more than the saving's upper bound.
     half = min(most, _among_runs_ns(part, saved_ns[1], seen) / whole_ns)
     return {
         "part": part,
@@ -162,13 +162,13 @@ def _row(part: str, saved_ns: tuple[float, float, float], seen: Parts) -> dict[s
 
 
 def _collect(top: Node) -> Parts:
-    """What the clients' own lanes did, and the lanes of others that they waited for."""
+    """Sum up the clients' logical threads and the threads that they waited for."""
     seen = Parts()
     for root in gain.operations(top):
         seen.whole_ns += root.total_ns
         own, *others = gain.lanes(root)
         for place in own.places:
-            # Behind a second process's name is a part of a call, which the call counts.
+            # A path with a second process is inside a call, and counted by that call.
             if place.path.count(":") == 1:
                 _own_time(place, seen)
         for lane in others:
@@ -182,7 +182,7 @@ def _collect(top: Node) -> Parts:
 
 
 def _asked(node: Node) -> str:
-    """The server whose answers a step waited for; empty where it is no call."""
+    """The server whose response a step waited for; empty if the step is no call."""
     servers = [name.partition(":")[0] for name in node.children if ":" in name]
     called = node.kind == "blocked" and servers and node.served_ns <= node.self_ns
     return servers[0] if called else ""
@@ -201,7 +201,7 @@ def _own_time(place: gain.Place, seen: Parts) -> None:
 
 
 def _stream(first: Work, client: str, seen: Parts) -> None:
-    """Notes a lane that a client waited for: its pipelines, and its edges."""
+    """Add a thread that a client waited for: its pipelines (`chains`) and links (`edges`)."""
     seen.chains += _chains(first)
     seen.streams.append((first.count, first.spread * math.sqrt(first.count)))
     if first.reads:
@@ -241,7 +241,7 @@ def _all_below(work: Work) -> Iterator[Work]:
 
 
 def _chains(work: Work, part: float = 1.0) -> list[list[tuple[Work, float]]]:
-    """Every way down a tree of pipelines: its works, each with the share that went this way."""
+    """All paths through a tree of pipelines, as (work, share of the calls on this path)."""
     found = []
     left = 1.0
     for below in work.below:
@@ -252,7 +252,7 @@ def _chains(work: Work, part: float = 1.0) -> list[list[tuple[Work, float]]]:
 
 
 def _lane(node: Node) -> Iterator[Node]:
-    """The steps of a server's own lane, without what others do for it."""
+    """The steps of a server's thread, without work of other threads or processes."""
     open_nodes = [node]
     while open_nodes:
         here = open_nodes.pop()
@@ -286,12 +286,12 @@ def _work(node: Node) -> Work:
 def _savings(
     seen: Parts, ran: Mapping[str, Processor], factor: float
 ) -> dict[str, tuple[float, float, float]]:
-    """(low, point, high) of each part, in nanoseconds of the clients' time."""
+    """(least, point, most) saving of each part, in nanoseconds of client time."""
     part = 1 - 1 / factor
     found: dict[str, tuple[float, float, float]] = {}
     for name, saved_ns in _of_streams(seen, part):
         _more(found, name, saved_ns)
-    # Waits that no pipeline explains may be for any part of one; what is explained twice, not.
+    # Unexplained waits may be due to any part, so raise `most`; an excess lowers `least`.
     more_ns = _unexplained_ns(seen)
     found = {
         name: (
@@ -302,8 +302,8 @@ def _savings(
         for name, (low, point, high) in found.items()
     }
     for server, calls in seen.calls.items():
-        # Threads before and behind the handlers are in no call. That they wanted to run is known,
-        # and so is how much of that falls into the calls if it is spread evenly.
+        # Threads outside the handlers belong to no call. Their runnable time is known; its share
+        # within calls is estimated as if evenly spread over time.
         one = ran.get(server, Processor())
         least = max(calls.served_ns, min(one.wanted_ns, calls.ns - calls.calm_ns))
         evenly = calls.ns * min(1.0, one.wanted_ns / one.lived_ns) if one.lived_ns else 0.0
@@ -321,7 +321,7 @@ def _savings(
 
 
 def _of_streams(seen: Parts, part: float) -> Iterator[tuple[str, tuple[float, float, float]]]:
-    """What each place of each pipeline would save of the waits for it."""
+    """(part, saving) for each disk, processor and link of each pipeline."""
     for chain in seen.chains:
         disks = [work.disk_ns * share for work, share in chain]
         for number, (work, share) in enumerate(chain):
@@ -335,7 +335,7 @@ def _of_streams(seen: Parts, part: float) -> Iterator[tuple[str, tuple[float, fl
     for edge in seen.edges:
         ends = sorted((edge.sender, edge.receiver), reverse=True)
         blamed = max(ends, key=lambda end: best.get(end, 0.0))
-        # Then the next slowest link of the pipeline may be what is waited for.
+        # With a faster link, the next slowest link of the pipeline may be the bottleneck.
         others = {*ends, *edge.beyond} - {blamed} or {blamed}
         next_ns = edge.bytes * max(best.get(end, 0.0) for end in others)
         point = edge.ns * part
@@ -344,7 +344,7 @@ def _of_streams(seen: Parts, part: float) -> Iterator[tuple[str, tuple[float, fl
 
 
 def _best(edges: list[Edge]) -> dict[str, float]:
-    """Each process's link by its best exchange with anybody, in nanoseconds a byte at most."""
+    """Upper bound of each process's link time in ns per byte, from its fastest exchange."""
     best: dict[str, float] = {}
     for edge in edges:
         for end in (edge.sender, edge.receiver):
@@ -354,7 +354,7 @@ def _best(edges: list[Edge]) -> dict[str, float]:
 
 
 def _unexplained_ns(seen: Parts) -> float:
-    """What clients waited beyond what pipelines and calls beside took; less than zero if less."""
+    """Client waits minus time of pipelines and parallel calls; may be negative."""
     taken = sum(
         max(work.disk_ns * share for work, share in chain)
         + sum(work.processor_ns * share for work, share in chain)
@@ -365,10 +365,10 @@ def _unexplained_ns(seen: Parts) -> float:
 
 
 def _among_runs_ns(name: str, point_ns: float, seen: Parts) -> float:
-    """Half of the 90 % interval of what is left after a gain, from run to run.
+    """Half-width of the 90 % interval of the remaining time after a gain, between runs.
 
-    Streams differ as the typical kind of them does: in a kind of which some were slow and some not,
-    most of the difference is the slowness itself, which is gone then.
+    The spread of streams is the median over their kinds. If only some streams of a kind are slow,
+    their spread is mostly the slowness itself, which the gain removes.
     """
     count = sum(count for count, _ in seen.streams)
     spreads = [spread for count, spread in seen.streams if count > 1]
@@ -382,9 +382,9 @@ def _among_runs_ns(name: str, point_ns: float, seen: Parts) -> float:
 
 
 def _utilisation(top: Node, ran: Mapping[str, Processor]) -> dict[str, float]:
-    """The share of its life that a part was busy, whoever it worked for; of links nothing is known.
+    """Utilisation of each processor and disk over its process's lifetime; unknown for links.
 
-    More than 1 is several threads at once: on several processors, or waiting for one disk.
+    Above 1, several threads ran on several processors, or waited for one disk.
     """
     busy_ns = {f"{name}: processor": float(one.ran_ns) for name, one in ran.items()}
     for path, node in walk(top):
@@ -414,7 +414,7 @@ def _more(
 
 
 def _part(path: str, node: Node) -> str:
-    """The part that a step's own time goes by, where nobody asks who waited for whom."""
+    """The part to which a step's self time is attributed, ignoring happens-before order."""
     process = path.rpartition(":")[0].rpartition("/")[2]
     if node.kind == "sleep":
         return f"{process}: {node.name}"
@@ -429,7 +429,7 @@ def _shares(sums: Mapping[str, float]) -> list[dict[str, Any]]:
 
 
 def _summed(top: Node) -> dict[str, float]:
-    """Summed own time of what operations caused, by part."""
+    """Self time of all work caused by operations, summed by part."""
     sums: dict[str, float] = {}
     for root in gain.operations(top):
         for lane in gain.lanes(root):
@@ -439,7 +439,7 @@ def _summed(top: Node) -> dict[str, float]:
 
 
 def _last_finishers(top: Node) -> dict[str, float]:
-    """Own time along the lanes that end last: where lanes work side by side, in the longest one."""
+    """Self time by part along the threads that finish last (critical path)."""
     sums: dict[str, float] = {}
     for root in gain.operations(top):
         own, *others = gain.lanes(root)
@@ -450,7 +450,7 @@ def _last_finishers(top: Node) -> dict[str, float]:
             else:
                 _add(sums, _part(place.path, place.node), max(0, place.node.own_ns))
         ends = [lane for lane in others if lane.places and lane.places[0].path.count(":") > 1]
-        # The deepest of a pipeline is the last to end, and all above wait for it.
+        # The last process of a pipeline finishes last, and all upstream processes wait for it.
         last = [
             lane
             for lane in ends
