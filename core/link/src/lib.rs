@@ -1,9 +1,9 @@
-//! Delay, jitter and loss on links, for kernels without netem: packets that a rule sends to a
-//! queue (NFQUEUE) are held for their time and then let go, or dropped.
+//! Delay, jitter and loss on links, for kernels without netem. An iptables rule sends packets to a
+//! queue (NFQUEUE), where this process holds each for its delay and then accepts or drops it.
 //!
 //! The rule belongs on the receiving side, since held packets would throttle a sender:
-//! `iptables-legacy -t mangle -A PREROUTING -i eth0 -j NFQUEUE --queue-num 7 --queue-bypass`.
-//! Without this process such packets pass at once.
+//! `iptables-legacy -t mangle -A PREROUTING -i eth0 -j NFQUEUE --queue-num 7 --queue-bypass`. While
+//! this process does not run, such packets pass undelayed.
 
 mod line;
 mod message;

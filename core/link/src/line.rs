@@ -1,4 +1,4 @@
-//! The delay line: a thread for each direction of a link, until it is told to stop.
+//! The delay line: a thread for each direction of a link, which runs until it is stopped.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
@@ -9,43 +9,43 @@ use serde::{Deserialize, Serialize};
 use crate::queue::Queue;
 use crate::schedule::Schedule;
 
-/// Threads look this often whether they are to stop.
+/// Interval at which threads check whether to stop.
 const STOP_POLL_NS: u64 = 50_000_000;
 
-/// What is done to the packets of one queue.
+/// The emulation on one queue.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Line {
     /// The network namespace: "/proc/PID/ns/net".
     pub netns: String,
-    /// The number of its queue.
+    /// The number of the queue.
     pub queue: u16,
-    /// How long every packet is held, s.
+    /// Mean delay of packets, s.
     pub delay_s: f64,
-    /// Standard deviation of that, s; packets keep their order.
+    /// Standard deviation of the delay, s; packets keep their order.
     #[serde(default)]
     pub jitter_s: f64,
-    /// Share of packets that are lost.
+    /// Probability that a packet is lost.
     #[serde(default)]
     pub loss: f64,
-    /// Seed of jitter and loss.
+    /// Seed of the random numbers for jitter and loss.
     #[serde(default)]
     pub seed: u64,
 }
 
-/// What passed one queue.
+/// Statistics of one queue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Report {
-    /// Packets (a whole segment is one).
+    /// Packets received (an unsegmented GSO packet counts once).
     pub packets: u64,
-    /// Of those, lost on purpose.
+    /// Packets dropped on purpose.
     pub lost: u64,
-    /// How late the latest packet was let go, s.
+    /// Largest time by which a packet was released late, s.
     pub lateness_s_max: f64,
 }
 
-/// Hold packets until `stop`; `ready` is called once every queue is bound. An error is one line
-/// that names the queue, and ends all.
+/// Delays packets until `stop` is set; `ready` is called once every queue is bound. An error on any
+/// queue ends the run; it is one line that names the queue.
 pub fn run(lines: &[Line], stop: &AtomicBool, ready: impl FnOnce()) -> Result<Vec<Report>, String> {
     std::thread::scope(|scope| {
         let (tell, told) = mpsc::channel();
@@ -77,8 +77,8 @@ pub fn run(lines: &[Line], stop: &AtomicBool, ready: impl FnOnce()) -> Result<Ve
 
 fn hold(line: &Line, stop: &AtomicBool, tell: &mpsc::Sender<()>) -> std::io::Result<Report> {
     let mut queue = Queue::bind(&line.netns, line.queue)?;
-    // Else the kernel lets this thread sleep up to 50 us longer than asked.
-    // SAFETY: sets a number of this thread.
+    // By default the kernel may let this thread sleep up to 50 us longer than requested.
+    // SAFETY: sets an attribute of the calling thread.
     unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1) };
     let _ = tell.send(());
     let began = Instant::now();

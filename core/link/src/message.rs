@@ -1,4 +1,4 @@
-//! The few netlink messages that a queue needs, in bytes (linux/netfilter/nfnetlink_queue.h).
+//! Encodes and decodes the netlink messages of NFQUEUE (linux/netfilter/nfnetlink_queue.h).
 
 const SUBSYSTEM: u16 = 3;
 const PACKET: u16 = SUBSYSTEM << 8;
@@ -16,16 +16,16 @@ const QUEUE_LENGTH: u32 = 60_000;
 const SEGMENTS_STAY_WHOLE: u32 = 1 << 2;
 const INET: u16 = 2;
 
-/// What becomes of a packet.
+/// The verdict on a packet.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Fate {
-    /// It goes on.
+    /// The packet goes on.
     Accept = 1,
-    /// It is lost.
+    /// The packet is dropped.
     Drop = 0,
 }
 
-/// A message with one attribute list; every length is filled in at the end.
+/// A message with one attribute list; `done` fills in all lengths.
 struct Message(Vec<u8>);
 
 impl Message {
@@ -53,7 +53,7 @@ impl Message {
     }
 }
 
-/// Take charge of a queue.
+/// Binds a queue to the socket.
 pub fn bind(queue: u16) -> Vec<u8> {
     let [high, low] = INET.to_be_bytes();
     Message::new(CONFIG, REQUEST | ACKNOWLEDGE, queue)
@@ -61,7 +61,8 @@ pub fn bind(queue: u16) -> Vec<u8> {
         .done()
 }
 
-/// Packets stay in the kernel, whole segments as they are, and very many may wait.
+/// Sets the mode of a queue: packet data stays in the kernel, GSO packets stay unsegmented, and the
+/// queue is long.
 pub fn configure(queue: u16) -> Vec<u8> {
     Message::new(CONFIG, REQUEST | ACKNOWLEDGE, queue)
         .attribute(2, &[0, 0, 0, 0, 1])
@@ -71,7 +72,7 @@ pub fn configure(queue: u16) -> Vec<u8> {
         .done()
 }
 
-/// The fate of one packet, or of all up to it.
+/// The verdict on one packet, or on all packets up to it.
 pub fn verdict(queue: u16, id: u32, fate: Fate, all_up_to_it: bool) -> Vec<u8> {
     let kind = if all_up_to_it { VERDICT_BATCH } else { VERDICT };
     let mut value = (fate as u32).to_be_bytes().to_vec();
@@ -81,16 +82,16 @@ pub fn verdict(queue: u16, id: u32, fate: Fate, all_up_to_it: bool) -> Vec<u8> {
         .done()
 }
 
-/// What the kernel sent.
+/// A message from the kernel.
 #[derive(Debug, PartialEq)]
 pub enum Received {
-    /// A packet of this number waits for its verdict.
+    /// A packet with this id waits for its verdict.
     Packet(u32),
-    /// The answer to a request: 0, or an error number.
+    /// The reply to a request: 0, or an error number.
     Answer(i32),
 }
 
-/// The messages in what was received; what is of another kind is passed over.
+/// Parses the received messages; those of other types are ignored.
 pub fn received(mut bytes: &[u8]) -> Vec<Received> {
     let mut found = Vec::new();
     while bytes.len() >= HEADER {

@@ -1,4 +1,4 @@
-//! One queue of one network namespace, by a netlink socket.
+//! One NFQUEUE queue of one network namespace, over a netlink socket.
 
 use std::fs::File;
 use std::io;
@@ -9,7 +9,7 @@ use crate::message::{self, Fate, Received};
 const RECEIVE_BYTES: libc::c_int = 32 << 20;
 const BUFFER_BYTES: usize = 1 << 16;
 
-/// A bound queue; packets reach it until it is dropped.
+/// A bound queue; it receives packets until it is dropped.
 pub struct Queue {
     socket: OwnedFd,
     number: u16,
@@ -35,14 +35,15 @@ impl Queue {
             buffer: vec![0; BUFFER_BYTES],
         };
         queue.option(libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, RECEIVE_BYTES)?;
-        // Packets that do not fit into the buffer pass; the socket must not fail for it.
+        // Packets that do not fit into the buffer pass undelayed; the overflow must not fail the
+        // socket.
         queue.option(libc::SOL_NETLINK, libc::NETLINK_NO_ENOBUFS, 1)?;
         queue.request(&message::bind(number))?;
         queue.request(&message::configure(number))?;
         Ok(queue)
     }
 
-    /// Wait up to `timeout_ns` for packets; their numbers, in order of arrival.
+    /// Waits up to `timeout_ns` for packets; returns their ids in order of arrival.
     pub fn wait(&mut self, timeout_ns: u64) -> io::Result<Vec<u32>> {
         let mut poll = libc::pollfd {
             fd: self.socket.as_raw_fd(),
@@ -75,12 +76,12 @@ impl Queue {
         Ok(packets)
     }
 
-    /// Let the packet and all before it go on.
+    /// Accepts the packet and all before it.
     pub fn accept_up_to(&self, id: u32) -> io::Result<()> {
         self.send(&message::verdict(self.number, id, Fate::Accept, true))
     }
 
-    /// Lose one packet.
+    /// Drops one packet.
     pub fn lose(&self, id: u32) -> io::Result<()> {
         self.send(&message::verdict(self.number, id, Fate::Drop, false))
     }
@@ -108,7 +109,7 @@ impl Queue {
         check(sent as libc::c_int).map(drop)
     }
 
-    /// One datagram's messages; None when there is none (with MSG_DONTWAIT).
+    /// Receives one datagram's messages; None when there is none (with MSG_DONTWAIT).
     fn receive(&mut self, flags: libc::c_int) -> io::Result<Option<Vec<Received>>> {
         // SAFETY: the buffer is valid for its length.
         let length = unsafe {

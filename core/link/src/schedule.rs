@@ -7,7 +7,7 @@ use dfslab_workload::{draw, normal, unit};
 const LOSS: u64 = 1;
 const JITTER: u64 = 2;
 
-/// Packets that wait, in order: none overtakes another, so that jitter does not reorder.
+/// Waiting packets, in order: none overtakes another, so jitter does not reorder.
 pub struct Schedule {
     delay_ns: f64,
     jitter_ns: f64,
@@ -19,7 +19,7 @@ pub struct Schedule {
 }
 
 impl Schedule {
-    /// One direction of a link; `loss` is a share, times are seconds.
+    /// One direction of a link; `loss` is a probability, times are in seconds.
     pub fn new(delay_s: f64, jitter_s: f64, loss: f64, seed: u64) -> Self {
         Schedule {
             delay_ns: delay_s * 1e9,
@@ -32,7 +32,7 @@ impl Schedule {
         }
     }
 
-    /// A packet arrives; false when it is lost.
+    /// Registers the arrival of a packet; false when it is lost.
     pub fn arrive(&mut self, id: u32, now_ns: u64) -> bool {
         let number = self.arrived;
         self.arrived += 1;
@@ -51,7 +51,8 @@ impl Schedule {
         true
     }
 
-    /// The last packet that may go on by now, with how late it is; it and all before it are gone.
+    /// Removes all packets whose release time has come; returns the last one's id and its lateness,
+    /// ns.
     pub fn release(&mut self, now_ns: u64) -> Option<(u32, u64)> {
         let mut last = None;
         while let Some(&(id, due)) = self.waiting.front().filter(|(_, due)| *due <= now_ns) {
@@ -62,7 +63,7 @@ impl Schedule {
         last
     }
 
-    /// When the next packet goes on.
+    /// The release time of the next packet, ns.
     pub fn next_due_ns(&self) -> Option<u64> {
         self.waiting.front().map(|(_, due)| *due)
     }
@@ -85,7 +86,7 @@ mod tests {
 
     #[test]
     fn jitter_has_its_mean_and_deviation_and_keeps_the_order() {
-        // Far enough apart that no packet waits for the one before it.
+        // Arrivals are far enough apart that no packet waits for the one before it.
         let mut schedule = Schedule::new(5e-3, 1e-3, 0.0, 3);
         let mut delays = Vec::new();
         for id in 0..20_000u32 {
@@ -98,7 +99,7 @@ mod tests {
         let count = delays.len() as f64;
         let mean = delays.iter().sum::<f64>() / count;
         let variance = delays.iter().map(|d| (d - mean).powi(2)).sum::<f64>() / count;
-        // Three standard errors of each.
+        // The tolerances are three standard errors.
         assert!((mean - 5e6).abs() < 3.0 * 1e6 / count.sqrt(), "mean {mean}");
         assert!((variance.sqrt() - 1e6).abs() < 3.0 * 1e6 / (2.0 * count).sqrt());
         let mut crowded = Schedule::new(5e-3, 1e-3, 0.0, 4);

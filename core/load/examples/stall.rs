@@ -1,6 +1,7 @@
-//! How far response times are off the truth while the target stalls: the generator's own share.
+//! The generator's own error of response times while the target stalls.
 //!
-//! For a quiet machine: it fails if a generator of 1, 8 or 64 workers is off by more than 1 %.
+//! Run it on an idle machine: it fails if a generator of 1, 8 or 64 workers is off by more than 1
+//! %.
 
 #[allow(dead_code)]
 #[path = "../tests/support/stalling.rs"]

@@ -1,4 +1,4 @@
-//! What bytes a client's files must have after all that was written over, and whether they do.
+//! Checks that a client's files hold the bytes expected after all overwrites.
 
 use crate::client::{Client, Made};
 use crate::generations::UNKNOWN;
@@ -9,28 +9,29 @@ use crate::target::capabilities_of;
 use crate::{Error, ErrorKind, Result, Status};
 
 impl Made {
-    /// The next generation. Files that others may write, too, stay of the first one: nobody would
-    /// know who was last.
+    /// The generation of the next overwrite. Files that other clients may also write keep
+    /// generation 0, since the order of the writes is unknown.
     #[inline]
     pub(crate) fn next(&mut self, setup: &Setup) -> u32 {
         if !self.there || setup.takes_others {
             return 0;
         }
-        // The last numbers come round again before the one that says "unknown".
+        // Generations wrap around before the value that means "unknown".
         self.generation = (self.generation + 1) % UNKNOWN;
         self.generation
     }
 }
 
 impl Client<'_> {
-    /// The generation that a file's bytes get which an operation is about to write over.
+    /// The generation of the bytes that an operation is about to write over a file.
     pub(crate) fn next_generation(&mut self, owner: u32, file: u64) -> u32 {
         let own = owner == self.number;
         let made = self.files.get_mut(file as usize).filter(|_| own);
         made.map_or(0, |made| made.next(self.setup))
     }
 
-    /// Bytes of a file were written over, or perhaps not.
+    /// Records that bytes of a file were overwritten; `generation` is None where the write may have
+    /// failed.
     #[inline]
     pub(crate) fn wrote_over(&mut self, file: u64, from: u64, to: u64, generation: Option<u32>) {
         if self.setup.plan.verify != Verify::None && !self.setup.takes_others {
@@ -39,7 +40,7 @@ impl Client<'_> {
         }
     }
 
-    /// What was read must be what was written.
+    /// Compares bytes read at an offset of a file with those expected; a difference is an error.
     pub(crate) fn check(&self, (owner, file): (u32, u64), offset: u64, seen: &[u8]) -> Result<()> {
         let content = &self.setup.content;
         let end = offset + seen.len() as u64;
@@ -71,9 +72,9 @@ impl Client<'_> {
         }
     }
 
-    /// Check every file that is left and certain, from its first byte to its last, and tell `wrong`
-    /// of each that is not so; the bytes that were read. Where nobody answers any more, what is
-    /// left counts as unreadable.
+    /// Checks every remaining file whose content is certain, completely; calls `wrong` with each
+    /// error. Returns the number of bytes read. Once the target is unreachable, the remaining files
+    /// count as unreadable.
     pub fn verify_all(
         &mut self,
         stop: &dyn Fn() -> bool,
@@ -114,12 +115,12 @@ impl Client<'_> {
         bytes
     }
 
-    /// Bytes of one file, all as written and no more or less than `bytes`.
+    /// Checks that a file holds exactly `bytes` bytes, all as expected; returns their number.
     fn verify(&mut self, file: u64, bytes: u64) -> Result<u64> {
         let transfer = self.setup.plan.stream.transfer_size_bytes as usize;
         self.go_to(self.number, file);
         if capabilities_of(self.setup.plan.target.name())?.drop_file_cache {
-            // What this machine still has in memory says nothing of what is stored.
+            // Pages cached on this machine prove nothing about what is stored.
             self.target.drop_cache(&self.path)?;
         }
         let mut open = self.target.open(&self.path)?;

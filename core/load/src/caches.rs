@@ -1,18 +1,17 @@
-//! The kernel's own caches, emptied before each phase of a run that is to be cold; and whether it
-//! then is.
+//! Empties the kernel's caches before each phase of a cold run, and checks that they are empty.
 
 use crate::report::Resident;
 use crate::target::Target;
 use crate::{Error, Result};
 
-/// Kernels do not promise to give back every page; one in a hundred changes no figure.
+/// The kernel need not drop every page; one in a hundred changes no figure.
 const MOST_RESIDENT: f64 = 0.01;
-/// So many files tell of all: looking at one opens it, and may be a request to a server.
+/// Number of files that are checked: checking one opens it, and may send a request to a server.
 pub const MOST_FILES: usize = 64;
 
-/// How much of these files (paths and bytes) of this process' clients is in the page cache; None
-/// where that cannot be told. A run that is to be cold and is not is refused: its figures would be
-/// those of memory.
+/// Measures how much of these files (paths and bytes) of this process's clients is in the page
+/// cache; None where the target cannot report it. A cold run with cached files is an error: its
+/// figures would be those of memory.
 pub fn prove_cold(files: &[(String, u64)], target: &mut dyn Target) -> Result<Option<Resident>> {
     target.settle()?;
     let mut seen = Resident::default();
@@ -39,7 +38,7 @@ pub fn prove_cold(files: &[(String, u64)], target: &mut dyn Target) -> Result<Op
 
 const DROP_CACHES: &str = "/proc/sys/vm/drop_caches";
 
-/// Whether this process may empty them.
+/// Checks that this process has the right to drop the system's caches.
 pub fn check_system_caches() -> Result<()> {
     std::fs::OpenOptions::new()
         .write(true)
@@ -54,7 +53,7 @@ pub fn check_system_caches() -> Result<()> {
         )
 }
 
-/// Write what is dirty, then drop clean pages, entries and inodes.
+/// Writes dirty pages, then drops clean pages, dentries and inodes.
 pub fn drop_system_caches() -> Result<()> {
     // SAFETY: sync takes no arguments and cannot fail.
     unsafe { libc::sync() };

@@ -1,4 +1,4 @@
-//! One client: prepares its files, keeps account of what it made, and cleans up.
+//! One client: creates its files, tracks what it created, and removes it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,54 +17,54 @@ use crate::{Error, ErrorKind, Result, Status};
 /// Buffers are aligned to this, as direct I/O demands.
 const ALIGNMENT: usize = 4096;
 
-/// What a client knows of a file that it may have made.
+/// The state of a file that a client may have created.
 #[derive(Clone, Copy, Default)]
 pub struct Made {
     pub bytes: u64,
-    /// It is there, or may be.
+    /// The file exists, or may exist.
     pub there: bool,
     pub renamed: bool,
-    /// A call that changes it is under way, or one failed: then its bytes and its name may be those
-    /// of before or after.
+    /// A call that changes the file is in progress, or one failed: its content and name may be
+    /// those before or after that call.
     pub doubtful: bool,
-    /// How often any of its bytes were written over.
+    /// Number of times any of its bytes were overwritten.
     pub generation: u32,
 }
 
-/// A client with its connection and the files it made; it changes nothing else.
+/// A client with its connection and the files it created; it changes no others.
 pub struct Client<'a> {
     pub number: u32,
     pub(crate) setup: &'a Setup<'a>,
     pub(crate) target: Box<dyn Target>,
-    /// By number of the file: clients number their files from 0 on without gaps.
+    /// Indexed by file number: clients number their files from 0 without gaps.
     pub(crate) files: Vec<Made>,
     pub(crate) directories: Vec<u64>,
-    /// What was made of the client's own directories.
+    /// The client's own directories that were created.
     own_directories: Vec<String>,
     prefix: String,
     pub(crate) path: String,
-    /// The file of the client's own, and whether by its other name, that `path` leads to.
+    /// The client's own file to which `path` leads, and whether under its alternative name.
     leads_to: Option<(u64, bool)>,
-    /// Files that are kept open: the client's own by number, and those of others.
+    /// Open files: the client's own by number, and those of other clients.
     pub(crate) held: Vec<Option<Box<dyn File>>>,
     pub(crate) held_of_others: BTreeMap<(u32, u64), Box<dyn File>>,
     pub(crate) buffer: Vec<u8>,
     pub(crate) buffer_start: usize,
-    /// The file that was written to last, and the page of content with which it begins.
+    /// The file last written to, and the page of content with which it begins.
     paged: Option<((u32, u64), u64)>,
     pub(crate) done: Vec<Done>,
-    /// What the target asked its metadata server within the last step, where it tells.
+    /// Metadata-server calls of the last step, where the target reports them.
     asked: Vec<Call>,
     pub(crate) tells_calls: bool,
     pub(crate) clock: Clock,
-    /// Check what is read as it is read.
+    /// Whether content is checked at every read.
     pub verifies: bool,
-    /// Files of others that have their other name since the phase began.
+    /// Other clients' files that have their alternative name since the phase began.
     pub renamed_by_others: BTreeSet<(u32, u64)>,
-    /// Of files that were written over, where their content is going to be checked.
+    /// Generations of overwritten files, where their content is going to be checked.
     pub(crate) generations: BTreeMap<u64, Generations>,
-    /// When the last call ended or the clock was looked at since, which is when the next step
-    /// begins.
+    /// Clock reading at the end of the last call, or later if the clock was read since; the next
+    /// step starts then.
     pub(crate) now: u64,
 }
 
@@ -100,7 +100,7 @@ impl<'a> Client<'a> {
         }
     }
 
-    /// What is known of one of the client's own files.
+    /// The state of one of the client's own files.
     #[inline]
     pub(crate) fn made(&self, file: u64) -> Option<Made> {
         self.files
@@ -123,7 +123,7 @@ impl<'a> Client<'a> {
         self.files.push(made);
     }
 
-    /// Set `self.path` to where a file of `owner` is; whether it was elsewhere.
+    /// Sets `self.path` to the path of a file of `owner`; returns whether it changed.
     #[inline]
     pub(crate) fn go_to(&mut self, owner: u32, file: u64) -> bool {
         if owner != self.number {
@@ -154,7 +154,7 @@ impl<'a> Client<'a> {
         true
     }
 
-    /// Set `self.path` to where a directory that an operation makes is.
+    /// Sets `self.path` to the path of a directory that an operation creates.
     pub(crate) fn go_to_directory(&mut self, directory: u64) {
         self.leads_to = None;
         self.path.clear();
@@ -163,20 +163,20 @@ impl<'a> Client<'a> {
         self.path.push_str(&directory.to_string());
     }
 
-    /// Set `self.path` to a client's directory of this number.
+    /// Sets `self.path` to the client directory with this number.
     pub(crate) fn go_to_listed(&mut self, owner: u32, directory: u64) {
         self.leads_to = None;
         self.path = self.setup.directory(owner, directory);
     }
 
-    /// The present path is of a file that is to be changed, which this client must have made.
+    /// Returns the state of the file at the current path; an error unless this client created it.
     pub(crate) fn must_be_own(&self, operation: &'static str, file: u64) -> Result<Made> {
         let reason = "making it failed before";
         self.made(file)
             .ok_or_else(|| Error::new(ErrorKind::NotFound, operation, &self.path, reason))
     }
 
-    /// An error of an open file does not know its path; the present one is it.
+    /// Adds the current path to an error of an open file, which does not know its path.
     pub(crate) fn named(&self, mut error: Error) -> Error {
         if error.path.is_empty() {
             error.path = self.path.clone();
@@ -184,7 +184,7 @@ impl<'a> Client<'a> {
         error
     }
 
-    /// Make the client's directories and the files that its stream starts with.
+    /// Creates the client's directories and the files that its stream starts with.
     pub fn prepare(&mut self, stop: &dyn Fn() -> bool, prepared: &dyn Fn()) -> Result<()> {
         if self.setup.own_directories() {
             let own = format!("c{}", self.number);
@@ -206,7 +206,8 @@ impl<'a> Client<'a> {
         Ok(())
     }
 
-    /// Take the prepared files as made without making them, where nothing is kept anyway.
+    /// Marks the prepared files as existing without creating them, for a target that stores
+    /// nothing.
     pub fn pretend(&mut self) {
         for (file, bytes) in prepared_files(&self.setup.plan.stream, self.number) {
             let made = Made {
@@ -224,8 +225,8 @@ impl<'a> Client<'a> {
         Ok(())
     }
 
-    /// Open what the stream's first operations expect to be open already: where single transfers go
-    /// to a few files, opening them is no part of the first transfers.
+    /// Opens the files that the stream's first operations expect to be open. With single transfers
+    /// to a few files, the time to open them must not be part of the first transfers.
     pub fn open_held(&mut self) -> Result<()> {
         let stream = &self.setup.plan.stream;
         let kinds = stream.kinds();
@@ -246,8 +247,8 @@ impl<'a> Client<'a> {
         Ok(())
     }
 
-    /// Take the files that are surely there out of the page cache, where that is asked for, file by
-    /// file; paths and bytes of up to so many of them.
+    /// Drops the files whose content is certain from the page cache, where the plan asks for it;
+    /// returns paths and bytes of at most `most` of them.
     pub fn leave_cache(&mut self, most: usize) -> Result<Vec<(String, u64)>> {
         let of_each = self.setup.plan.target.wants_cold() == Some("files");
         let mut files = self.own_files();
@@ -274,13 +275,13 @@ impl<'a> Client<'a> {
             .collect()
     }
 
-    /// What was done since the last call ended is no part of the next one.
+    /// Reads the clock, so that work since the last call is not attributed to the next one.
     #[inline]
     pub(crate) fn look_anew(&mut self) {
         self.now = self.clock.now();
     }
 
-    /// The client's buffer of one transfer; put back by `return_buffer`.
+    /// Takes the client's transfer buffer; `return_buffer` puts it back.
     #[inline]
     pub(crate) fn take_buffer(&mut self) -> (Vec<u8>, usize) {
         (std::mem::take(&mut self.buffer), self.buffer_start)
@@ -291,7 +292,7 @@ impl<'a> Client<'a> {
         self.buffer = buffer;
     }
 
-    /// Time one call; the end of a step is the start of the next, so a step costs one clock read.
+    /// Times one call; the end of a step is the start of the next, so a step costs one clock read.
     #[inline]
     pub(crate) fn timed<T>(
         &mut self,
@@ -303,7 +304,8 @@ impl<'a> Client<'a> {
         self.noted(step, bytes, outcome)
     }
 
-    /// A call has just come back with this outcome: the step from the last call to here is it.
+    /// Records a call that has just returned: its step lasts from the end of the last call until
+    /// now.
     #[inline]
     pub(crate) fn noted<T>(&mut self, step: Step, bytes: u64, outcome: Result<T>) -> Result<T> {
         let start = self.now;
@@ -331,7 +333,7 @@ impl<'a> Client<'a> {
         self.target.calls(&mut self.asked);
     }
 
-    /// What the target asked inside the step that is done.
+    /// Records the metadata-server calls inside the step that has just ended.
     #[cold]
     fn note_calls(&mut self, outer: Step) {
         for call in self.asked.drain(..) {
@@ -346,7 +348,7 @@ impl<'a> Client<'a> {
         }
     }
 
-    /// The page of content with which a file begins: mostly the same one as before.
+    /// The page of content with which a file begins, cached for the last file.
     #[inline]
     pub(crate) fn first_page(&mut self, owner: u32, file: u64) -> u64 {
         match self.paged {
@@ -359,14 +361,14 @@ impl<'a> Client<'a> {
         }
     }
 
-    /// What a file's bytes are when it is made.
+    /// The bytes of a file as it is created.
     fn content(&self, file: u64, offset: u64, length: u64) -> Bytes {
         let content = &self.setup.content;
         content.slice(self.number, (file, 0), offset, length as usize)
     }
 
-    /// Go to a file that is about to be made; what it is then, while it is empty. It is known as
-    /// ours before it is made, so that a failure half way is cleaned up, too.
+    /// Goes to a file that is about to be created and returns its state as an empty file. The file
+    /// is registered before it is created, so that it is removed even after a partial failure.
     #[inline]
     pub(crate) fn expect_made(&mut self, file: u64) -> Made {
         self.go_to_name(file, false);
@@ -382,8 +384,8 @@ impl<'a> Client<'a> {
         made
     }
 
-    /// Making a file failed. Stores tell only in the end that somebody else made it: then it is not
-    /// ours to remove.
+    /// Creating a file failed. Object stores report only at the close that the object existed: then
+    /// it belongs to another writer and must not be removed.
     #[cold]
     pub(crate) fn disown(&mut self, file: u64, error: &Error) {
         if error.kind == ErrorKind::Exists {
@@ -398,7 +400,7 @@ impl<'a> Client<'a> {
         filled.inspect_err(|error| self.disown(file, error))
     }
 
-    /// Write `bytes` more to an open file that was `made`, and close it.
+    /// Appends `bytes` bytes to an open file in state `made`, and closes it.
     pub(crate) fn fill(
         &mut self,
         mut open: Box<dyn File>,
@@ -429,8 +431,8 @@ impl<'a> Client<'a> {
         Ok(())
     }
 
-    /// Remove what this client made, and nothing else. The first error is told and the rest tried,
-    /// unless nobody answers any more.
+    /// Removes everything this client created, and nothing else. Returns the first error; the
+    /// remaining files are still tried, unless the target is unreachable.
     pub fn clean_up(&mut self) -> Result<()> {
         self.held.clear();
         self.held_of_others.clear();
@@ -438,7 +440,7 @@ impl<'a> Client<'a> {
         for file in self.own_files() {
             let made = std::mem::take(&mut self.files[file as usize]);
             self.go_to_name(file, made.renamed);
-            // Stores do not tell that there was nothing to remove, so it is looked for.
+            // Object stores report no error for a missing object, so its existence is checked.
             if made.doubtful && self.target.exists(&self.path).is_ok_and(|there| !there) {
                 self.go_to_name(file, !made.renamed);
             }
@@ -456,10 +458,10 @@ impl<'a> Client<'a> {
     }
 }
 
-/// More files than this are opened when they are first used: descriptors are few.
+/// Beyond this number, files are opened at their first use: descriptors are limited.
 const MOST_OPENED_BEFORE: usize = 256;
 
-/// Keep the first error that matters; an error where nobody answers ends the work.
+/// Keeps the first relevant error; an error that the target is unreachable is returned at once.
 fn keep_first(first: &mut Result<()>, outcome: Result<()>) -> Result<()> {
     match outcome {
         Err(error) if error.status() == Status::Temporary => Err(error),

@@ -1,12 +1,13 @@
-//! The clock of a load: CLOCK_MONOTONIC in nanoseconds, read from the processor where that is sure.
+//! The load generator's clock: CLOCK_MONOTONIC in nanoseconds, from the time-stamp counter where it
+//! is reliable.
 
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
-/// Ticks of the processor's counter after which the kernel's clock is asked again: about 50 ms.
+/// Ticks of the counter between readings of the kernel's clock: about 50 ms.
 const ANCHOR_TICKS: u64 = 1 << 27;
 const CALIBRATION: Duration = Duration::from_millis(10);
-/// Fixed-point digits of nanoseconds per tick.
+/// Fractional bits of nanoseconds per tick.
 const FRACTION: u32 = 32;
 
 /// The kernel's CLOCK_MONOTONIC.
@@ -20,7 +21,7 @@ pub fn monotonic_ns() -> u64 {
     clock.tv_sec as u64 * 1_000_000_000 + clock.tv_nsec as u64
 }
 
-/// An instant as a reading of CLOCK_MONOTONIC.
+/// Converts an instant to a reading of CLOCK_MONOTONIC.
 pub fn ns_of(instant: Instant) -> u64 {
     let (now, now_ns) = (Instant::now(), monotonic_ns());
     let ahead = instant.saturating_duration_since(now).as_nanos() as u64;
@@ -39,13 +40,14 @@ pub fn thread_cpu_ns() -> u64 {
     clock.tv_sec as u64 * 1_000_000_000 + clock.tv_nsec as u64
 }
 
-/// One thread's clock. The counter is read where the kernel itself keeps time by it, which it does
-/// only when it runs at one speed on all cores; a reading then costs a third of a call. The two are
-/// brought together again every 50 ms, so they are never further apart than some 100 ns.
+/// One thread's clock. It reads the time-stamp counter where the kernel uses that as its own clock
+/// source, which requires a constant and synchronous rate on all cores; a reading costs a third of
+/// a system clock call. The counter is re-anchored to the kernel's clock every 50 ms, so the two
+/// differ by at most some 100 ns.
 pub struct Clock {
-    /// Nanoseconds per tick, in 2^-32; 0: the kernel is asked every time.
+    /// Nanoseconds per tick, in units of 2^-32; 0: every reading asks the kernel.
     scale: u64,
-    /// So many ticks from the base on it is trusted.
+    /// Ticks after the base for which the counter is used.
     trusted: u64,
     base_ticks: u64,
     base_ns: u64,
@@ -67,7 +69,7 @@ impl Clock {
         }
     }
 
-    /// Now, in nanoseconds of CLOCK_MONOTONIC; it never goes back.
+    /// Now, in nanoseconds of CLOCK_MONOTONIC; never decreases.
     #[inline]
     pub fn now(&mut self) -> u64 {
         let since = ticks().wrapping_sub(self.base_ticks);
@@ -85,7 +87,7 @@ impl Clock {
             return monotonic_ns();
         }
         (self.base_ticks, self.base_ns) = pair();
-        // The longer the two have run beside each other, the better is their ratio known.
+        // The longer the interval since the first reading, the more accurate the ratio.
         self.scale = ratio(self.first, (self.base_ticks, self.base_ns)).unwrap_or(self.scale);
         self.trusted = trusted(self.scale);
         self.last_ns = self.last_ns.max(self.base_ns);
@@ -93,7 +95,7 @@ impl Clock {
     }
 }
 
-/// For how many ticks a counter of this scale is trusted.
+/// Number of ticks for which a counter of this scale is used before it is re-anchored.
 fn trusted(scale: u64) -> u64 {
     match scale {
         0 => 0,
@@ -101,7 +103,7 @@ fn trusted(scale: u64) -> u64 {
     }
 }
 
-/// Counter and kernel clock read together: of a few tries the closest.
+/// Reads the counter and the kernel's clock together: the closest pair of a few tries.
 fn pair() -> (u64, u64) {
     let attempt = || {
         let before = ticks();
@@ -117,14 +119,14 @@ fn pair() -> (u64, u64) {
     best.map_or((0, 0), |(_, ticks, ns)| (ticks, ns))
 }
 
-/// Nanoseconds per tick between two readings, where they are far enough apart to tell.
+/// Nanoseconds per tick between two readings; None where they are too close for accuracy.
 fn ratio(from: (u64, u64), to: (u64, u64)) -> Option<u64> {
     let (ticks, ns) = (to.0.wrapping_sub(from.0), to.1.saturating_sub(from.1));
     let enough = ns >= CALIBRATION.as_nanos() as u64 && ticks > 0;
     enough.then(|| ((u128::from(ns) << FRACTION) / u128::from(ticks)) as u64)
 }
 
-/// Measured once in a process; 0 where the counter is not to be trusted.
+/// Measured once in a process; 0 where the counter is unreliable.
 fn scale() -> &'static u64 {
     static SCALE: OnceLock<u64> = OnceLock::new();
     SCALE.get_or_init(|| {
@@ -149,7 +151,7 @@ fn ticks() -> u64 {
     0
 }
 
-/// Whether the kernel keeps time by this counter: it checks that the cores agree.
+/// Whether the counter is the kernel's clock source: the kernel checks that the cores agree.
 fn is_kernels_own() -> bool {
     const SOURCE: &str = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
     cfg!(target_arch = "x86_64")
@@ -168,7 +170,8 @@ mod tests {
             let (low, seen, high) = (monotonic_ns(), clock.now(), monotonic_ns());
             assert!(seen >= before);
             before = seen;
-            // 20 µs is far more than the two ever differ, and far less than a wrong scale would.
+            // 20 µs is far more than the two clocks ever differ, and far less than a wrong scale
+            // would cause.
             assert!(
                 low < seen + 20_000 && seen < high + 20_000,
                 "{low} {seen} {high}"

@@ -1,4 +1,4 @@
-//! What is in the files: incompressible bytes that are a pure function of (seed, file, offset).
+//! The content of files: incompressible bytes that are a pure function of (seed, file, offset).
 
 use std::ops::Range;
 
@@ -6,22 +6,22 @@ use bytes::Bytes;
 use dfslab_workload::draw;
 
 const PAGE: usize = 4096;
-/// A prime number of pages, so that two places of one file hold the same bytes only when they are a
-/// multiple of 1021 pages apart: blocks of any power of two that change places are found.
+/// A prime number of pages, so that two offsets of one file hold equal pages only when they are a
+/// multiple of 1021 pages apart: exchanged blocks of any power-of-two size are detected.
 const POOL_PAGES: usize = 1021;
 const POOL_BYTES: usize = POOL_PAGES * PAGE;
 
-/// Pages that the start of a file moves on with every generation: so far that no short way through
-/// a file undoes it.
+/// Pages by which the start of a file moves with every generation: so many that no small shift
+/// within a file cancels it.
 const PAGES_A_GENERATION: u64 = 509;
 
-/// A file's bytes are a stretch of one seeded pool, which repeats; the file and how often it was
-/// written over decide the start, so that what an overwrite should have replaced is told from it.
+/// A file's bytes are a range of one seeded, periodic pool. The file and its generation determine
+/// where the range starts, so that stale bytes are distinguished from those of an overwrite.
 ///
-/// The pool is page aligned and followed by a copy of its beginning, so that any stretch is
+/// The pool is page aligned and followed by a copy of its beginning, so that any range is
 /// contiguous: writing takes no copy (under 30 ns a call) and checking is one comparison. The
-/// price: another file of the same client passes for this one with probability 1/1021, and a
-/// store that removes duplicate pages sees some.
+/// price: another file of the same client has the same content with probability 1/1021, and a store
+/// that deduplicates pages finds some.
 pub struct Content {
     seed: u64,
     bytes: Bytes,
@@ -29,8 +29,8 @@ pub struct Content {
 }
 
 impl Content {
-    /// A pool for transfers of up to `transfer_bytes`; the share `compressible` of every page, at
-    /// its end, is zeros.
+    /// A pool for transfers of up to `transfer_bytes`. The fraction `compressible` of every page,
+    /// at its end, is zeros.
     pub fn new(seed: u64, transfer_bytes: usize, compressible: f64) -> Self {
         let mut pool = vec![0u8; POOL_BYTES + transfer_bytes + PAGE];
         let start = pool.as_ptr().align_offset(PAGE);
@@ -53,12 +53,13 @@ impl Content {
         }
     }
 
-    /// The page of the pool with which a client's file begins when it is made.
+    /// The page of the pool with which a client's file begins when it is created.
     pub fn first_page(&self, client: u32, file: u64) -> u64 {
         draw(self.seed, u64::from(client), file, 9) % POOL_PAGES as u64
     }
 
-    /// Where in the pool the bytes of a file are that begins with `page`.
+    /// The range of the pool that holds `length` bytes from `offset` of a file that begins with
+    /// `page`.
     #[inline]
     fn place(&self, (page, generation): (u64, u32), offset: u64, length: usize) -> Range<usize> {
         let moved = u64::from(generation) % POOL_PAGES as u64 * PAGES_A_GENERATION;
@@ -74,14 +75,14 @@ impl Content {
         self.bytes.slice(self.place((page, of.1), offset, length))
     }
 
-    /// The same bytes of a file whose first page is known, lent: owners of their own are counted by
-    /// all threads in one place.
+    /// The same bytes as `slice`, borrowed, for a file whose first page is known: a reference count
+    /// would be a cache line contended by all threads.
     #[inline]
     pub fn lent(&self, of: (u64, u32), offset: u64, length: usize) -> &[u8] {
         &self.bytes[self.place(of, offset, length)]
     }
 
-    /// Offset of the first byte that is not as written, if any.
+    /// Offset of the first byte that differs from the expected content, if any.
     pub fn first_difference(
         &self,
         client: u32,

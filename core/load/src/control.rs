@@ -1,4 +1,4 @@
-//! What others see of a run, and the word with which they stop it.
+//! Shared control of a run: its progress, its barrier and its stop flag.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use crate::series::Second;
 
-/// The parts of a run, in order.
+/// The stages of a run, in order.
 #[derive(Clone, Copy)]
 pub enum Phase {
     Preparing,
@@ -17,24 +17,24 @@ pub enum Phase {
 
 const PHASES: [&str; 4] = ["preparing", "running", "verifying", "cleaning up"];
 
-/// A run that waits at its gate looks this often whether it is to stop.
+/// Interval at which a run that waits at its barrier checks whether to stop.
 const GATE_POLL: Duration = Duration::from_millis(20);
 
-/// Where a run with a gate stands before its start.
+/// State of the barrier before the start of a run.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 enum Gate {
-    /// There is none: the run starts when it is prepared.
+    /// There is no barrier: the run starts when it is prepared.
     #[default]
     None,
     /// Still preparing.
     Shut,
-    /// Prepared, and waiting to be told when to start.
+    /// Prepared, and waiting for its start time.
     Waiting,
-    /// To start at this instant.
+    /// Released: the run starts at this instant.
     Open(Instant),
 }
 
-/// What clients did in the timed part: all of it so far, the longest since it was last asked.
+/// Statistics of the timed part: totals so far, and the longest latency since the last query.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Seen {
     /// Operations that succeeded.
@@ -43,11 +43,11 @@ pub struct Seen {
     pub errors: u64,
     /// Sum of the latencies of those that succeeded, ns.
     pub latency_ns_sum: u64,
-    /// The longest of them since it was last asked, ns.
+    /// The longest latency of those since the last query, ns.
     pub latency_ns_max: u64,
 }
 
-/// Shared between a run and whoever watches it.
+/// State shared between a run and the threads that observe or stop it.
 #[derive(Default)]
 pub struct Control {
     stop: AtomicBool,
@@ -63,7 +63,7 @@ pub struct Control {
 }
 
 impl Control {
-    /// A control whose run, once prepared, waits for `start_at`.
+    /// A control whose run, once prepared, waits at a barrier for `start_at`.
     pub fn gated() -> Self {
         Control {
             gate: Mutex::new(Gate::Shut),
@@ -71,18 +71,19 @@ impl Control {
         }
     }
 
-    /// Whether the run is prepared and waits for its start.
+    /// Whether the run is prepared and waits at its barrier.
     pub fn waiting(&self) -> bool {
         *self.gate() == Gate::Waiting
     }
 
-    /// When the run is to start; an instant that has passed is at once.
+    /// Sets the start of the run; an instant in the past starts it at once.
     pub fn start_at(&self, instant: Instant) {
         *self.gate() = Gate::Open(instant);
         self.gate_changed.notify_all();
     }
 
-    /// The same for a reading of CLOCK_MONOTONIC in seconds, which a machine's processes share.
+    /// Sets the start as a reading of CLOCK_MONOTONIC, seconds, which all processes of a machine
+    /// share.
     pub fn start_at_monotonic(&self, seconds: f64) {
         let mut clock = libc::timespec {
             tv_sec: 0,
@@ -100,11 +101,11 @@ impl Control {
         self.start_at(at.unwrap_or(now));
     }
 
-    /// The instant agreed on, once the gate opens, `again` for a later phase; now, without a gate
-    /// or when the run is stopped.
+    /// Waits at the barrier and returns the start instant; `again` closes the barrier for a later
+    /// phase. Without a barrier, or when the run is stopped, returns now.
     pub(crate) fn pass_gate(&self, again: bool) -> Instant {
         let mut gate = self.gate();
-        // Every phase has a start of its own to wait for.
+        // Every phase has its own start to wait for.
         if *gate == Gate::Shut || again && *gate != Gate::None {
             *gate = Gate::Waiting;
         }
@@ -122,12 +123,12 @@ impl Control {
         self.gate.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// No further operation starts; what was done is reported and cleaned up.
+    /// Stops the run: no further operation starts; completed ones are reported and files removed.
     pub fn stop(&self) {
         self.stop.store(true, Ordering::Relaxed);
     }
 
-    /// The share that is done of the present phase, 0 to 1, and the phase in words.
+    /// Completed fraction of the current stage, 0 to 1, and the stage's name.
     pub fn progress(&self) -> (f64, &'static str) {
         let phase = self.phase.load(Ordering::Relaxed) as usize;
         let total = self.total.load(Ordering::Relaxed);
@@ -138,12 +139,12 @@ impl Control {
         (share.min(1.0), PHASES[phase])
     }
 
-    /// Files or operations done in the present phase.
+    /// Files or operations completed in the current stage.
     pub fn done(&self) -> u64 {
         self.done.load(Ordering::Relaxed)
     }
 
-    /// What the clients have told of the timed part.
+    /// Statistics of the timed part, as published by the clients.
     pub fn seen(&self) -> Seen {
         Seen {
             count: self.seen_count.load(Ordering::Relaxed),
@@ -153,7 +154,8 @@ impl Control {
         }
     }
 
-    /// Count what one client did since it told last: all of it `before` and `now`.
+    /// Adds one client's operations since its last report: the difference of the totals `now` and
+    /// `before`.
     pub(crate) fn tell(&self, before: &Second, now: &Second) {
         let (count, errors) = (now.count - before.count, now.errors - before.errors);
         let spent = now.latency_ns_sum - before.latency_ns_sum;
@@ -173,7 +175,7 @@ impl Control {
         self.done.fetch_add(more, Ordering::Relaxed);
     }
 
-    /// Go on to a phase with so much to do; a phase is never gone back to.
+    /// Enters a stage of `total` items; the stage never goes back.
     pub(crate) fn enter(&self, phase: Phase, total: u64) {
         if self.phase.fetch_max(phase as u64, Ordering::Relaxed) <= phase as u64 {
             self.done.store(0, Ordering::Relaxed);

@@ -1,14 +1,14 @@
-//! Operations that succeeded and are still to be counted: many together.
+//! A queue of successful operations that are to be counted in batches.
 
 use dfslab_workload::{Operation, OperationKind};
 
 use crate::step::Step;
 
-/// So many operations are counted together: behind a call the processor's caches are full of what
-/// the kernel did, and what is done there once for many costs each a fraction.
+/// Operations counted in one batch. After a system call the processor's caches hold kernel data; a
+/// batch shares the cost of refilling them.
 pub const TOGETHER: usize = 64;
 
-/// A step that was done: when (ns of the monotonic clock), how much.
+/// A completed step: its time (ns of the monotonic clock) and bytes.
 #[derive(Clone, Copy)]
 pub struct Done {
     pub step: Step,
@@ -17,12 +17,12 @@ pub struct Done {
     pub bytes: u64,
 }
 
-/// An operation that succeeded.
+/// A successful operation.
 pub struct Ended {
     pub kind: OperationKind,
-    /// The call that it was, where it was a single one.
+    /// The operation's only call, where it consisted of a single one.
     pub single: Option<Step>,
-    /// How many of the steps that wait are its own, where it was not.
+    /// Number of the queued steps that belong to the operation, where it had several.
     steps: u32,
     pub bytes: u64,
     pub intended: Option<u64>,
@@ -30,7 +30,7 @@ pub struct Ended {
     pub end: u64,
 }
 
-/// What ended since anything was counted, and the steps of it all in one row.
+/// Operations that ended since the last count, and their steps in one sequence.
 #[derive(Default)]
 pub struct Waiting {
     ended: Vec<Ended>,
@@ -51,7 +51,7 @@ impl Ended {
         }
     }
 
-    /// Its only step, where it was a single call.
+    /// The operation's only step, where it consisted of a single call.
     pub fn only(&self) -> Option<Done> {
         self.single.map(|step| Done {
             step,
@@ -74,7 +74,7 @@ impl Waiting {
         self.ended.is_empty()
     }
 
-    /// One more, that was a single call and nothing else.
+    /// Queues an operation that consisted of a single call.
     #[inline]
     pub fn put_single(
         &mut self,
@@ -88,7 +88,7 @@ impl Waiting {
         self.ended.push(ended);
     }
 
-    /// One more, with its steps.
+    /// Queues an operation with its steps.
     #[inline]
     pub fn put(
         &mut self,
@@ -108,7 +108,8 @@ impl Waiting {
         self.steps.extend_from_slice(done);
     }
 
-    /// Count each in order, those that were no single call with their steps; none is left.
+    /// Passes each operation in order, with its steps unless it was a single call; empties the
+    /// queue.
     #[inline]
     pub fn count(&mut self, mut count: impl FnMut(&Ended, &[Done])) {
         let mut rest = &self.steps[..];

@@ -1,15 +1,15 @@
-//! Operating errors: kind, operation, path, context.
+//! Errors of operations: kind, operation, path, context.
 
 use std::fmt;
 
-/// What went wrong, as far as a caller can act on it.
+/// The kind of an error, as far as a caller can act on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ErrorKind {
-    /// The plan or its target cannot be: fix the input.
+    /// The plan or its target is invalid: fix the input.
     Input,
-    /// Something that should exist does not.
+    /// A file or directory that should exist does not.
     NotFound,
-    /// Something that should not exist does.
+    /// A file or directory that should not exist does.
     Exists,
     /// Not allowed.
     Permission,
@@ -17,13 +17,13 @@ pub enum ErrorKind {
     NoSpace,
     /// The bytes read are not the bytes written.
     Corruption,
-    /// Nobody answers, or the connection broke.
+    /// The server does not answer, or the connection broke.
     Unreachable,
-    /// A call took longer than the target allows any call.
+    /// A call exceeded the target's time limit.
     Timeout,
     /// The client of a file system, or the generator itself, broke down.
     Crash,
-    /// Anything else that the target says.
+    /// Any other error of the target.
     Other,
 }
 
@@ -45,29 +45,29 @@ impl ErrorKind {
     }
 }
 
-/// Whether trying again can help.
+/// Whether a retry can succeed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Status {
-    /// The same call would fail again.
+    /// A retry would fail again.
     Permanent,
-    /// The same call may succeed later.
+    /// A retry may succeed.
     Temporary,
 }
 
 /// An error of one operation on one path.
 #[derive(Clone, Debug)]
 pub struct Error {
-    /// What went wrong.
+    /// The kind of the error.
     pub kind: ErrorKind,
-    /// What was tried ("open", "write", …).
+    /// The attempted operation ("open", "write", …).
     pub operation: &'static str,
-    /// On what.
+    /// The path of the file or directory.
     pub path: String,
-    /// What the target said.
+    /// The target's message.
     pub context: String,
 }
 
-/// The usual result.
+/// The result type of this crate.
 pub type Result<T> = std::result::Result<T, Error>;
 
 impl Error {
@@ -91,7 +91,7 @@ impl Error {
         Error::new(ErrorKind::Input, "check", key, context)
     }
 
-    /// Whether trying again can help: only where somebody may come back.
+    /// Whether a retry can succeed: only where a server may become available again.
     pub fn status(&self) -> Status {
         match self.kind {
             ErrorKind::Unreachable | ErrorKind::Timeout => Status::Temporary,
@@ -99,7 +99,7 @@ impl Error {
         }
     }
 
-    /// From the operating system.
+    /// Converts an error of the operating system.
     pub fn io(operation: &'static str, path: &str, error: &std::io::Error) -> Self {
         use std::io::ErrorKind as Io;
         let kind = match error.kind() {

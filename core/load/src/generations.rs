@@ -1,12 +1,12 @@
-//! Which writing of a file each of its bytes is of.
+//! Tracks which write of a file produced each of its bytes.
 
 use std::collections::BTreeMap;
 
-/// Of bytes that a failed write may or may not have reached.
+/// Generation of bytes that a failed write may or may not have changed.
 pub const UNKNOWN: u32 = u32::MAX;
 
-/// Stretches of one file by where they begin; each goes on to the next one's beginning, and what is
-/// before the first is of generation 0: as it was made.
+/// Ranges of one file, keyed by their start; each ends where the next begins. Bytes before the
+/// first range are of generation 0: as created.
 #[derive(Default)]
 pub struct Generations(BTreeMap<u64, u32>);
 
@@ -16,7 +16,7 @@ impl Generations {
         before.map_or(0, |(_, generation)| *generation)
     }
 
-    /// The bytes from `from` to before `to` are of this generation now.
+    /// Sets the generation of the bytes in [from, to).
     pub fn wrote(&mut self, from: u64, to: u64, generation: u32) {
         if from >= to {
             return;
@@ -30,7 +30,7 @@ impl Generations {
         self.0.insert(to, after);
     }
 
-    /// Stretches (from, to, generation) that together are the bytes from `from` to before `to`.
+    /// Ranges (from, to, generation) that cover the bytes in [from, to).
     pub fn stretches(&self, from: u64, to: u64) -> Vec<(u64, u64, u32)> {
         let mut found = Vec::new();
         let (mut start, mut generation) = (from, self.at(from));

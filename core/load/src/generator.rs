@@ -1,4 +1,4 @@
-//! What the generator itself costs: this very stream on a target that does nothing.
+//! Measures the generator's own cost: the same stream on a target that does nothing.
 
 use std::time::{Duration, Instant};
 
@@ -12,14 +12,15 @@ use crate::report::GeneratorReport;
 use crate::setup::Setup;
 use crate::target::null::Null;
 
-/// Enough for three digits, and over before anybody notices.
+/// Enough for three digits, in a time that is not noticed.
 const MOST_OPERATIONS: u64 = 20_000;
 const LONGEST: Duration = Duration::from_millis(20);
 const CALLS: u64 = 2_000;
-/// Preparing more files than this, even in pretence, would take longer than all the rest.
+/// Preparing more files than this, even without creating them, would take longer than the
+/// measurement.
 const MOST_FILES: u64 = 100_000;
 
-/// Measure the generator's own processor time of one operation and that of the cheapest call.
+/// Measures the processor time of the generator for one operation, and of the cheapest system call.
 pub fn calibrate(setup: &Setup) -> GeneratorReport {
     let stream = &setup.plan.stream;
     let number = setup.plan.clients().start;
@@ -41,7 +42,7 @@ pub fn calibrate(setup: &Setup) -> GeneratorReport {
     let mut done = 0;
     let mut operations = Stream::new(stream, number);
     let mut ahead = Vec::with_capacity(TOGETHER);
-    // The clock is looked at now and then: it would be a large part of what is measured.
+    // The clock is read only now and then: it would be a large part of what is measured.
     while done < MOST_OPERATIONS && Instant::now() < until {
         ahead.clear();
         operations.ahead(0, TOGETHER, &mut ahead);
@@ -65,7 +66,7 @@ pub fn calibrate(setup: &Setup) -> GeneratorReport {
 fn call_floor_ns() -> f64 {
     let before = thread_cpu_ns();
     for _ in 0..CALLS {
-        // SAFETY: it takes nothing and changes nothing; `syscall` goes past any cached answer.
+        // SAFETY: it takes no arguments and has no effect; `syscall` bypasses any cached result.
         unsafe { libc::syscall(libc::SYS_getppid) };
     }
     (thread_cpu_ns() - before) as f64 / CALLS as f64

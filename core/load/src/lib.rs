@@ -39,7 +39,7 @@ pub use schedule::ScheduleReport;
 pub use series::{steady, Second, Steady};
 pub use target::{capabilities_of, Capabilities, TargetSpec};
 
-/// The content that a plan's files have, for checks from outside.
+/// The content of a plan's files, for checks outside this crate.
 pub fn content_of(plan: &Plan) -> content::Content {
     let transfer = plan.stream.transfer_size_bytes as usize;
     content::Content::new(plan.stream.seed, transfer, plan.stream.compressible)

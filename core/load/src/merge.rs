@@ -1,4 +1,4 @@
-//! Reports of parts of one run become the report of the whole, without loss.
+//! Merges the reports of shards of one run into the report of the whole, without loss.
 
 use std::collections::BTreeMap;
 
@@ -10,12 +10,12 @@ use crate::report::{
 use crate::schedule::ScheduleReport;
 use crate::series::{add_seconds, steady};
 
-/// Nobody's scheduler is better than this.
+/// A tolerated lateness: no scheduler wakes threads more precisely.
 const BEARABLE_NS: u64 = 100_000;
 
 impl Report {
-    /// Add the report of other clients that started at the same instant. The order of merging
-    /// decides only whose first error is shown.
+    /// Adds the report of other clients that started at the same instant. The order of merging
+    /// affects only which first error is shown.
     pub fn merge(&mut self, other: &Report) {
         self.complete &= other.complete;
         self.wall_s = self.wall_s.max(other.wall_s);
@@ -46,7 +46,7 @@ impl Report {
         for (mine, theirs) in self.phases.iter_mut().zip(&other.phases) {
             mine.merge(theirs);
         }
-        // A part that was cut short did not come to its later phases.
+        // A shard that was stopped early did not reach its later phases.
         let begun = self.phases.len();
         self.phases.extend(other.phases.iter().skip(begun).cloned());
         self.generator.merge(&other.generator);
@@ -56,7 +56,7 @@ impl Report {
         self.settle();
     }
 
-    /// Work out what follows from the rest: the windows and the rates.
+    /// Computes the derived figures: the windows and the rates.
     pub(crate) fn settle(&mut self) {
         let count: u64 = self.per_client.iter().map(|client| client.count).sum();
         let bytes: u64 = self.per_client.iter().map(|client| client.bytes).sum();
@@ -95,7 +95,7 @@ fn over(value: f64, seconds: f64) -> f64 {
     }
 }
 
-/// Operations that ended until the first client had done all its own, known from a histogram.
+/// Number of operations that ended before the stonewall, estimated from a histogram.
 fn before_wall(ends: &Histogram, stonewall_s: f64) -> f64 {
     ends.count_up_to((stonewall_s * 1e9).round() as u64)
 }
@@ -155,7 +155,7 @@ fn merge_operations(
     }
 }
 
-/// The earlier of two instants, of which 0 is none.
+/// The earlier of two times, where 0 means none.
 fn earlier(mine_s: f64, theirs_s: f64) -> f64 {
     match (mine_s > 0.0, theirs_s > 0.0) {
         (true, true) => mine_s.min(theirs_s),

@@ -1,4 +1,4 @@
-//! Files made empty, looked up and deleted: what each costs beside its calls is little here.
+//! Fast paths that create, look up and delete empty files: the overhead beyond the calls is small.
 
 use dfslab_workload::Operation;
 
@@ -10,8 +10,8 @@ use crate::target::Target;
 use crate::Result;
 
 impl Client<'_> {
-    /// Make an empty file where nothing is to be done but the calls: whether it succeeded. None:
-    /// nothing is done yet, since more is asked for.
+    /// Creates an empty file where the calls are the only work; returns whether it succeeded. None:
+    /// the fast path does not apply and nothing was done.
     pub(crate) fn create_at_once(
         &mut self,
         operation: &Operation,
@@ -49,7 +49,7 @@ impl Client<'_> {
         Some(true)
     }
 
-    /// The same of looking one up.
+    /// Looks up a file, as a fast path like `create_at_once`.
     pub(crate) fn stat_at_once(
         &mut self,
         operation: &Operation,
@@ -64,7 +64,7 @@ impl Client<'_> {
         Some(self.only_call(operation, intended, record, (Step::Stat, call)))
     }
 
-    /// The same of deleting one.
+    /// Deletes a file, as a fast path like `create_at_once`.
     pub(crate) fn delete_at_once(
         &mut self,
         operation: &Operation,
@@ -81,15 +81,15 @@ impl Client<'_> {
         if deleted {
             self.set_made(file, Made::default());
             if self.hold(self.number, file, None).is_some() {
-                // It was closed, which may have taken long.
+                // An open file was closed, which may have taken long.
                 self.look_anew();
             }
         }
         Some(deleted)
     }
 
-    /// Go to a file. Where its path has to be made first, that is no part of the call that comes;
-    /// else this begins where the operation before has ended.
+    /// Goes to a file. If its path has to be built first, the next call starts after that;
+    /// otherwise it starts at the end of the operation before.
     #[inline]
     fn find(&mut self, owner: u32, file: u64) {
         if self.go_to(owner, file) {
@@ -97,7 +97,7 @@ impl Client<'_> {
         }
     }
 
-    /// One call on the present path and nothing else, from now on: whether it succeeded.
+    /// Times a single call on the current path that starts now; returns whether it succeeded.
     #[inline]
     fn only_call(
         &mut self,
@@ -138,7 +138,7 @@ mod tests {
     use crate::target::null::Null;
     use crate::target::File;
 
-    /// On nothing, but what is opened takes long to be closed, and says when it was.
+    /// A null target whose open files take long to close, and that records when they were closed.
     struct SlowlyClosed(Arc<AtomicU64>);
 
     struct Slow(Arc<AtomicU64>);
@@ -230,7 +230,7 @@ mod tests {
             assert_eq!((ran.begun, record.failures), (1, 0), "{kind:?}");
             let at = closed.load(Ordering::Relaxed);
             assert_eq!(at > before, closes, "{kind:?}");
-            // The two clocks differ by less than 20 µs, closing takes a millisecond.
+            // The two clocks differ by less than 20 µs; closing takes a millisecond.
             assert!(client.now + 20_000 >= at, "{kind:?}: {} {at}", client.now);
         }
     }

@@ -1,4 +1,4 @@
-//! The clients' records become one report.
+//! Merges the clients' records into one report.
 
 use std::collections::BTreeMap;
 
@@ -13,28 +13,30 @@ use crate::schedule::ScheduleReport;
 use crate::series::add_seconds;
 use crate::setup::Setup;
 
-/// A report with what is too large for it.
+/// A report, and the data too large for it.
 pub struct Outcome {
     /// The report.
     pub report: Report,
-    /// Spans, when asked for.
+    /// Spans, where the plan asks for them.
     pub spans: Vec<SpanRecord>,
-    /// The executed operations of all clients in order of clients, when asked for: each encoded,
-    /// and behind it when it was begun, ns after the start in 8 bytes, little endian.
+    /// The executed operations, ordered by client, where the plan asks for them: each in its
+    /// encoding, followed by its start, ns after the common start, in 8 bytes, little endian.
     pub recorded: Vec<u8>,
 }
 
-/// When a phase was.
+/// Times of a phase.
 pub struct PhaseTiming {
     /// Its common start, ns of the monotonic clock.
     pub zero: u64,
-    /// When the first client had done all its operations, ns after zero; the largest when none did.
+    /// The stonewall, when the first client had completed its operations, ns after zero; the
+    /// largest integer when none did.
     pub wall_ns: u64,
-    /// What was in the page cache when it began, where it was to be cold and that can be told.
+    /// What was in the page cache when the phase began, for a cold run where the target can report
+    /// it.
     pub cold: Option<Resident>,
 }
 
-/// When the timed part was, and what the process spent in it.
+/// Times of the timed part, and the processor time of the process in it.
 pub struct Timing {
     pub zero_unix_ns: u64,
     pub late_s: f64,
@@ -43,14 +45,14 @@ pub struct Timing {
     pub complete: bool,
 }
 
-/// What was found out beside the clients' records.
+/// Results that are not in the clients' records.
 pub struct Beside {
     pub generator: GeneratorReport,
     pub layers: BTreeMap<String, u64>,
     pub wall_s: f64,
 }
 
-/// Put the clients' records together.
+/// Merges the clients' records.
 pub fn outcome(setup: &Setup, records: &[Record], timing: &Timing, beside: Beside) -> Outcome {
     let plan = setup.plan;
     let mut generator = beside.generator;
@@ -103,7 +105,7 @@ pub fn outcome(setup: &Setup, records: &[Record], timing: &Timing, beside: Besid
     }
 }
 
-/// What all clients did in one phase.
+/// The report of one phase over all clients.
 fn phase(setup: &Setup, number: usize, records: &[Record], timing: &Timing) -> PhaseReport {
     let parts: Vec<&Part> = records.iter().filter_map(|r| r.parts.get(number)).collect();
     let its = &timing.phases[number];
@@ -117,7 +119,7 @@ fn phase(setup: &Setup, number: usize, records: &[Record], timing: &Timing) -> P
         name: setup.phases[number].name.clone(),
         start_s: seconds_between(timing.phases[0].zero, its.zero),
         window_s: last.map_or(0.0, |last| seconds_between(its.zero, last)),
-        // Nobody was first when nobody started.
+        // There is no stonewall when no client completed.
         stonewall_s: match its.wall_ns {
             u64::MAX => 0.0,
             wall_ns => wall_ns as f64 * 1e-9,
@@ -140,7 +142,7 @@ fn phase(setup: &Setup, number: usize, records: &[Record], timing: &Timing) -> P
     }
 }
 
-/// The caches' state before a phase.
+/// The state of the caches before a phase.
 fn cache(setup: &Setup, proof: Option<Resident>) -> CacheReport {
     CacheReport {
         dropped: setup.plan.target.wants_cold().unwrap_or("none").to_string(),
@@ -148,7 +150,7 @@ fn cache(setup: &Setup, proof: Option<Resident>) -> CacheReport {
     }
 }
 
-/// The same of all phases together.
+/// The state of the caches over all phases.
 fn cache_of_all(setup: &Setup, phases: &[PhaseReport]) -> CacheReport {
     let each = phases.iter().map(|phase| phase.cache.clone());
     let all = each.reduce(|mut all, one| {
@@ -162,7 +164,7 @@ fn seconds_between(start: u64, end: u64) -> f64 {
     end.saturating_sub(start) as f64 * 1e-9
 }
 
-/// What was counted together, by operation.
+/// Merges the parts' counts by operation type.
 fn operations<'a>(parts: impl Iterator<Item = &'a Part>) -> BTreeMap<String, OperationReport> {
     let mut counted: BTreeMap<&str, (Counted, Option<Histogram>)> = BTreeMap::new();
     for (kind, seen) in parts.flat_map(Part::kinds) {
@@ -181,7 +183,7 @@ fn operations<'a>(parts: impl Iterator<Item = &'a Part>) -> BTreeMap<String, Ope
     counted.into_iter().map(report).collect()
 }
 
-/// What all clients counted together, by step.
+/// Merges all clients' counts by step.
 fn steps(records: &[Record]) -> BTreeMap<String, StepReport> {
     let mut found: BTreeMap<String, Counted> = BTreeMap::new();
     let parts = records.iter().flat_map(|record| &record.parts);
@@ -197,7 +199,7 @@ fn steps(records: &[Record]) -> BTreeMap<String, StepReport> {
         .collect()
 }
 
-/// What became of what was acknowledged, where that was looked at.
+/// Merges the audits of acknowledged files, where there were any.
 fn audit(records: &[Record]) -> Option<AuditReport> {
     let found = records.iter().filter_map(|record| record.audit.as_ref());
     found.fold(None, |whole: Option<AuditReport>, its| {
@@ -207,7 +209,7 @@ fn audit(records: &[Record]) -> Option<AuditReport> {
     })
 }
 
-/// What failed, by operation and kind.
+/// Merges the failures by operation and kind.
 fn errors(records: &[Record]) -> Vec<ErrorCount> {
     let mut found: BTreeMap<(String, &str), ErrorCount> = BTreeMap::new();
     for record in records {

@@ -1,4 +1,4 @@
-//! When a client begins its operations: as soon as it can, after a pause, or when they are due.
+//! When a client starts its operations: at once, after a think time, or at scheduled times.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -13,14 +13,14 @@ use crate::runner::Together;
 use crate::schedule::Begun;
 use crate::series::Second;
 
-/// A sleeping client looks this often whether it is to stop.
+/// Interval at which a sleeping client checks whether to stop.
 const LONGEST_SLEEP_NS: u64 = 20_000_000;
-/// The last stretch before an operation is due is not slept but waited: the kernel wakes late.
+/// The last interval before a scheduled start is a busy wait: the kernel wakes threads late.
 const AWAKE_NS: u64 = 20_000;
-/// A counter that all clients write to with every operation would slow them down.
+/// Interval of updates to the shared counters: an update with every operation would be contended.
 const TELL_EVERY_NS: u64 = 10_000_000;
 
-/// Sleep until a reading of the monotonic clock, or until told to stop.
+/// Sleeps until a reading of the monotonic clock, or until `over` says to stop.
 pub fn sleep_until(due_ns: u64, over: &dyn Fn() -> bool) {
     loop {
         let left = due_ns.saturating_sub(monotonic_ns());
@@ -36,7 +36,7 @@ pub fn sleep_until(due_ns: u64, over: &dyn Fn() -> bool) {
     }
 }
 
-/// The same by a thread's own clock, which may be some ns behind: what it then says.
+/// Busy-waits by a thread's own clock, which may lag by some ns; returns its last reading.
 fn awake_at(due_ns: u64, clock: &mut Clock, over: &dyn Fn() -> bool) -> u64 {
     loop {
         sleep_until(due_ns, over);
@@ -47,25 +47,26 @@ fn awake_at(due_ns: u64, clock: &mut Clock, over: &dyn Fn() -> bool) -> u64 {
     }
 }
 
-/// Wake up when asked, not up to 50 µs later, which is the kernel's habit for ordinary threads.
+/// Requests exact wake-ups: by default the kernel wakes ordinary threads up to 50 µs late.
 fn wake_exactly() {
-    // SAFETY: it sets one number of the calling thread.
+    // SAFETY: it sets an attribute of the calling thread.
     unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1usize) };
 }
 
-/// When the operations of one client in one phase are due.
+/// The scheduled starts of one client's operations in one phase.
 struct Pace<'a> {
     schedule: Schedule<'a>,
     zero: u64,
-    /// Operations have intended starts.
+    /// Whether operations have scheduled starts (an open workload).
     open: bool,
     own_pauses: bool,
-    /// Nobody waits for anything.
+    /// Whether every operation starts as soon as the one before has ended.
     unpaced: bool,
-    /// So many are known ahead: one where its start depends on the end of the one before.
+    /// Number of starts computed at a time: one where a start depends on the end of the operation
+    /// before.
     most: usize,
     first: bool,
-    /// The operation that is due is an arrival, not a later one of its session.
+    /// Whether the next operation is an arrival, not a later request of its session.
     arrives: bool,
     begun: Begun,
 }
@@ -73,7 +74,7 @@ struct Pace<'a> {
 impl<'a> Pace<'a> {
     fn new(together: &'a Together, phase: usize, client: u32) -> Self {
         let (stream, rules) = (&together.setup.plan.stream, &together.setup.phases[phase]);
-        // Each phase has times of its own.
+        // Each phase has its own random arrival times.
         let seed = match phase {
             0 => stream.seed,
             later => draw(stream.seed, later as u64, 0, 40),
@@ -83,7 +84,7 @@ impl<'a> Pace<'a> {
         let open = stream.arrival.is_open();
         let own_pauses = rules.mix.iter().any(|share| share.think_time_s.is_some());
         let unpaced = !open && !own_pauses && rules.think_time_s == 0.0;
-        // An operation's own pause is asked of the stream before it is taken.
+        // An operation's own think time must be read from the stream before the operation is taken.
         let ahead = unpaced || schedule.waits_for_nobody() && !own_pauses;
         Pace {
             schedule,
@@ -98,8 +99,8 @@ impl<'a> Pace<'a> {
         }
     }
 
-    /// When the next operations of a client that is free since `now` are due, as many as are known:
-    /// fewer when no more come.
+    /// Appends the next scheduled starts of a client that is idle since `now`, as many as are
+    /// known; none when the schedule has ended.
     fn ahead(&mut self, stream: &mut Stream, now: u64, due: &mut Vec<u64>) {
         if self.most > 1 {
             self.arrives = true;
@@ -114,7 +115,7 @@ impl<'a> Pace<'a> {
         self.arrives = matches!(start, Start::At(_));
         due.extend(match start {
             Start::At(after_ns) => Some(self.zero.saturating_add(after_ns)),
-            // Nobody thinks before the first operation of a closed loop.
+            // The first operation of a closed loop has no think time.
             Start::After(_) if self.first && !self.open => Some(now),
             Start::After(pause_ns) => Some(now.saturating_add(pause_ns)),
             Start::Never => None,
@@ -122,7 +123,8 @@ impl<'a> Pace<'a> {
         self.first = false;
     }
 
-    /// Operations that were due at these times were begun, the last of them then.
+    /// Records that operations with these scheduled starts were begun, the last of them at
+    /// `last_begun`.
     fn began(&mut self, due: &[u64], last_begun: u64) {
         let begun = &mut self.begun;
         begun.operations += due.len() as u64;
@@ -136,10 +138,10 @@ impl<'a> Pace<'a> {
     }
 }
 
-/// Operations of one phase that were worked out ahead, many at once, and when they are due.
+/// A batch of operations of one phase, with their scheduled starts.
 struct Row {
     operations: Vec<Operation>,
-    /// Empty where nobody waits for anything.
+    /// Empty where operations start without a schedule.
     due: Vec<u64>,
     next: usize,
 }
@@ -153,12 +155,12 @@ impl Row {
         }
     }
 
-    /// Whether all of it was done.
+    /// Whether all operations of the batch are done.
     fn is_over(&self) -> bool {
         self.next == self.operations.len()
     }
 
-    /// What comes next in this phase, for a client that is free since `now`.
+    /// Fetches the next batch of this phase, for a client that is idle since `now`.
     fn fill(&mut self, pace: &mut Pace, stream: &mut Stream, phase: usize, now: u64) {
         self.next = 0;
         self.operations.clear();
@@ -174,7 +176,7 @@ impl Row {
         stream.ahead(phase, most, &mut self.operations);
     }
 
-    /// Those that are due now, at most so many: the one that comes next, at the least.
+    /// The operations whose scheduled start has come, at most `most`, and at least the next one.
     fn ready(&self, now: u64, most: usize) -> (&[Operation], Option<&[u64]>) {
         let end = self.operations.len().min(self.next + most);
         let rest = &self.operations[self.next..end];
@@ -190,7 +192,7 @@ impl Row {
     }
 }
 
-/// Say what was done since it was said last.
+/// Publishes the operations done since the last call.
 #[cold]
 fn tell(together: &Together, before: &mut Second, record: &mut Record) {
     let now = record.part().so_far();
@@ -198,7 +200,7 @@ fn tell(together: &Together, before: &mut Second, record: &mut Record) {
     *before = now;
 }
 
-/// One client's operations of one phase.
+/// Runs one client's operations of one phase.
 pub fn timed_phase(
     client: &mut Client,
     stream: &mut Stream,
@@ -220,7 +222,8 @@ pub fn timed_phase(
     let mut row = Row::new(pace.most);
     loop {
         if row.is_over() {
-            // What ended is counted between two rows, unless something is told or fails before.
+            // Operations are counted between batches, unless progress is published or one fails
+            // before.
             record.settle();
             row.fill(&mut pace, stream, phase, client.now);
             if row.is_over() {
@@ -236,7 +239,8 @@ pub fn timed_phase(
             together.cut.store(true, Ordering::Release);
             break;
         }
-        // Who records operations wants those of a client that crashed, too.
+        // With recording, one at a time: the record must include the operations of a client that
+        // crashed.
         let (operations, due) = row.ready(client.now, if plan.record { 1 } else { TOGETHER });
         if plan.record {
             let begun = |one: &Operation| (*one, client.now);

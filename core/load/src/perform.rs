@@ -1,4 +1,4 @@
-//! How a client does each operation: the calls it consists of, each of them timed.
+//! Executes operations: the sequence of timed calls that each consists of.
 
 use dfslab_workload::{Operation, OperationKind, Order, Passage, Transfers};
 
@@ -8,22 +8,22 @@ use crate::step::Step;
 use crate::target::File;
 use crate::{Error, ErrorKind, Result};
 
-/// Permissions that a file has in turn.
+/// The permissions to which a file is changed alternately.
 const MODES: [u32; 2] = [0o600, 0o644];
 /// Value of the extended attribute.
 pub const ATTRIBUTE: [u8; 64] = [0x5a; 64];
 
-/// What came of a row of operations.
+/// The result of executing a batch of operations.
 pub struct Ran {
-    /// So many were begun, and have ended.
+    /// Number of operations that were begun and have ended.
     pub begun: usize,
-    /// When the last of them was.
+    /// Start time of the last of them.
     pub last_begun: u64,
 }
 
 impl<'a> Client<'a> {
-    /// Do these operations one behind the other, the first at `self.now`, until one fails or it is
-    /// no time to go on. They were meant to start when they were `due`, where there is such a time.
+    /// Executes these operations back to back, the first from `self.now`, until one fails or the
+    /// run is to stop. `due` has their scheduled starts, where there are any.
     pub fn execute_row(
         &mut self,
         operations: &[Operation],
@@ -46,7 +46,7 @@ impl<'a> Client<'a> {
         ran
     }
 
-    /// Do one operation that was meant to start at `intended` and record it; true when it
+    /// Executes and records one operation with the scheduled start `intended`; true when it
     /// succeeded.
     #[inline(always)]
     pub fn execute(
@@ -82,7 +82,7 @@ impl<'a> Client<'a> {
         match self.perform(operation, record) {
             Ok(()) => {
                 record.succeeded(operation, intended, (start, self.now), &self.done);
-                // Files were closed, content was compared.
+                // Closing files and comparing content must not count towards the next operation.
                 self.look_anew();
                 true
             }
@@ -126,7 +126,7 @@ impl<'a> Client<'a> {
         }
     }
 
-    /// The operations that nobody does a million times a second.
+    /// Operation types that are too slow for their dispatch to matter.
     fn perform_other(&mut self, operation: &Operation) -> Result<()> {
         let (owner, file) = (operation.owner, operation.file);
         self.go_to(owner, file);
@@ -197,7 +197,7 @@ impl<'a> Client<'a> {
         }
     }
 
-    /// Keep a file open, or no longer; what was kept before.
+    /// Sets or clears the open file kept under a number; returns the one kept before.
     #[inline]
     pub(crate) fn hold(
         &mut self,
@@ -213,14 +213,15 @@ impl<'a> Client<'a> {
         }
         let place = file as usize;
         if place >= self.held.len() {
-            // Where files come and go, room for all there ever were would cost more than the rest.
+            // With many short-lived files, a table of all numbers ever used would cost more than
+            // the files.
             open.as_ref()?;
             self.held.resize_with(place + 1, || None);
         }
         std::mem::replace(&mut self.held[place], open)
     }
 
-    /// Take the file that is kept open, opening it first where it is not; to be held again.
+    /// Takes an open file out of the table, opening it first if needed; the caller puts it back.
     #[inline]
     fn taken(&mut self, owner: u32, file: u64) -> Result<Box<dyn File>> {
         let own = owner == self.number;
@@ -240,7 +241,7 @@ impl<'a> Client<'a> {
         })
     }
 
-    /// Open a file and keep it open.
+    /// Opens a file and keeps it open, if it is not open yet.
     pub(crate) fn ensure_held(&mut self, owner: u32, file: u64) -> Result<()> {
         let open = self.taken(owner, file)?;
         self.hold(owner, file, Some(open));
@@ -301,12 +302,12 @@ impl<'a> Client<'a> {
             target.truncate(path, bytes)
         })?;
         self.set_made(operation.file, Made { bytes, ..made });
-        // What is added after its new end is written for the first time.
+        // Bytes appended after the truncation are then written for the first time.
         self.wrote_over(operation.file, bytes, u64::MAX, Some(0));
         Ok(())
     }
 
-    /// Until it is known how a change went, what is known of the file is not certain.
+    /// Marks a file's state as uncertain until the outcome of a change is known.
     fn doubt(&mut self, file: u64) {
         if let Some(made) = self.made(file) {
             let doubtful = true;
@@ -314,7 +315,7 @@ impl<'a> Client<'a> {
         }
     }
 
-    /// The transfers of an operation on a file that is opened for it.
+    /// The transfers of an operation that opens its file.
     fn transfers(&self, operation: &Operation) -> Transfers<'a> {
         let access = &self.setup.rule(operation.phase, operation.kind).access;
         let stream = &self.setup.plan.stream;
@@ -363,7 +364,7 @@ impl<'a> Client<'a> {
         self.timed(Step::Close, 0, |_, _| open.close())
     }
 
-    /// Fill one part from an open file, in as many calls as the target needs for it.
+    /// Fills one buffer from an open file, in as many calls as the target needs.
     fn read_part(
         &mut self,
         open: &mut Box<dyn File>,

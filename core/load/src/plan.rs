@@ -1,4 +1,4 @@
-//! One load run, as data.
+//! The plan of one load run, as data.
 
 use std::ops::Range;
 
@@ -9,7 +9,7 @@ use crate::target::layer::Layer;
 use crate::target::TargetSpec;
 use crate::{Error, Result};
 
-/// A year.
+/// One year.
 const LONGEST_LIMIT_S: f64 = 31_557_600.0;
 
 /// When the content of files is checked.
@@ -19,68 +19,68 @@ pub enum Verify {
     /// Never.
     #[default]
     None,
-    /// All files that are left, after the timed part.
+    /// All remaining files, after the timed part.
     After,
-    /// Every read, as it is made.
+    /// At every read.
     Inline,
 }
 
-/// How many spans are kept.
+/// Limits on the spans that are kept.
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Spans {
-    /// Spans of all clients together; 0: none.
+    /// Maximum number of spans over all clients; 0: none.
     pub limit: usize,
 }
 
-/// Everything that decides one load run.
+/// Everything that determines one load run.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Plan {
-    /// What the clients do.
+    /// The operations of the clients.
     pub stream: StreamSpec,
-    /// On what.
+    /// The target that they use.
     pub target: TargetSpec,
-    /// The directory under the target's root that this run makes for itself.
+    /// The directory that this run creates under the target's root.
     pub run_directory: String,
-    /// Content checks.
+    /// When content is checked.
     #[serde(default)]
     pub verify: Verify,
     /// Spans to keep.
     #[serde(default)]
     pub spans: Spans,
-    /// Return the executed operations.
+    /// Whether to return the executed operations.
     #[serde(default)]
     pub record: bool,
-    /// No operation starts later than this after the start.
+    /// Seconds after the start after which no operation starts.
     #[serde(default)]
     pub time_limit_s: Option<f64>,
-    /// More errors than this stop the run.
+    /// The run stops at more errors than this.
     #[serde(default)]
     pub max_errors: u64,
-    /// The first client that runs here; the others of the stream run elsewhere.
+    /// The first client of this shard; other shards run the other clients of the stream.
     #[serde(default)]
     pub clients_from: Option<u32>,
-    /// The first client after it that does not.
+    /// The end of this shard's range of clients, exclusive.
     #[serde(default)]
     pub clients_to: Option<u32>,
-    /// Others run their part of the stream in the same run directory: whoever comes first makes it
-    /// and the last one out removes it.
+    /// Whether other shards use the same run directory: the first one creates it and the last one
+    /// removes it.
     #[serde(default)]
     pub shared: bool,
-    /// Wait at the gate after each phase, too, before anything is looked at, verified or removed.
+    /// Whether to wait at the barrier after each phase, too, before checks and removal.
     #[serde(default)]
     pub hold: bool,
-    /// Leave the files.
+    /// Whether to keep the files.
     #[serde(default)]
     pub keep: bool,
-    /// What is put around the target, the outermost first.
+    /// Layers around the target, the outermost first.
     #[serde(default)]
     pub layers: Vec<Layer>,
 }
 
 impl Plan {
-    /// Read and check a plan; nothing is touched.
+    /// Parses and checks a plan; has no other effect.
     pub fn parse(text: &str) -> Result<Plan> {
         let plan: Plan = serde_json::from_str(text).map_err(|error| Error::input("plan", error))?;
         plan.stream
@@ -109,12 +109,12 @@ impl Plan {
         Ok(plan)
     }
 
-    /// The clients that run here.
+    /// The clients of this shard.
     pub fn clients(&self) -> Range<u32> {
         self.clients_from.unwrap_or(0)..self.clients_to.unwrap_or(self.stream.clients)
     }
 
-    /// How many they are.
+    /// Number of clients of this shard.
     pub fn client_count(&self) -> u32 {
         self.clients().len() as u32
     }
@@ -168,7 +168,7 @@ impl Plan {
         asked || self.target.wants_fsync() || self.target.wants_fsync_of_writes()
     }
 
-    /// Whether anything is read in another order than front to back.
+    /// Whether any operation reads in another order than front to back.
     fn wants_places(&self) -> bool {
         let phases = self.stream.all_phases();
         let mut accesses = phases.iter().flat_map(|phase| {

@@ -1,4 +1,4 @@
-//! One client's record of what it did: histograms, seconds, spans, errors, executed operations.
+//! One client's measurements: histograms, seconds, spans, errors, executed operations.
 
 use std::collections::BTreeMap;
 
@@ -18,48 +18,49 @@ type Steps = [Option<Box<Counted>>; Step::ALL.len()];
 type Errors = BTreeMap<(String, ErrorKindName), (u64, String)>;
 type ErrorKindName = &'static str;
 
-/// What one client saw of one kind of operation in one phase.
+/// One client's measurements of one operation type in one phase.
 #[derive(Default)]
 pub struct Kind {
-    /// All operations: time from their actual start.
+    /// Latency from the actual start, of all operations.
     pub all: Counted,
-    /// Time from the intended start, where there is one.
+    /// Response time from the scheduled start, for an open workload.
     pub response: Option<Box<Histogram>>,
-    /// Operations of one call that takes all their time are counted once, for both: which call.
+    /// The step, for operations of a single call: one histogram then serves the operation and the
+    /// step.
     single: Option<Step>,
     singles: Counted,
     steps: Option<Box<Steps>>,
 }
 
-/// What one client saw in one phase. Of an operation only what nothing else tells is kept as it
-/// ends; the rest is worked out from the histograms when a second or a bucket of ends is over.
+/// One client's measurements in one phase. An operation updates only what cannot be derived later;
+/// the rest is derived from the histograms at the end of each second and each bucket of end times.
 pub struct Part {
     pub zero: u64,
     kinds: [Option<Box<Kind>>; KINDS],
     series: Series,
-    /// Operations that failed, and the longest latency of the present second.
+    /// Number of failed operations, and the longest latency in the current second.
     errors: u64,
     longest: u64,
-    /// An operation that ends then or later is of another second or bucket than the one before.
+    /// End of the current second or bucket of end times, whichever is earlier, ns.
     turn_at: u64,
-    /// When operations ended after zero, of those up to the present bucket: how many, and where
-    /// that begins and ends.
+    /// End times of operations after zero, complete up to the current bucket, and that bucket's
+    /// bounds.
     ends: Histogram,
     ends_low: u64,
     ends_high: u64,
-    /// How much later than it could have an operation with an intended start began, and how many
-    /// began at once.
+    /// Generator lateness of operations with a scheduled start: start minus the earliest possible
+    /// start, ns; and the number of operations without lateness.
     late: Histogram,
     at_once: u64,
-    /// What was begun of its schedule, where it has one.
+    /// The arrivals of the schedule that were begun, for an open workload.
     pub begun: Begun,
     pub first_start: Option<u64>,
     pub last_end: Option<u64>,
-    /// When the client could have begun its next operation.
+    /// When the client became free to begin its next operation.
     free_at: u64,
 }
 
-/// Everything one client saw.
+/// All measurements of one client.
 pub struct Record {
     pub client: u32,
     zero: u64,
@@ -70,14 +71,14 @@ pub struct Record {
     span_limit: usize,
     pub spans_dropped: u64,
     pub errors: Errors,
-    /// Operations that were begun, and when, where that is asked for.
+    /// Executed operations with their starts, where the plan asks for them.
     pub executed: Vec<(Operation, u64)>,
     pub verified_bytes: u64,
     pub audit: Option<AuditReport>,
     pub failures: u64,
 }
 
-/// A span as it is kept while the clock runs: no text, no allocation of its own.
+/// A span in a compact form for the timed part: no text, no allocation.
 struct Kept {
     kind: OperationKind,
     step: Option<Step>,
@@ -88,7 +89,7 @@ struct Kept {
 }
 
 impl Part {
-    /// A part that begins at `zero`.
+    /// An empty record of a phase that begins at `zero`.
     fn new(zero: u64) -> Self {
         Part {
             zero,
@@ -109,8 +110,8 @@ impl Part {
         }
     }
 
-    /// Before an operation is counted that began at `start` and ends at `end`, in another second or
-    /// another bucket than the one before it.
+    /// Advances to the second and bucket of an operation from `start` to `end`, before it is
+    /// counted.
     #[cold]
     fn turn(&mut self, start: u64, end: u64) {
         self.first_start.get_or_insert(start);
@@ -130,7 +131,7 @@ impl Part {
         self.longest = 0;
     }
 
-    /// Count an operation that succeeded, and its steps.
+    /// Counts a successful operation and its steps.
     #[inline(always)]
     fn count_in(&mut self, one: &Ended, done: &[Done]) {
         let (start, end) = (one.start, one.end);
@@ -147,7 +148,7 @@ impl Part {
         if let Some(intended) = one.intended {
             latency = end.saturating_sub(intended);
             of_responses(&mut kind.response).record(latency);
-            // Where transfers are behind their schedule most begin at once.
+            // Where operations are behind their schedule, most begin at once.
             match start.saturating_sub(intended.max(self.free_at)) {
                 0 => self.at_once += 1,
                 late => self.late.record(late),
@@ -158,12 +159,12 @@ impl Part {
         self.free_at = end;
     }
 
-    /// Operations that succeeded.
+    /// Number of successful operations.
     pub fn count(&self) -> u64 {
         self.kinds().map(|(_, kind)| kind.count()).sum()
     }
 
-    /// Everything so far, together; the longest is that of the present second.
+    /// Totals so far; the longest latency is that of the current second.
     pub fn so_far(&self) -> Second {
         let mut all = Second {
             errors: self.errors,
@@ -178,12 +179,12 @@ impl Part {
         all
     }
 
-    /// All seconds until the last one in which anything ended.
+    /// All seconds up to the last one in which an operation ended.
     pub fn seconds(&self) -> Vec<Second> {
         self.series.seconds(self.so_far())
     }
 
-    /// When operations ended; the values are the buckets' lowest.
+    /// End times of operations; values are the lowest of their buckets.
     pub fn ends(&self) -> Histogram {
         let mut ends = self.ends.clone();
         ends.record_many(self.ends_low, self.count() - ends.count());
@@ -193,14 +194,14 @@ impl Part {
         ends
     }
 
-    /// How much later than it could have each operation with an intended start began.
+    /// Generator lateness of every operation with a scheduled start.
     pub fn late(&self) -> Histogram {
         let mut late = self.late.clone();
         late.record_many(0, self.at_once);
         late
     }
 
-    /// (kind, what was seen) of every kind of operation seen.
+    /// The operation types that occurred, with their measurements.
     pub fn kinds(&self) -> impl Iterator<Item = (OperationKind, &Kind)> {
         OperationKind::ALL
             .iter()
@@ -208,7 +209,7 @@ impl Part {
     }
 }
 
-/// What was seen of one kind. Making it is rare and lies out of the way, as below.
+/// The measurements of one operation type. Their creation is rare and out of line, as below.
 #[inline(always)]
 fn of_kind(seen: &mut Option<Box<Kind>>) -> &mut Kind {
     #[cold]
@@ -263,12 +264,12 @@ impl Kind {
         }
     }
 
-    /// Operations that succeeded.
+    /// Number of successful operations.
     fn count(&self) -> u64 {
         self.all.histogram.count() + self.singles.histogram.count()
     }
 
-    /// Time that was waited for them: from the intended start, where there is one.
+    /// Sum of the response times, or of the latencies where there is no schedule, ns.
     fn waited_ns(&self) -> u64 {
         let ns = match &self.response {
             Some(response) => response.sum_ns(),
@@ -277,14 +278,14 @@ impl Kind {
         ns.try_into().unwrap_or(u64::MAX)
     }
 
-    /// All operations of this kind.
+    /// All operations of this type.
     pub fn operations(&self) -> Counted {
         let mut all = self.all.clone();
         all.merge(&self.singles);
         all
     }
 
-    /// (step, what was counted) of every step seen.
+    /// The steps that occurred, with their counts.
     pub fn steps(&self) -> Vec<(Step, Counted)> {
         let mut found: BTreeMap<Step, Counted> = BTreeMap::new();
         for step in Step::ALL {
@@ -302,7 +303,7 @@ impl Kind {
         found.into_iter().collect()
     }
 
-    /// Bytes they moved.
+    /// Bytes moved by these operations.
     pub fn bytes(&self) -> u64 {
         self.all.bytes + self.singles.bytes
     }
@@ -327,13 +328,13 @@ impl Record {
         }
     }
 
-    /// What comes now belongs to a part that begins at `zero`.
+    /// Begins the record of a phase that starts at `zero`.
     pub fn begin_part(&mut self, zero: u64) {
         self.settle();
         self.parts.push(Part::new(zero));
     }
 
-    /// The part that is under way, with all that ended.
+    /// The record of the current phase, with all ended operations counted.
     pub fn part(&mut self) -> &mut Part {
         self.settle();
         self.parts
@@ -341,7 +342,7 @@ impl Record {
             .expect("begun before anything is recorded")
     }
 
-    /// Count what ended since this was done last.
+    /// Counts the operations queued since the last call.
     #[inline(never)]
     pub fn settle(&mut self) {
         let mut waiting = std::mem::take(&mut self.waiting);
@@ -359,7 +360,7 @@ impl Record {
         self.waiting = waiting;
     }
 
-    /// One successful operation and its steps, to be counted.
+    /// Queues a successful operation and its steps for counting.
     #[inline]
     pub fn succeeded(
         &mut self,
@@ -371,7 +372,7 @@ impl Record {
         self.waiting.put(operation, intended, when, done);
     }
 
-    /// One that was a single call and nothing else.
+    /// Queues an operation that consisted of a single call.
     #[inline]
     pub fn succeeded_at_once(
         &mut self,
@@ -383,7 +384,7 @@ impl Record {
         self.waiting.put_single(operation, intended, when, step);
     }
 
-    /// Count one failed operation.
+    /// Counts a failed operation.
     #[cold]
     pub fn failed(&mut self, operation: &Operation, at: u64, error: &Error) {
         let part = self.part();
@@ -407,13 +408,13 @@ impl Record {
             .0 += 1;
     }
 
-    /// Operations that succeeded.
+    /// Number of successful operations.
     pub fn count(&self) -> u64 {
         debug_assert!(self.waiting.is_empty(), "a part's end settles all");
         self.parts.iter().map(Part::count).sum()
     }
 
-    /// When the last operation that succeeded ended.
+    /// End of the last successful operation.
     pub fn last_end(&self) -> Option<u64> {
         self.parts.iter().filter_map(|part| part.last_end).max()
     }
@@ -451,7 +452,7 @@ impl Record {
         }
     }
 
-    /// The operations that were begun, each encoded, and when that was.
+    /// The executed operations, each in its encoding followed by its start.
     pub fn executed(&self) -> impl Iterator<Item = u8> + '_ {
         self.executed.iter().flat_map(|(operation, begun)| {
             let after = begun.saturating_sub(self.zero).to_le_bytes();
@@ -459,8 +460,8 @@ impl Record {
         })
     }
 
-    /// The spans that were kept; their ids are unique over all clients: the client above, a count
-    /// from 1 below.
+    /// The spans that were kept. Their ids are unique over all clients: the client in the high
+    /// bits, a count from 1 in the low bits.
     pub fn spans(&self) -> impl Iterator<Item = SpanRecord> + '_ {
         let unix = |at: u64| self.zero_unix_ns + at.saturating_sub(self.zero);
         let id = |place: u64| (u64::from(self.client) + 1) << 40 | place;

@@ -89,7 +89,7 @@ pub struct AuditReport {
 }
 
 impl AuditReport {
-    /// Add what others found.
+    /// Adds the audit of another shard.
     pub fn merge(&mut self, other: &AuditReport) {
         self.files += other.files;
         self.whole += other.whole;
@@ -112,12 +112,12 @@ pub struct CacheReport {
 }
 
 impl CacheReport {
-    /// Another place's, together with this one.
+    /// Merges the report of another shard.
     pub fn merge(&mut self, other: &CacheReport) {
         if self.dropped != other.dropped {
             self.dropped = "differently".to_string();
         }
-        // What is not known of all is not known.
+        // The figure is unknown unless all shards know theirs.
         self.proof = self.proof.zip(other.proof).map(|(one, two)| Resident {
             prepared_bytes: one.prepared_bytes + two.prepared_bytes,
             resident_bytes: one.resident_bytes + two.resident_bytes,

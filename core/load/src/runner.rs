@@ -1,4 +1,4 @@
-//! Runs a plan: prepare, empty caches, start each phase together, check, clean up.
+//! Runs a plan: prepares, empties caches, starts each phase at a barrier, checks, cleans up.
 
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -22,8 +22,8 @@ use crate::target::layer::Layers;
 use crate::target::{factory, Factory};
 use crate::{Error, ErrorKind, Result};
 
-/// Run a plan. Errors of operations, of checks and of cleaning up are counted in the report; an
-/// error here means that the run could not begin.
+/// Runs a plan. Errors of operations, checks and removals are counted in the report; an `Err` means
+/// that the run could not begin.
 pub fn run(plan: &Plan, control: &Control) -> Result<Outcome> {
     let began = Instant::now();
     if plan.target.wants_cold() == Some("system") {
@@ -56,7 +56,7 @@ pub fn run(plan: &Plan, control: &Control) -> Result<Outcome> {
     }
 }
 
-/// Why a run did not start, and what of its preparation could not be removed.
+/// Adds to the error of a failed start the prepared files that could not be removed.
 fn with_what_is_left(mut error: Error, outcome: &Outcome) -> Error {
     for left in &outcome.report.errors {
         error.context = format!("{}; {}: {}", error.context, left.operation, left.first);
@@ -64,37 +64,37 @@ fn with_what_is_left(mut error: Error, outcome: &Outcome) -> Error {
     error
 }
 
-/// The clients' common ground.
+/// State shared by all client threads of a run.
 pub struct Together<'a> {
     pub setup: &'a Setup<'a>,
     pub control: &'a Control,
     layers: &'a Layers,
-    /// Held until every thread is there; false when one could not be had and nothing may begin.
+    /// Locked until all threads are spawned; false when one could not be, so that none begins.
     go: Mutex<bool>,
     prepared: Barrier,
     started: Barrier,
     finished: Barrier,
-    /// What was around the timed part is away: checking and cleaning up may begin.
+    /// Barrier at which the layers are off: checking and removal may begin.
     settled: Barrier,
     pub errors: AtomicU64,
-    /// Preparation failed somewhere: nobody starts.
+    /// Preparation failed for some client: none starts.
     broken: AtomicBool,
-    /// A client was stopped before it had done a phase: the phases after it do not begin.
+    /// A client was stopped before it completed a phase: later phases do not begin.
     pub cut: AtomicBool,
     refused: Mutex<Option<Error>>,
     zero_unix_ns: OnceLock<u64>,
     late_s: OnceLock<f64>,
-    /// Files that are to be in no cache when the next phase begins: paths and bytes.
+    /// Files (paths and bytes) that must not be cached when the next phase begins.
     uncached: Mutex<Vec<(String, u64)>>,
     phases: Vec<Times>,
 }
 
-/// When a phase was, as it comes to be known.
+/// Times of a phase, set as they become known.
 struct Times {
     zero: AtomicU64,
-    /// When the first client had done all its operations, ns after zero.
+    /// The stonewall, when the first client has completed its operations, ns after zero.
     wall_ns: AtomicU64,
-    /// What was in the page cache when it began, where it was to be cold.
+    /// What was in the page cache when the phase began, for a cold run.
     cold: OnceLock<Resident>,
 }
 
@@ -126,12 +126,12 @@ impl<'a> Together<'a> {
         }
     }
 
-    /// The phase's common start.
+    /// The phase's common start, ns of the monotonic clock.
     pub fn zero(&self, phase: usize) -> u64 {
         self.phases[phase].zero.load(Ordering::Acquire)
     }
 
-    /// A client has done all its operations of a phase.
+    /// Records that a client has completed its operations of a phase.
     pub fn reached_wall(&self, phase: usize, at_ns: u64) {
         let after = at_ns.saturating_sub(self.zero(phase));
         self.phases[phase]
@@ -139,8 +139,8 @@ impl<'a> Together<'a> {
             .fetch_min(after, Ordering::Relaxed);
     }
 
-    /// Whether the clients' work is over: nothing began, or nothing more is to begin. All ask
-    /// between the same two barriers, where nobody changes the answer.
+    /// Whether no further phase begins, after a failure or a stop. All threads ask between the same
+    /// two barriers, where the answer does not change.
     fn is_over(&self) -> bool {
         self.broken.load(Ordering::Acquire) || self.cut.load(Ordering::Acquire)
     }
@@ -150,7 +150,7 @@ impl<'a> Together<'a> {
         files.unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A client's files are to be in no cache when the next phase begins.
+    /// Drops a client's files from the cache and registers them for the check, in a cold run.
     fn empty_caches(&self, client: &mut Client) -> Result<()> {
         if self.setup.plan.target.wants_cold().is_some() {
             let share = MOST_FILES / self.setup.plan.client_count() as usize;
@@ -160,7 +160,7 @@ impl<'a> Together<'a> {
         Ok(())
     }
 
-    /// Nobody starts, and this is why.
+    /// Refuses the start for all clients, with this error.
     fn refuse(&self, error: Error) {
         self.broken.store(true, Ordering::Release);
         let mut refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
@@ -233,7 +233,7 @@ fn run_clients(
 }
 
 fn files_to_prepare(plan: &Plan) -> u64 {
-    // Every client has the same number; only their sizes differ.
+    // Every client has the same number of files; only their sizes differ.
     prepared_files(&plan.stream, 0).len() as u64 * u64::from(plan.client_count())
 }
 
@@ -243,8 +243,8 @@ fn all_done(plan: &Plan, records: &[Record]) -> bool {
         .all(|record| record.count() + record.failures == plan.stream.operations_of(record.client))
 }
 
-/// The conductor's part: caches emptied once all are prepared, a common start of every phase, the
-/// CPU time.
+/// The main thread's part: empties caches after the preparation, sets the common start of every
+/// phase, and measures the CPU time.
 fn conduct(together: &Together, factory: &dyn Factory) -> CpuReport {
     let plan = together.setup.plan;
     let mut spent = CpuReport::default();
@@ -258,7 +258,7 @@ fn conduct(together: &Together, factory: &dyn Factory) -> CpuReport {
             match make_cold(together, factory) {
                 Ok(Some(proof)) => together.phases[phase].cold.set(proof).expect("set once"),
                 Ok(None) => (),
-                // A run that says "cold" and is not is worse than none.
+                // A "cold" run with warm caches is worse than none.
                 Err(error) => together.refuse(error),
             }
         }
@@ -278,7 +278,7 @@ fn conduct(together: &Together, factory: &dyn Factory) -> CpuReport {
         together.layers.end();
         let last = together.is_over() || phase + 1 == together.phases.len();
         let begun = !together.broken.load(Ordering::Acquire);
-        // Elsewhere files of these clients may still be read.
+        // Other shards may still read the files of these clients.
         let read_on = plan.shared && plan.stream.takes_others();
         if begun && (plan.hold || last && read_on) {
             together.control.pass_gate(true);
@@ -294,7 +294,7 @@ fn conduct(together: &Together, factory: &dyn Factory) -> CpuReport {
     spent
 }
 
-/// Nothing of the clients' files is in this machine's page cache any more, as far as can be told.
+/// Empties this machine's caches of the clients' files and checks the result where the target can.
 fn make_cold(together: &Together, factory: &dyn Factory) -> Result<Option<Resident>> {
     let setup = together.setup;
     if setup.plan.target.wants_cold() == Some("system") {
@@ -304,7 +304,7 @@ fn make_cold(together: &Together, factory: &dyn Factory) -> Result<Option<Reside
         return Ok(None);
     }
     let files = std::mem::take(&mut *together.uncached());
-    // A connection of its own, in a thread of its own, which is where what it opens can be closed.
+    // A separate connection in a separate thread, so that what it opens can be closed there.
     let mut target = factory.connect()?;
     let proof = std::thread::scope(|scope| {
         let work = move || guarded("prove_cold", || prove_cold(&files, target.as_mut()));
@@ -312,13 +312,13 @@ fn make_cold(together: &Together, factory: &dyn Factory) -> Result<Option<Reside
         asked.join().expect("panics are caught where work is done")
     })?;
     if setup.plan.target.wants_cold() == Some("system") {
-        // Looking has brought names and attributes back.
+        // The check has cached names and attributes again.
         drop_system_caches()?;
     }
     Ok(proof)
 }
 
-/// Wait for the agreed start, which is where everything is timed from, however late it is noticed.
+/// Waits for the agreed start, which is time zero even if it is noticed late.
 fn await_start(together: &Together, phase: usize) -> u64 {
     let instant = together.control.pass_gate(phase > 0);
     let zero = ns_of(instant);
@@ -335,7 +335,7 @@ fn await_start(together: &Together, phase: usize) -> u64 {
     zero
 }
 
-/// The Unix time of an instant: both clocks are read together, of a few tries the closest.
+/// The Unix time of an instant: reads both clocks together, the closest pair of a few tries.
 fn unix_ns(instant: Instant) -> u64 {
     let pair = || {
         let (before, unix) = (Instant::now(), SystemTime::now());
@@ -349,7 +349,8 @@ fn unix_ns(instant: Instant) -> u64 {
         .map_or(0, |since| since.as_nanos() as u64)
 }
 
-/// A broken client library must not leave the other clients waiting for this one for ever.
+/// Turns a panic into an error, so that a failing client library does not block the other clients
+/// at a barrier.
 fn guarded<T>(doing: &'static str, work: impl FnOnce() -> Result<T>) -> Result<T> {
     catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| {
         let text = panic
@@ -365,7 +366,7 @@ fn guarded<T>(doing: &'static str, work: impl FnOnce() -> Result<T>) -> Result<T
     })
 }
 
-/// All that one client does; nothing when its fellows could not be started.
+/// The whole run of one client; None when not all threads could be spawned.
 fn one_client(mut client: Client, together: &Together) -> Option<Record> {
     if !*together.go.lock().unwrap_or_else(PoisonError::into_inner) {
         return None;
@@ -412,7 +413,7 @@ fn one_client(mut client: Client, together: &Together) -> Option<Record> {
     Some(record)
 }
 
-/// The timed parts of one client, each begun together with all others.
+/// Runs the phases of one client, each from a barrier on.
 fn run_phases(client: &mut Client, together: &Together) -> Record {
     let plan = together.setup.plan;
     let limit = plan.spans.limit / plan.stream.clients as usize;
@@ -455,7 +456,7 @@ fn run_phases(client: &mut Client, together: &Together) -> Record {
 }
 
 fn cpu_time() -> CpuReport {
-    // SAFETY: getrusage fills the structure it is given; zeroes are a valid one.
+    // SAFETY: getrusage fills the structure it is given; all zeroes are a valid value.
     let usage = unsafe {
         let mut usage: libc::rusage = std::mem::zeroed();
         libc::getrusage(libc::RUSAGE_SELF, &mut usage);

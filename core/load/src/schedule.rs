@@ -1,20 +1,20 @@
-//! What the schedule of an open load really asked for, and how far behind it the load was at last.
+//! The rate that the schedule of an open workload offered, and the backlog at its end.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What one client began of its schedule in one phase; times are readings of the monotonic clock.
+/// One client's arrivals in one phase that were begun; times are readings of the monotonic clock.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Begun {
-    /// Arrivals, which are operations or sessions of them.
+    /// Arrivals: operations, or sessions of operations.
     pub arrivals: u64,
-    /// Operations of theirs.
+    /// Operations of these arrivals.
     pub operations: u64,
-    /// When the first arrival was due.
+    /// Scheduled start of the first arrival.
     pub first_due: u64,
-    /// When the last one was.
+    /// Scheduled start of the last arrival.
     pub last_due: u64,
-    /// When that one was begun.
+    /// Actual start of the last arrival.
     pub last_begun: u64,
 }
 
@@ -42,7 +42,7 @@ pub struct ScheduleReport {
 }
 
 impl ScheduleReport {
-    /// What clients began of the schedule of one phase that started at `zero`; none without one.
+    /// The schedule of one phase that started at `zero`, from all clients; None without a schedule.
     pub fn of(zero: u64, begun: impl Iterator<Item = Begun>) -> Option<ScheduleReport> {
         let since = |at: u64| at.saturating_sub(zero) as f64 * 1e-9;
         let one = |begun: Begun| ScheduleReport {
@@ -61,7 +61,8 @@ impl ScheduleReport {
         Some(whole)
     }
 
-    /// This and what others began, who started at the same instant; not settled.
+    /// Adds the arrivals of other clients that started at the same instant; `settle` is still
+    /// needed.
     fn with(self, other: ScheduleReport) -> ScheduleReport {
         ScheduleReport {
             arrivals: self.arrivals + other.arrivals,
@@ -73,7 +74,7 @@ impl ScheduleReport {
         }
     }
 
-    /// Two parts of a load that started at the same instant, each of which may have none.
+    /// Merges the schedules of two shards that started at the same instant; each may be None.
     pub fn merged(mine: Option<Self>, theirs: Option<Self>) -> Option<Self> {
         let (Some(mine), Some(theirs)) = (mine, theirs) else {
             return mine.or(theirs);
@@ -83,7 +84,7 @@ impl ScheduleReport {
         Some(whole)
     }
 
-    /// One phase after the other, as (its start, its schedule).
+    /// Combines consecutive phases, given as (start, schedule).
     pub fn in_turn(phases: impl Iterator<Item = (f64, Option<Self>)>) -> Option<Self> {
         let moved = phases.filter_map(|(start_s, its)| {
             let its = its?;
@@ -106,7 +107,7 @@ impl ScheduleReport {
         })
     }
 
-    /// Work out what follows from the rest.
+    /// Computes the derived figures.
     fn settle(&mut self) {
         self.span_s = self.last_s - self.first_s;
         self.behind_s = self.begun_s - self.last_s;

@@ -1,10 +1,10 @@
-//! What happened in each second of a load, counted as it ends; and when it had settled.
+//! Throughput and latency in each second of a run, and when it reached a steady state.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 const SECOND_NS: u64 = 1_000_000_000;
-/// A day; what ends later is counted in the last one.
+/// One day; later operations are counted in the last second.
 const MOST_SECONDS: u64 = 86_400;
 
 /// Operations that ended within one second.
@@ -22,20 +22,20 @@ pub struct Second {
     pub latency_ns_max: u64,
 }
 
-/// The seconds of one part of a load, from its start on. It counts nothing itself: at the end of a
-/// second it is told of everything so far, and what is new belongs to that second.
+/// The seconds of one phase, from its start on. At the end of each second it receives the totals so
+/// far; their increase belongs to that second.
 #[derive(Clone, Debug)]
 pub struct Series {
     seconds: Vec<Second>,
-    /// All seconds before the present one, together.
+    /// Totals of all seconds before the current one.
     past: Second,
-    /// Number of the present second, and when it ends.
+    /// Number of the current second, and when it ends.
     number: u64,
     end_ns: u64,
 }
 
 impl Series {
-    /// Seconds after `zero_ns`.
+    /// An empty series; seconds count from `zero_ns`.
     pub fn new(zero_ns: u64) -> Self {
         Series {
             seconds: Vec::new(),
@@ -45,13 +45,13 @@ impl Series {
         }
     }
 
-    /// When the present second ends.
+    /// When the current second ends.
     pub fn end_ns(&self) -> u64 {
         self.end_ns
     }
 
-    /// Go on to the second of `at_ns`, which is not before this one's end: until then `so_far` had
-    /// happened since the start, with the longest latency of this second.
+    /// Advances to the second of `at_ns`, which is not before the end of the current one. `so_far`
+    /// has the totals since the start and the longest latency of the current second.
     pub fn turn(&mut self, so_far: Second, at_ns: u64) {
         self.store(so_far);
         let seconds = 1 + (at_ns - self.end_ns) / SECOND_NS;
@@ -72,7 +72,7 @@ impl Series {
         self.seconds[place].add(&present);
     }
 
-    /// All seconds until the last one in which anything ended, when `so_far` has happened.
+    /// All seconds up to the last one in which an operation ended; `so_far` has the current totals.
     pub fn seconds(&self, so_far: Second) -> Vec<Second> {
         let mut whole = self.clone();
         whole.store(so_far);
@@ -81,7 +81,7 @@ impl Series {
 }
 
 impl Second {
-    /// What of this came after `before`; the longest is this one's.
+    /// The increase over `before`, with the longest latency of `self`.
     fn since(&self, before: &Second) -> Second {
         Second {
             count: self.count - before.count,
@@ -101,7 +101,7 @@ impl Second {
     }
 }
 
-/// Add the seconds of another client or place, which started at the same instant.
+/// Adds the seconds of another client or shard that started at the same instant.
 pub fn add_seconds(mine: &mut Vec<Second>, theirs: &[Second]) {
     if mine.len() < theirs.len() {
         mine.resize(theirs.len(), Second::default());
@@ -134,10 +134,10 @@ const T: [f64; 30] = [
     2.052, 2.048, 2.045, 2.042,
 ];
 
-/// MSER-5 (White, Cobb and Spratt 2000): batches of five observations; the start is cut off where
-/// that makes the standard error of what is left the least, at most half. None below four batches.
+/// MSER-5 (White, Cobb and Spratt 2000) with batches of five seconds. The start is truncated where
+/// this minimises the standard error of the remainder, at most half. None below four batches.
 pub fn steady(seconds: &[Second]) -> Option<Steady> {
-    // The last second is seldom whole.
+    // The last second is usually incomplete.
     let whole = &seconds[..seconds.len().saturating_sub(1)];
     let batches: Vec<f64> = whole
         .chunks_exact(BATCH)
@@ -154,7 +154,7 @@ pub fn steady(seconds: &[Second]) -> Option<Steady> {
         (mean, square)
     };
     let score = |cut: usize| spread(cut).1 / ((count - cut) as f64).powi(2);
-    // Beyond the half, few batches look steady by chance (Hoad, Robinson and Davies 2010).
+    // Beyond half, few batches look steady by chance (Hoad, Robinson and Davies 2010).
     let most = count / 2;
     let cut = (0..=most).min_by(|a, b| score(*a).total_cmp(&score(*b)))?;
     let (mean, square) = spread(cut);
@@ -169,7 +169,7 @@ pub fn steady(seconds: &[Second]) -> Option<Steady> {
     })
 }
 
-/// Whether the two halves differ by more than chance: three standard errors.
+/// Whether the means of the two halves differ by more than three standard errors.
 fn drifts(batches: &[f64]) -> bool {
     let (first, second) = batches.split_at(batches.len() / 2);
     let moments = |part: &[f64]| {

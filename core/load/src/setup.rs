@@ -1,4 +1,5 @@
-//! What all clients of a run share: the plan, the content, each phase's rules, the names of paths.
+//! The immutable state shared by all clients of a run: plan, content, rules of each phase, path
+//! names.
 
 use std::fmt::Write;
 
@@ -9,26 +10,26 @@ use crate::plan::Plan;
 
 const KINDS: usize = OperationKind::ALL.len();
 
-/// How an operation of one phase is done.
+/// How an operation type is executed in one phase.
 #[derive(Clone)]
 pub struct Rule {
-    /// The order of its transfers.
+    /// The access pattern of its transfers.
     pub access: Access,
-    /// Whether what it writes is forced to disk at the end.
+    /// Whether written data is forced to disk at the end.
     pub fsync: bool,
 }
 
-/// What does not change while a run goes on.
+/// The immutable state of a run.
 pub struct Setup<'a> {
     pub plan: &'a Plan,
     pub content: Content,
     pub phases: Vec<Phase>,
     rules: Vec<Vec<Rule>>,
-    /// Directories below a client's own, by number, each with a slash at its end; the first is "".
+    /// Directories below a client's root by number, each with a slash at its end; the first is "".
     directories: Vec<String>,
-    /// Whether files that are kept open are opened for writing, too.
+    /// Whether files that are kept open are also opened for writing.
     pub holds_for_writing: bool,
-    /// Whether clients go to each other's files.
+    /// Whether clients access each other's files.
     pub takes_others: bool,
 }
 
@@ -51,13 +52,13 @@ impl<'a> Setup<'a> {
         }
     }
 
-    /// How an operation is done.
+    /// The rule of an operation type in a phase.
     #[inline]
     pub fn rule(&self, phase: u32, kind: OperationKind) -> &Rule {
         &self.rules[phase as usize][kind as usize]
     }
 
-    /// Directories below a client's own.
+    /// Directories below a client's root.
     pub fn below(&self) -> impl Iterator<Item = &str> {
         self.directories
             .iter()
@@ -65,12 +66,12 @@ impl<'a> Setup<'a> {
             .map(|name| name.trim_end_matches('/'))
     }
 
-    /// Whether each client has a directory of its own.
+    /// Whether each client has its own directory.
     pub fn own_directories(&self) -> bool {
         !self.plan.stream.layout.shared_directory
     }
 
-    /// What the names of a client's files begin with.
+    /// The prefix of the names of a client's files.
     pub fn prefix(&self, client: u32) -> String {
         match self.own_directories() {
             true => format!("c{client}/"),
@@ -78,7 +79,7 @@ impl<'a> Setup<'a> {
         }
     }
 
-    /// The directory of a client with this number, as it is listed.
+    /// The path of a client's directory with this number, for listing.
     pub fn directory(&self, client: u32, number: u64) -> String {
         match self.own_directories() {
             true => {
@@ -91,7 +92,7 @@ impl<'a> Setup<'a> {
         }
     }
 
-    /// Write the path of a file into `path`: nothing is allocated once it is long enough.
+    /// Writes the path of a file into `path`, which allocates only if `path` is too short.
     #[inline]
     pub fn file_path(&self, path: &mut String, prefix: &str, letter: char, file: u64) {
         path.clear();
@@ -118,7 +119,7 @@ fn rules(plan: &Plan, phase: &Phase) -> Vec<Rule> {
         rule.access = access.clone().unwrap_or_else(|| rule.access.clone());
         rule.fsync = fsync.unwrap_or(rule.fsync);
     }
-    // A single call is forced to disk only where that is said of it or of every write.
+    // A single transfer is synced only where the mix or the target's `fsync` of writes says so.
     let single = OperationKind::Pwrite as usize;
     let said = |share: &&Share| share.operation == OperationKind::Pwrite;
     let asked = phase.mix.iter().find(said);

@@ -1,7 +1,8 @@
-//! Single transfers in files that are kept open: what each costs beside its call is little here.
+//! Fast paths for single transfers in open files: the overhead beyond the call is small.
 //!
-//! One that is due begins where the operation before has ended: what lies between is less than it
-//! takes to look at the clock once more. Who does more behind the end of an operation looks anew.
+//! A transfer whose scheduled start has come reuses the end time of the operation before as its
+//! start, since the gap is shorter than a clock read. Code that does further work after an
+//! operation reads the clock again.
 
 use std::collections::BTreeMap;
 
@@ -15,8 +16,8 @@ use crate::target::File;
 use crate::{Error, ErrorKind, Result};
 
 impl Client<'_> {
-    /// Read where nothing is to be done but the call: whether it succeeded. None: nothing is done
-    /// yet, since more is asked for.
+    /// Reads where the call is the only work; returns whether it succeeded. None: the fast path
+    /// does not apply and nothing was done.
     #[inline(always)]
     pub(crate) fn read_at_once(
         &mut self,
@@ -47,7 +48,7 @@ impl Client<'_> {
         Some(false)
     }
 
-    /// The same of a write.
+    /// Writes, as a fast path like `read_at_once`.
     #[inline(always)]
     pub(crate) fn write_at_once(
         &mut self,
@@ -105,7 +106,7 @@ impl Client<'_> {
         Ok(())
     }
 
-    /// A read that ends before the file should is an error.
+    /// The error for a read that ends before the expected end of the file.
     #[cold]
     fn ends_early(&mut self, operation: &Operation, got: u64) -> Error {
         self.go_to(operation.owner, operation.file);
@@ -144,14 +145,15 @@ impl Client<'_> {
         outcome
     }
 
-    /// Force a file that is kept open to disk.
+    /// Syncs an open file.
     fn force(&mut self, of: (u32, u64)) -> Result<()> {
         let open = held(self.number, &mut self.held, &mut self.held_of_others, of);
         let outcome = open.expect("it was written to").fsync();
         self.noted(Step::Fsync, 0, outcome)
     }
 
-    /// After a positional write: the file reaches at least so far, or nobody knows.
+    /// Updates a file's length after a positional write; without `certain`, its state becomes
+    /// uncertain.
     #[inline]
     fn grown(&mut self, file: u64, end: u64, certain: bool) {
         let made = self.files.get_mut(file as usize);
@@ -162,7 +164,7 @@ impl Client<'_> {
     }
 }
 
-/// The file that is kept open, if it is: of the client's own, or of others.
+/// The open file with this owner and number, if there is one.
 #[inline]
 fn held<'h>(
     client: u32,

@@ -1,6 +1,6 @@
-//! The primitives that operations consist of, by their names in reports.
+//! The primitive steps of operations, by their names in reports.
 
-/// The primitives of logical operations; at the end, calls to a metadata server inside of them.
+/// The steps of logical operations; the last ones are metadata-server calls inside other steps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Step {
     Create,
@@ -91,7 +91,7 @@ impl Step {
         NAMES[self as usize]
     }
 
-    /// The call to a metadata server of that name inside this step, where it is told apart.
+    /// The metadata-server call of that name inside this step, where it is reported separately.
     pub fn inner(self, call: &str) -> Option<Step> {
         match (self, call) {
             (Step::Open, "getBlockLocations") => Some(Step::OpenGetBlockLocations),
@@ -103,7 +103,7 @@ impl Step {
         }
     }
 
-    /// Whether it is a call inside of another step.
+    /// Whether the step is a call inside another step.
     pub fn is_inner(self) -> bool {
         self >= Step::OpenGetBlockLocations
     }

@@ -1,4 +1,4 @@
-//! What a load runs on: the trait, declared capabilities, and the targets there are.
+//! Targets of load runs: the trait, declared capabilities, and the implementations.
 
 mod calls;
 mod hadoop;
@@ -20,7 +20,7 @@ pub use self::spec::{factory, TargetSpec};
 use self::spec::{root_directory, DropCaches, Fsync, SyncIo};
 use crate::{Error, ErrorKind, Result};
 
-/// What a target can do, checked before any work.
+/// The operations and modes that a target supports, checked before any work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Capabilities {
     /// Reading files.
@@ -41,15 +41,15 @@ pub struct Capabilities {
     pub delete: bool,
     /// Making directories.
     pub mkdir: bool,
-    /// Whether a name is there.
+    /// Testing whether a name exists.
     pub exists: bool,
     /// Removing directories.
     pub rmdir: bool,
-    /// Reading at a place of a file that is kept open, and in any order.
+    /// Reading at any offset of a file that is kept open.
     pub pread: bool,
-    /// Writing over what is there, at any place.
+    /// Overwriting at any offset.
     pub pwrite: bool,
-    /// Cutting files off.
+    /// Truncating files.
     pub truncate: bool,
     /// Permissions.
     pub chmod: bool,
@@ -67,7 +67,7 @@ pub struct Capabilities {
     pub direct_io: bool,
     /// Dropping one file from the client's page cache.
     pub drop_file_cache: bool,
-    /// Giving back the bytes that were written.
+    /// Returning the bytes that were written; a null target does not.
     pub verify: bool,
 }
 
@@ -142,13 +142,13 @@ pub fn capabilities_of(name: &str) -> Result<Capabilities> {
 
 /// One client's connection. Paths are relative to the run's directory.
 pub trait Target: Send {
-    /// All calls from now on are made by this thread: called once, before any other.
+    /// Binds the target to the calling thread, which makes all further calls; called once, first.
     fn settle(&mut self) -> Result<()> {
         Ok(())
     }
     /// Make a new, empty file and open it for writing.
     fn create(&mut self, path: &str) -> Result<Box<dyn File>>;
-    /// Make a new file that stays empty, and close it; `made` is called between the two.
+    /// Creates an empty file and closes it; `made` is called between the two.
     fn make_empty(&mut self, path: &str, made: &mut dyn FnMut()) -> Result<()> {
         let open = self.create(path)?;
         made();
@@ -170,31 +170,31 @@ pub trait Target: Send {
     fn mkdir(&mut self, path: &str) -> Result<()>;
     /// Remove an empty directory.
     fn rmdir(&mut self, path: &str) -> Result<()>;
-    /// Take a file out of the client's page cache.
+    /// Drops a file from the client's page cache.
     fn drop_cache(&mut self, path: &str) -> Result<()>;
-    /// Bytes of a file in the client's page cache, where that can be told.
+    /// Bytes of a file in the client's page cache; None where they cannot be determined.
     fn resident_bytes(&mut self, _path: &str) -> Result<Option<u64>> {
         Ok(None)
     }
-    /// Whether an open file is but its name, so that it is opened anew when that changes.
+    /// Whether an open file is identified by its name only, so that a rename requires a new open.
     fn opens_by_name(&self) -> bool {
         false
     }
-    /// Whether it tells what it asks a metadata server inside one call.
+    /// Whether the target reports the metadata-server calls inside a step.
     fn tells_calls(&self) -> bool {
         false
     }
-    /// What this thread's calls have asked since this was last called, put behind `found`.
+    /// Appends the metadata-server calls of this thread since the last call to `found`.
     fn calls(&self, _found: &mut Vec<Call>) {}
     /// Open an existing file for reading and writing.
     fn open_write(&mut self, path: &str) -> Result<Box<dyn File>> {
         Err(absent("open_write", path))
     }
-    /// Whether a name is there.
+    /// Whether a name exists.
     fn exists(&mut self, path: &str) -> Result<bool> {
         Err(absent("exists", path))
     }
-    /// Cut a file off.
+    /// Truncates a file.
     fn truncate(&mut self, path: &str, _size_bytes: u64) -> Result<()> {
         Err(absent("truncate", path))
     }
@@ -202,56 +202,56 @@ pub trait Target: Send {
     fn chmod(&mut self, path: &str, _mode: u32) -> Result<()> {
         Err(absent("chmod", path))
     }
-    /// Set the load's extended attribute.
+    /// Sets the workload's extended attribute.
     fn set_xattr(&mut self, path: &str, _value: &[u8]) -> Result<()> {
         Err(absent("set_xattr", path))
     }
-    /// Bytes of the load's extended attribute.
+    /// Size of the workload's extended attribute, bytes.
     fn get_xattr(&mut self, path: &str) -> Result<usize> {
         Err(absent("get_xattr", path))
     }
 }
 
-/// What a target says that was asked for what it declares it cannot do.
+/// The error for a call that the target's capabilities exclude.
 fn absent(operation: &'static str, path: &str) -> Error {
     Error::new(ErrorKind::Other, operation, path, "not possible here")
 }
 
-/// An open file of a target; dropped unclosed it is given up without a sync.
+/// An open file of a target; dropping it unclosed abandons it without a sync.
 pub trait File: Send {
-    /// The next bytes, at most `buffer`; 0 at the end.
+    /// Reads the next bytes, at most as many as fit `buffer`; 0 at the end.
     fn read(&mut self, buffer: &mut [u8]) -> Result<usize>;
-    /// Add bytes.
+    /// Writes the next bytes.
     fn write(&mut self, bytes: Bytes) -> Result<()>;
     /// Force to disk.
     fn fsync(&mut self) -> Result<()>;
-    /// Close, with all that it waits for.
+    /// Closes the file and waits for whatever the close implies.
     fn close(self: Box<Self>) -> Result<()>;
-    /// Bytes at a place; fewer only at the end.
+    /// Reads at an offset; fewer bytes only at the end.
     fn read_at(&mut self, _buffer: &mut [u8], _offset: u64) -> Result<usize> {
         Err(absent("read", ""))
     }
-    /// Write at a place.
+    /// Writes at an offset.
     fn write_at(&mut self, _bytes: &[u8], _offset: u64) -> Result<()> {
         Err(absent("write", ""))
     }
-    /// Wait for the whole file's exclusive lock and take it.
+    /// Waits for the exclusive lock of the whole file.
     fn lock(&mut self) -> Result<()> {
         Err(absent("lock", ""))
     }
-    /// Give the lock back.
+    /// Releases the lock.
     fn unlock(&mut self) -> Result<()> {
         Err(absent("unlock", ""))
     }
 }
 
-/// Makes a target for every client of one run, inside the run's own directory.
+/// Creates the targets of a run's clients, inside the run's directory.
 pub trait Factory: Send + Sync {
-    /// Make the run's directory, which must not exist unless other parts of the run share it.
+    /// Creates the run's directory, which must not exist unless other shards of the run share it.
     fn begin(&self, shared: bool) -> Result<()>;
-    /// A client's connection.
+    /// Connects a client.
     fn connect(&self) -> Result<Box<dyn Target>>;
-    /// Remove the run's directory, which must be empty by now; a shared one may still be in use, or
-    /// gone already.
+    /// Removes the run's directory, which must be empty. A shared one may still be in use, or
+    /// already be removed.
     fn finish(&self, shared: bool) -> Result<()>;
 }

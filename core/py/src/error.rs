@@ -1,4 +1,4 @@
-//! The one error mapping: two Python exceptions, each a single line.
+//! Maps errors to two Python exceptions, each with a message of one line.
 
 use pyo3::create_exception;
 use pyo3::exceptions::PyException;
@@ -17,7 +17,7 @@ create_exception!(
     "The run failed for a reason outside the input."
 );
 
-/// Errors of the load generator.
+/// Converts an error of the load generator.
 pub fn from_load(error: dfslab_load::Error) -> PyErr {
     match error.kind {
         dfslab_load::ErrorKind::Input => InputError::new_err(error.to_string()),

@@ -1,4 +1,4 @@
-//! The PyO3 border: conversion only, one error mapping.
+//! The Python bindings: conversions and the mapping of errors only.
 
 mod error;
 mod link;

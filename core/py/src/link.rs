@@ -1,4 +1,4 @@
-//! The delay line across the border.
+//! Python bindings of the delay line.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -8,11 +8,11 @@ use pyo3::prelude::*;
 
 use crate::error::{InputError, RunError};
 
-/// How often the waiting thread looks for Ctrl-C.
+/// Interval at which the waiting thread checks for Ctrl-C.
 const POLL: Duration = Duration::from_millis(50);
 
-/// Hold the packets of queues (JSON list of lines) until Ctrl-C: reports as JSON. `ready` is
-/// called once every queue is bound.
+/// Delays the packets of queues until Ctrl-C. `lines` is a JSON list of lines; returns their
+/// reports as JSON. `ready` is called once every queue is bound.
 #[pyfunction]
 fn delay_line(py: Python<'_>, lines: &str, ready: Py<PyAny>) -> PyResult<String> {
     let lines: Vec<Line> = serde_json::from_str(lines)
@@ -21,7 +21,7 @@ fn delay_line(py: Python<'_>, lines: &str, ready: Py<PyAny>) -> PyResult<String>
     std::thread::scope(|scope| {
         let told = || {
             Python::attach(|py| {
-                // A reader that is gone does not keep packets from being held.
+                // An exception of the callback does not stop the delay line.
                 let _ = ready.call0(py);
             });
         };

@@ -1,4 +1,4 @@
-//! Streams and load runs across the border: JSON and plain tuples.
+//! Python bindings of streams and load runs: JSON and plain tuples.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use pyo3::types::PyBytes;
 
 use crate::error::{from_load, InputError, RunError};
 
-/// How often the waiting thread looks for Ctrl-C and tells the progress.
+/// Interval at which the waiting thread checks for Ctrl-C and reports the progress.
 const POLL: Duration = Duration::from_millis(50);
 
 type OperationTuple = (u32, u64, &'static str, u64, u64, u64, u64, u32, u32);
@@ -25,14 +25,14 @@ fn spec_of(text: &str) -> PyResult<StreamSpec> {
     Ok(spec)
 }
 
-/// What a target can do, as JSON.
+/// The capabilities of a target, as JSON.
 #[pyfunction]
 fn capabilities(target: &str) -> PyResult<String> {
     let found = capabilities_of(target).map_err(from_load)?;
     Ok(serde_json::to_string(&found).expect("plain data"))
 }
 
-/// A specification's client, checked to be one of its clients.
+/// Parses a specification; checks that it is valid and has this client.
 fn stream_of(text: &str, client: u32) -> PyResult<StreamSpec> {
     let spec = spec_of(text)?;
     if client >= spec.clients {
@@ -81,7 +81,7 @@ fn stream_operations(
     Ok(py.detach(|| Stream::new(&spec, client).take(limit).map(tuple).collect()))
 }
 
-/// Bytes that preparing a run writes, all clients together; the largest number when there are more.
+/// Bytes written to prepare a run, summed over all clients; saturates at the largest integer.
 #[pyfunction]
 fn prepared_bytes(py: Python<'_>, spec: &str) -> PyResult<u64> {
     let spec = spec_of(spec)?;
@@ -95,11 +95,12 @@ fn prepared_bytes(py: Python<'_>, spec: &str) -> PyResult<u64> {
     Ok(py.detach(|| (0..spec.clients).map(of).fold(0, add)))
 }
 
-/// Run a plan: (report as JSON, spans, executed operations). `progress(share, phase)` is called now
-/// and then, and `watch(count, errors, latency_ns_sum, latency_ns_max)` with all that was done so
-/// far and the longest since the last call. With a `gate`, the run waits once it is prepared until
-/// `gate()` has given its start, a reading of CLOCK_MONOTONIC in seconds. Ctrl-C stops the run,
-/// cleans up and raises KeyboardInterrupt; so does any exception of a callback.
+/// Runs a plan and returns (report as JSON, spans, executed operations). Meanwhile it calls
+/// `progress(share, phase)`, and `watch(count, errors, latency_ns_sum, latency_ns_max)` with the
+/// totals so far and the longest latency since the last call. With a `gate`, the prepared run waits
+/// at a barrier until `gate()` has returned its start, a reading of CLOCK_MONOTONIC in seconds.
+/// Ctrl-C or an exception of a callback stops the run, cleans up and raises KeyboardInterrupt or
+/// that exception.
 #[pyfunction]
 #[pyo3(signature = (plan, progress=None, gate=None, watch=None))]
 fn run_load<'py>(
@@ -146,8 +147,8 @@ fn run_load<'py>(
     }
 }
 
-/// Look for Ctrl-C, tell what was seen and the progress, and ask for the start when the run waits
-/// for it.
+/// Checks for Ctrl-C, reports the totals and the progress, and requests the start when the run
+/// waits at its barrier.
 fn tell(
     py: Python<'_>,
     control: &Control,
@@ -171,7 +172,7 @@ fn tell(
     }
 }
 
-/// The report of a whole run from those of its parts, which started at one instant.
+/// Merges the reports of shards that started at the same instant into that of the whole run.
 #[pyfunction]
 fn merge_reports(py: Python<'_>, reports: Vec<String>) -> PyResult<String> {
     py.detach(|| {
@@ -189,14 +190,14 @@ fn merge_reports(py: Python<'_>, reports: Vec<String>) -> PyResult<String> {
     })
 }
 
-/// What stopped the run, with a note where files could not be removed.
+/// Adds notes on files that could not be removed to the exception that stopped the run.
 fn with_what_is_left(
     py: Python<'_>,
     error: PyErr,
     outcome: dfslab_load::Result<Outcome>,
 ) -> PyResult<PyErr> {
     let left = match outcome {
-        // Wrong input is found before anything is made.
+        // Invalid input is found before any file is made.
         Err(error) if error.kind == ErrorKind::Input => Vec::new(),
         Err(error) => vec![error.to_string()],
         Ok(outcome) => {

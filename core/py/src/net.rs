@@ -1,4 +1,4 @@
-//! Petri nets across the border: JSON in, JSON out, no Python while a net fires.
+//! Python bindings of Petri nets: JSON in, JSON out, no Python while a net fires.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{mpsc, Mutex, MutexGuard};
@@ -11,7 +11,7 @@ use pyo3::prelude::*;
 
 use crate::error::{InputError, RunError};
 
-/// How often the waiting thread looks for Ctrl-C.
+/// Interval at which the waiting thread checks for Ctrl-C.
 const POLL: Duration = Duration::from_millis(50);
 
 fn to_python(error: NetError) -> PyErr {
@@ -27,13 +27,13 @@ fn net_of(net_json: &str) -> PyResult<Net> {
         .map_err(to_python)
 }
 
-/// Checks a net; its sizes and the arcs that scan, as JSON.
+/// Checks a net; returns its sizes and the arcs that need a scan, as JSON.
 #[pyfunction]
 fn net_check(net_json: &str) -> PyResult<String> {
     Ok(lint(&net_of(net_json)?).to_string())
 }
 
-/// Runs a net; the result of every replication as JSON. Ctrl-C raises KeyboardInterrupt.
+/// Runs a net; returns the result of every replication as JSON. Ctrl-C raises KeyboardInterrupt.
 #[pyfunction]
 #[pyo3(signature = (net_json, options_json="{}"))]
 fn net_run(py: Python<'_>, net_json: &str, options_json: &str) -> PyResult<String> {
@@ -58,7 +58,7 @@ fn net_run(py: Python<'_>, net_json: &str, options_json: &str) -> PyResult<Strin
 
 type Answer = dfslab_net::Result<String>;
 
-/// Waits for the worker; after Ctrl-C the run is stopped first and its answer dropped.
+/// Waits for the worker; on Ctrl-C, stops the run and discards its result.
 fn wait(receiver: &mpsc::Receiver<Answer>, stop: &AtomicBool) -> PyResult<Answer> {
     let mut interrupted = None;
     loop {
@@ -77,7 +77,7 @@ fn wait(receiver: &mpsc::Receiver<Answer>, stop: &AtomicBool) -> PyResult<Answer
     }
 }
 
-/// The reachable markings of a small net and what follows from them, as JSON.
+/// The reachable markings of a small net and the properties derived from them, as JSON.
 #[pyfunction]
 #[pyo3(signature = (net_json, markings_max=100_000))]
 fn net_state_space(py: Python<'_>, net_json: &str, markings_max: usize) -> PyResult<String> {
@@ -86,7 +86,7 @@ fn net_state_space(py: Python<'_>, net_json: &str, markings_max: usize) -> PyRes
     Ok(report.map_err(to_python)?.to_string())
 }
 
-/// A net played step by step; one thread at a time.
+/// A net fired step by step, by one thread at a time.
 #[pyclass]
 struct NetGame(Mutex<Game>);
 
@@ -105,7 +105,7 @@ impl NetGame {
         Ok(Self(Mutex::new(game)))
     }
 
-    /// Time, marking, tokens on their way and the enabled bindings, as JSON.
+    /// Time, marking, tokens in transit and the enabled bindings, as JSON.
     fn state(&self) -> String {
         self.game().state().to_string()
     }

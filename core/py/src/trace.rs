@@ -1,4 +1,4 @@
-//! The border of `dfslab-trace`: spans in as tuples or as OTLP, profiles out as JSON text.
+//! Python bindings of `dfslab-trace`: spans in as tuples or as OTLP, profiles out as JSON text.
 
 use std::path::{Path, PathBuf};
 
@@ -14,7 +14,7 @@ use crate::error::{InputError, RunError};
 /// (name, start_unix_ns, end_unix_ns, span_id, parent_id or 0, thread, bytes)
 type SpanTuple = (String, u64, u64, u64, u64, u64, u64);
 
-/// Adds this file's functions to the module.
+/// Adds these bindings to the module.
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(trace_write, module)?)?;
     module.add_function(wrap_pyfunction!(trace_profile, module)?)?;
@@ -34,9 +34,9 @@ fn to_python(error: TraceError) -> PyErr {
     }
 }
 
-/// Writes spans of one process as an OTLP trace file, whole or not at all.
+/// Writes spans of one process as an OTLP trace file, atomically.
 ///
-/// Every call tree gets a trace id of its own. Format: "json" or "protobuf".
+/// Every call tree gets its own trace id. Format: "json" or "protobuf".
 #[pyfunction]
 fn trace_write(
     py: Python<'_>,
@@ -80,8 +80,8 @@ fn trace_write(
     })
 }
 
-/// Reads trace files together and returns their compressed profile as JSON, with what each step
-/// would gain end to end if it were faster.
+/// Merges trace files into one compressed profile and returns it as JSON, with the end-to-end gain
+/// from a speed-up of each step.
 ///
 /// Options: {"wait_patterns": [text, …], "ranking_limit": integer, "factor": number above 1,
 /// "sampled": probability, "format": name, "choice": {"keep": [rule, …], "drop": [rule, …],
@@ -114,7 +114,7 @@ fn part_of(bytes: &[u8]) -> PyResult<Part> {
     Part::from_bytes(bytes).map_err(|error| RunError::new_err(format!("a part of traces: {error}")))
 }
 
-/// Reads trace files together, as a part of a larger profile; the bytes are for `trace_together`
+/// Reads trace files as one shard of a larger profile. Returns its encoding for `trace_together`
 /// and `trace_sharing` of the same version.
 #[pyfunction]
 fn trace_part(py: Python<'_>, paths: Vec<PathBuf>, options_json: &str) -> PyResult<Vec<u8>> {
@@ -132,7 +132,7 @@ fn trace_part(py: Python<'_>, paths: Vec<PathBuf>, options_json: &str) -> PyResu
     })
 }
 
-/// Which parts share traces, by their places: groups of two and more.
+/// Groups, of two or more, of the indices of shards that share traces.
 #[pyfunction]
 fn trace_sharing(py: Python<'_>, parts: Vec<Vec<u8>>) -> PyResult<Vec<Vec<usize>>> {
     py.detach(|| {
@@ -144,7 +144,7 @@ fn trace_sharing(py: Python<'_>, parts: Vec<Vec<u8>>) -> PyResult<Vec<Vec<usize>
     })
 }
 
-/// Parts put together, in whatever order: the profile as `trace_profile` writes it.
+/// Merges shards, in any order, into a profile in the form of `trace_profile`.
 #[pyfunction]
 fn trace_together(py: Python<'_>, parts: Vec<Vec<u8>>, options_json: &str) -> PyResult<String> {
     let options = options_of(options_json)?;
@@ -170,7 +170,7 @@ fn report_json(summary: &Summary, options: &Options) -> PyResult<String> {
         .map_err(|error| RunError::new_err(format!("writing the profile as JSON: {error}")))
 }
 
-/// Reads trace files together and returns folded stacks, self time in nanoseconds.
+/// Merges trace files and returns folded stacks, self time in nanoseconds.
 #[pyfunction]
 #[pyo3(signature = (paths, options_json="{}"))]
 fn trace_folded(py: Python<'_>, paths: Vec<PathBuf>, options_json: &str) -> PyResult<String> {
@@ -183,7 +183,7 @@ fn profile_of(paths: &[PathBuf], reading: &Reading) -> PyResult<Profile> {
     profile.some_kept().map_err(InputError::new_err)
 }
 
-/// Reads trace files together and returns their profile in the format of pprof, not compressed.
+/// Merges trace files and returns their profile in the format of pprof, uncompressed.
 #[pyfunction]
 #[pyo3(signature = (paths, options_json="{}"))]
 fn trace_pprof(py: Python<'_>, paths: Vec<PathBuf>, options_json: &str) -> PyResult<Vec<u8>> {
@@ -191,8 +191,8 @@ fn trace_pprof(py: Python<'_>, paths: Vec<PathBuf>, options_json: &str) -> PyRes
     py.detach(|| Ok(pprof(&profile_of(&paths, &reading)?)))
 }
 
-/// Reads trace files together and returns whole call trees by lot as OTLP JSON of about so many
-/// spans, and how many trees are not in it.
+/// Merges trace files and returns a random sample of complete call trees, as OTLP JSON of about the
+/// requested number of spans, and the number of trees not in the sample.
 #[pyfunction]
 fn trace_otlp(
     py: Python<'_>,
@@ -210,10 +210,10 @@ fn trace_otlp(
     })
 }
 
-/// OTLP messages on their way into one profile, in bounded memory.
+/// Accumulates a stream of OTLP messages into one profile, in bounded memory.
 #[pyclass]
 struct TraceStream {
-    /// Nothing once the stream has ended.
+    /// None once the stream has ended.
     stream: Option<Stream>,
 }
 
@@ -232,20 +232,21 @@ impl TraceStream {
         TraceStream { stream }
     }
 
-    /// Takes one message, protobuf or JSON; `name` is what errors call it. Of a message that is
-    /// wrong, the spans before the fault are kept.
+    /// Takes one message, protobuf or JSON; `name` identifies it in errors. Of an invalid message,
+    /// the spans before the fault are kept.
     fn push(&mut self, py: Python<'_>, name: &str, message: &[u8]) -> PyResult<()> {
         let stream = self.open()?;
         py.detach(|| stream.read(Path::new(name), message))
             .map_err(to_python)
     }
 
-    /// Spans that wait for the rest of their traces.
+    /// Number of spans buffered until their traces are complete.
     fn waiting(&mut self) -> PyResult<usize> {
         Ok(self.open()?.waiting())
     }
 
-    /// The profile so far as JSON, without savings and without traces that grew since the last.
+    /// The profile so far as JSON, without savings and without traces that grew since the last
+    /// snapshot.
     fn snapshot(&mut self, py: Python<'_>, options_json: &str) -> PyResult<String> {
         let options = options_of(options_json)?;
         let stream = self.open()?;
@@ -256,7 +257,7 @@ impl TraceStream {
         })
     }
 
-    /// Ends the stream: the whole profile as JSON, as `trace_profile` writes it.
+    /// Ends the stream; returns the profile as JSON in the form of `trace_profile`.
     fn finish(&mut self, py: Python<'_>, options_json: &str) -> PyResult<String> {
         let options = options_of(options_json)?;
         self.open()?;

@@ -5,8 +5,8 @@ use std::borrow::Cow;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Serialize};
 
-/// Each power of two is cut into this many equal buckets (as a power of two itself), so a value
-/// is known to 1 part in 128: at most 0.4 % from the middle of its bucket.
+/// Each power of two is divided into 2^7 equal buckets, so the middle of its bucket is within 0.4 %
+/// of any value.
 const SUB_BUCKET_BITS: u32 = 7;
 const SUB_BUCKETS: u64 = 1 << SUB_BUCKET_BITS;
 /// Enough for any u64.
@@ -14,8 +14,8 @@ const BUCKETS: usize = ((64 - SUB_BUCKET_BITS as usize) + 1) << SUB_BUCKET_BITS;
 
 /// Counts of nanosecond values in log-linear buckets, with exact count, sum, minimum and maximum.
 ///
-/// The `hdrhistogram` crate was weighed: it gives no sum and no exact extremes, and its merge is
-/// lossless only between equal configurations; this one is fifty lines and always merges exactly.
+/// The `hdrhistogram` crate was considered: it gives no sum and no exact extremes, and its merge is
+/// lossless only between equal configurations. This one always merges exactly.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Histogram {
     counts: Vec<u64>,
@@ -67,7 +67,7 @@ impl Histogram {
         self.count += 1;
         self.sum += u128::from(value_ns);
         self.sum_of_squares += u128::from(value_ns) * u128::from(value_ns);
-        // Seldom so, and then a branch costs less than two stores.
+        // A new minimum is rare, so a branch costs less than an unconditional store.
         if value_ns < self.minimum {
             self.minimum = value_ns;
         }
@@ -76,7 +76,7 @@ impl Histogram {
         }
     }
 
-    /// Count one value many times.
+    /// Counts one value `times` times.
     pub fn record_many(&mut self, value_ns: u64, times: u64) {
         if times == 0 {
             return;
@@ -89,14 +89,14 @@ impl Histogram {
         self.maximum = self.maximum.max(value_ns);
     }
 
-    /// The values that share a bucket with this one: the lowest, and the first above them.
+    /// The bounds of the bucket of a value: its lowest value, and the first above it.
     pub fn bucket_of(value_ns: u64) -> (u64, u64) {
         let index = index_of(value_ns);
         let low = low_of(index);
         (low, low.saturating_add(width_of(index)))
     }
 
-    /// The number of the bucket that counts this value; larger values have no smaller numbers.
+    /// The index of the bucket that counts this value; the index never decreases with the value.
     #[inline]
     pub fn bucket_number(value_ns: u64) -> usize {
         index_of(value_ns)
@@ -107,7 +107,7 @@ impl Histogram {
         middle_of(number)
     }
 
-    /// The largest value was this one, where buckets were counted by their lowest.
+    /// Raises the maximum to this value, where buckets were counted by their lowest values.
     pub fn raise_maximum(&mut self, value_ns: u64) {
         self.maximum = self.maximum.max(value_ns);
     }
@@ -153,7 +153,7 @@ impl Histogram {
         self.maximum
     }
 
-    /// The value below which a share `q` of the counted ones lies (nearest rank), within 0.4 %.
+    /// The `q` quantile by nearest rank, within 0.4 %, ns.
     pub fn quantile_ns(&self, q: f64) -> u64 {
         assert!(
             (0.0..=1.0).contains(&q),
@@ -173,8 +173,8 @@ impl Histogram {
         self.maximum
     }
 
-    /// How many values are at most `value_ns`, those of its own bucket taken as evenly spread;
-    /// exact from the largest value on.
+    /// Estimates how many values are at most `value_ns`, with values assumed to be uniform within a
+    /// bucket. Exact from the maximum on.
     pub fn count_up_to(&self, value_ns: u64) -> f64 {
         if value_ns >= self.maximum {
             return self.count as f64;
@@ -237,8 +237,8 @@ impl<'de> Deserialize<'de> for Histogram {
     }
 }
 
-/// Values below 128 have a bucket each; above, the leading bit names the octave. What is left of it
-/// is at least 128 there, which is why octaves follow each other without a gap.
+/// Values below 128 have a bucket each; above, the leading bit determines the octave. The mantissa
+/// is then at least 128, so octaves follow each other without a gap.
 #[inline]
 fn index_of(value: u64) -> usize {
     let shift = (value | SUB_BUCKETS).ilog2() - SUB_BUCKET_BITS;
@@ -353,7 +353,7 @@ mod tests {
             sum
         };
         for seed in 0..100 {
-            // Lengths 0 to 99, so that empty histograms take part.
+            // Lengths 0 to 99, so that empty histograms are included.
             let [a, b, c] = [0, 1, 2].map(|part| {
                 let seed = 3 * seed + part + 10;
                 of(&values(seed, (seed * 37 % 100) as usize))

@@ -1,10 +1,10 @@
-//! How far the hosts' clocks are apart, as far as causality tells: a call lies inside its cause.
+//! Estimates the clock offsets between hosts from causality: a call lies inside its caller.
 //!
-//! A call that one host makes for another's starts no earlier and ends no later than the call that
-//! caused it. Each such pair bounds how far the callee's clock is ahead; the reading that agrees
-//! with most pairs is taken (an asynchronous call outlives its cause and is outvoted). A clock is
-//! moved only if no reading that most pairs allow leaves it where it is; then to the middle of
-//! those that they do allow, as NTP does (RFC 5905, section 8), half their span being the residual.
+//! A call that one host makes on another's behalf starts no earlier and ends no later than the call
+//! that caused it. Each such pair bounds the offset of the callee's clock; the offset that agrees
+//! with most pairs is taken (an asynchronous call outlives its caller and is outvoted). A clock is
+//! corrected only if a zero offset does not satisfy the majority; then by the middle of the
+//! interval that does, as in NTP (RFC 5905, section 8). Half the interval's width is the residual.
 
 use std::collections::BTreeMap;
 
@@ -29,7 +29,7 @@ pub struct Clock {
     pub against: u64,
 }
 
-/// What the pairs of two hosts' calls say of the second clock.
+/// The offset of the second of two hosts' clocks, as their calls bound it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Reading {
     ahead_ns: i64,
@@ -38,8 +38,8 @@ struct Reading {
     against: u64,
 }
 
-/// The clocks of all hosts that calls connect, the host with the most trees first; empty if there
-/// are fewer than two hosts.
+/// The clocks of all hosts connected by calls, starting with the host with most trees; empty for
+/// fewer than two hosts.
 pub fn clocks(forest: &Forest) -> Vec<Clock> {
     let bounds = bounds_of(forest);
     if bounds.is_empty() {
@@ -77,7 +77,7 @@ pub fn clocks(forest: &Forest) -> Vec<Clock> {
     found
 }
 
-/// For each pair of hosts, the offsets that each call between them allows.
+/// For each pair of hosts, the interval of offsets that each call between them allows.
 fn bounds_of(forest: &Forest) -> BTreeMap<(TextId, TextId), Vec<(i64, i64)>> {
     let mut bounds: BTreeMap<(TextId, TextId), Vec<(i64, i64)>> = BTreeMap::new();
     for (span, &parent) in forest.spans.iter().zip(&forest.parents) {
@@ -103,14 +103,14 @@ fn difference(left: u64, right: u64) -> Option<i64> {
     i64::try_from(i128::from(left) - i128::from(right)).ok()
 }
 
-/// The offset that most bounds allow, zero if that is one of them.
+/// The offset that most intervals contain; zero if it is among the best.
 fn vote(bounds: Vec<(i64, i64)>) -> Reading {
     let calls = bounds.len() as u64;
     let allows = |offset: i64| {
         let allowing = |bound: &&(i64, i64)| bound.0 <= offset && offset <= bound.1;
         bounds.iter().filter(allowing).count() as u64
     };
-    // At equal offsets, bounds open before others close: touching is allowed.
+    // At equal offsets, intervals open before others close: touching intervals overlap.
     let mut ends: Vec<(i64, bool)> = bounds
         .iter()
         .flat_map(|&(least, most)| [(least, false), (most, true)])
@@ -152,7 +152,7 @@ fn vote(bounds: Vec<(i64, i64)>) -> Reading {
     }
 }
 
-/// The host under which most trees begin; of equals the first by name.
+/// The host with the most roots; ties are broken by name.
 fn busiest(forest: &Forest, readings: &BTreeMap<(String, String), Reading>) -> String {
     let mut roots: BTreeMap<&str, u64> = BTreeMap::new();
     for (span, &parent) in forest.spans.iter().zip(&forest.parents) {
@@ -168,7 +168,7 @@ fn busiest(forest: &Forest, readings: &BTreeMap<(String, String), Reading>) -> S
         .clone()
 }
 
-/// The host not yet known that is known most exactly from one that is.
+/// The host of unknown offset with the smallest residual to a host of known offset.
 fn nearest(
     known: &BTreeMap<String, Reading>,
     readings: &BTreeMap<(String, String), Reading>,

@@ -1,25 +1,25 @@
-//! The errors of this crate: what was attempted, on which file, at which place, and why not.
+//! The errors of this crate: operation, file, place in the file, and reason.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-/// Whose fault an error is; the border maps it to an exit code.
+/// Whether the input or the machine caused an error; the command maps it to an exit code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ErrorKind {
-    /// The caller's input is wrong; running again cannot help.
+    /// The input is invalid; a retry cannot succeed.
     Input,
-    /// The machine refused (disk full, file unreadable); running again may help.
+    /// The machine failed (disk full, file unreadable); a retry may succeed.
     Run,
 }
 
-/// Where in a file an error was found.
+/// The place in a file at which an error was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
     /// The file as a whole.
     Whole,
     /// Bytes from the start of the file.
     Byte(u64),
-    /// Line and column, both counted from one.
+    /// Line and column, both counted from 1.
     Line(usize, usize),
 }
 
@@ -27,23 +27,23 @@ pub enum Place {
 #[derive(Debug, thiserror::Error)]
 #[error("{operation} {}{place}: {reason}", one_line(&path.display().to_string()))]
 pub struct TraceError {
-    /// Whose fault it is.
+    /// The cause of the error.
     pub kind: ErrorKind,
-    /// What was being done, in one or two words ("reading trace").
+    /// The operation, in one or two words ("reading trace").
     pub operation: &'static str,
-    /// The file, or the words that name the thing worked on.
+    /// The file, or a description of the input.
     pub path: PathBuf,
-    /// Where in the file.
+    /// The place in the file.
     pub place: Place,
-    /// Why it cannot go on.
+    /// Why the operation failed.
     pub reason: String,
 }
 
-/// The result of every fallible operation here.
+/// The result type of this crate.
 pub type Result<T> = std::result::Result<T, TraceError>;
 
 impl TraceError {
-    /// The input at `place` of `path` is not what it should be.
+    /// An error: the input at `place` of `path` is invalid.
     pub fn input(path: &Path, place: Place, reason: impl AsRef<str>) -> Self {
         Self {
             kind: ErrorKind::Input,
@@ -54,7 +54,7 @@ impl TraceError {
         }
     }
 
-    /// The operating system refused; a file that is not there is the caller's mistake.
+    /// Converts an operating system error; a missing file is an input error.
     pub fn from_io(operation: &'static str, path: &Path, source: &std::io::Error) -> Self {
         let kind = match source.kind() {
             std::io::ErrorKind::NotFound | std::io::ErrorKind::IsADirectory => ErrorKind::Input,

@@ -1,4 +1,4 @@
-//! Whose calls those at one place of a profile are: sums by host, where a trace has several.
+//! Per-host sums of the calls at each node of a profile, where a trace has several hosts.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -8,13 +8,13 @@ use crate::shape::Mixing;
 use crate::span::{Span, TextId};
 use crate::statistics::cut_ns;
 
-/// So many sums are kept apart; calls of hosts beyond are told as those of their place's first.
+/// Maximum number of per-host sums; beyond it, calls are attributed to their node's first host.
 const SHARES_MAX: usize = 1 << 17;
 
-/// The calls of one host at one place, as they were recorded.
+/// Sums over one host's calls at one node, as recorded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize, Serialize)]
 pub struct Share {
-    /// Calls.
+    /// Number of calls.
     pub count: u64,
     /// Bytes moved.
     pub bytes: u128,
@@ -22,12 +22,12 @@ pub struct Share {
     pub total_ns: u128,
     /// Sum of self times, nanoseconds.
     pub self_ns: u128,
-    /// Sum of the squares of durations, each cut as `Statistics` cuts them.
+    /// Sum of the squares of durations, each clamped as in `Statistics`, ns².
     pub squares_ns2: u128,
 }
 
 impl Share {
-    /// One call.
+    /// The sums of one call.
     pub fn of(span: &Span, self_ns: u64) -> Self {
         let cut = u128::from(cut_ns(span.duration_ns()));
         Share {
@@ -47,7 +47,7 @@ impl Share {
         self.squares_ns2 += other.squares_ns2;
     }
 
-    /// What is left without some.
+    /// Subtracts the sums of other hosts.
     pub fn without<'a>(mut self, others: impl Iterator<Item = &'a Share>) -> Self {
         for other in others {
             self.count -= other.count;
@@ -69,19 +69,19 @@ impl Share {
     }
 }
 
-/// A place's calls by the hosts that made them.
+/// Sums of a node's calls by host.
 pub type ByHost = BTreeMap<TextId, Share>;
 
-/// The calls of every host but each place's first, whose calls are what is left of all: a trace of
-/// one host costs a comparison a call.
+/// The calls of every host except each node's first, whose sums are the node's total minus these.
+/// For a trace of one host this costs one comparison a call.
 #[derive(Clone, Debug, Default)]
 pub struct Elsewhere {
     shares: HashMap<(u32, TextId), Share, Mixing>,
 }
 
 impl Elsewhere {
-    /// Adds calls of a host that is not the place's first; the answer is how many are told as the
-    /// first host's, because there are too many hosts.
+    /// Adds calls of a host that is not the node's first. Returns how many of them are attributed
+    /// to the first host, because the table is full.
     pub fn add(&mut self, place: u32, host: TextId, more: &Share) -> u64 {
         let key = (place, host);
         if self.shares.len() >= SHARES_MAX && !self.shares.contains_key(&key) {
@@ -91,12 +91,12 @@ impl Elsewhere {
         0
     }
 
-    /// Whether each place's calls are all of its first host.
+    /// Whether all calls of each node are from its first host.
     pub fn is_empty(&self) -> bool {
         self.shares.is_empty()
     }
 
-    /// What is kept, by place.
+    /// The sums, by node.
     pub fn by_place(&self) -> HashMap<u32, ByHost> {
         let mut found: HashMap<u32, ByHost> = HashMap::new();
         for (&(place, host), share) in &self.shares {
@@ -105,7 +105,7 @@ impl Elsewhere {
         found
     }
 
-    /// Rows for another process, in an order of their own.
+    /// Plain rows for another process, sorted.
     pub fn rows(&self) -> Vec<(u32, TextId, Share)> {
         let mut rows: Vec<_> = self
             .shares
@@ -116,7 +116,7 @@ impl Elsewhere {
         rows
     }
 
-    /// From such rows.
+    /// Restores the table from such rows.
     pub fn of(rows: &[(u32, TextId, Share)]) -> Self {
         let shares = rows
             .iter()

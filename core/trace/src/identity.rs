@@ -1,19 +1,19 @@
-//! Trace ids for spans that were recorded in one process without any.
+//! Assigns trace ids to spans recorded in one process without them.
 
 use std::collections::HashMap;
 
 use crate::shape::{digest_of, mix};
 use crate::span::SpanStore;
 
-/// Gives the spans of each call tree one trace id, made from the service, the tree's first
-/// nanosecond and its smallest span id, so that the same spans always get the same ids while
-/// two processes that number their spans alike still get different ones.
+/// Gives the spans of each call tree one trace id, derived from the service, the tree's first start
+/// and its smallest span id. The same spans always get the same ids, while two processes with equal
+/// span ids get different ones.
 pub fn assign_trace_ids(store: &mut SpanStore) {
     let places: HashMap<u64, u32> = (0u32..)
         .zip(&store.spans)
         .map(|(place, span)| (span.span_id, place))
         .collect();
-    // Linking child and parent as equals, instead of walking up, cannot be caught in a ring.
+    // Union-find over child and parent, instead of a walk up, cannot loop in a ring of parents.
     let mut links: Vec<u32> = (0..store.spans.len() as u32).collect();
     for (place, span) in (0u32..).zip(&store.spans) {
         for other in [span.span_id, span.parent_id] {
@@ -38,7 +38,7 @@ pub fn assign_trace_ids(store: &mut SpanStore) {
     }
 }
 
-/// The place that stands for a tree; the way to it is halved at each visit.
+/// The representative of a tree, with path halving.
 fn leader(links: &mut [u32], mut place: u32) -> u32 {
     while links[place as usize] != place {
         let above = links[links[place as usize] as usize];

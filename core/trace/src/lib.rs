@@ -1,10 +1,10 @@
-//! Spans in, call trees, compressed profiles and rankings out.
+//! Turns spans into call trees, compressed profiles and rankings.
 //!
-//! The data flows through the modules in this order: `ingest` reads trace files into a
-//! `SpanStore`, `stream` takes whole traces from it, `tree` recovers their call trees (`tidy` in
-//! one walk where spans stand as programs write them), `profile` compresses them (Liu et al. 2018,
-//! section 2.2), `rank` says where the time went and `replay` what a faster step would gain,
-//! `report` and `pprof` write it out; `write` makes trace files.
+//! The data flows through the modules in this order: `ingest` reads trace files into a `SpanStore`,
+//! `stream` takes complete traces from it, `tree` reconstructs their call trees (`tidy` in one pass
+//! for spans in canonical form), `profile` compresses them (Liu et al. 2018, section 2.2), `rank`
+//! attributes the time and `replay` estimates the gain from a faster step, `report` and `pprof`
+//! write the results; `write` writes trace files.
 
 mod attempts;
 mod clocks;
@@ -56,9 +56,9 @@ pub use write::{otlp_text, write_file, OutputFormat};
 
 use std::path::Path;
 
-/// Reads trace files, which may share traces, and compresses what they hold together.
+/// Reads trace files, which may share traces, and compresses them into one profile.
 pub fn profile_files<P: AsRef<Path>>(paths: &[P], reading: &Reading) -> Result<Profile> {
-    // Calls that are left out do not show of which hosts they are, whose clocks may be wrong.
+    // Dropped calls are missing from the estimate of clock offsets.
     if can_be_read_again(paths) && !reading.selection.drops() {
         let stream = stream_of(Window::default(), reading).without_sample();
         let stream = read_through(stream, paths)?;
@@ -69,8 +69,8 @@ pub fn profile_files<P: AsRef<Path>>(paths: &[P], reading: &Reading) -> Result<P
     Ok(summarise_files(paths, Window::default(), reading)?.profile)
 }
 
-/// The same, with a sample of the call trees themselves; memory is bounded by the window. Where the
-/// clocks of hosts contradict causality, the files are read a second time with the clocks set.
+/// Like `profile_files`, with a sample of the call trees; memory is bounded by the window. Where
+/// the hosts' clocks contradict causality, the files are read again with corrected clocks.
 pub fn summarise_files<P: AsRef<Path>>(
     paths: &[P],
     window: Window,
@@ -99,7 +99,7 @@ fn stream_of(window: Window, reading: &Reading) -> Stream {
     stream
 }
 
-/// The stream behind all that the files hold.
+/// The stream after reading all files.
 fn read_through<P: AsRef<Path>>(mut stream: Stream, paths: &[P]) -> Result<Stream> {
     if paths.is_empty() {
         let nothing = Path::new("(no file given)");

@@ -1,8 +1,8 @@
-//! Summaries of files that were read apart, as bytes, and put together again in any order.
+//! Summaries of separately read files (shards), as bytes, which merge in any order.
 //!
-//! A part carries a profile's tables as they are and the sample of whole traces. Since both samples
-//! and histograms merge exactly, and parts are merged in the order of their names, the outcome does
-//! not depend on who read what when.
+//! A shard has the profile's tables and the sample of complete traces. Samples and histograms merge
+//! exactly, and shards are merged in the order of their names, so the result does not depend on
+//! which process read which files, or when.
 
 use std::collections::HashMap;
 
@@ -15,10 +15,10 @@ use crate::selection::{AllLeftOut, Selection};
 use crate::span::{Span, Texts};
 use crate::stream::Summary;
 
-/// What one reader found.
+/// The summary of one reader's files.
 #[derive(Clone, Serialize, Deserialize)]
 pub struct Part {
-    /// The first of the files that it read, by which parts are put in order.
+    /// The first of the reader's files, by which shards are sorted.
     name: String,
     spans: u64,
     trees: u64,
@@ -27,13 +27,13 @@ pub struct Part {
     left_out: AllLeftOut,
     texts: Vec<String>,
     rows: Rows,
-    /// Whole traces by lot, one after the other, and the table of their names.
+    /// Sampled traces, concatenated, and the table of their names.
     sample: Vec<Span>,
     sample_texts: Vec<String>,
 }
 
 impl Part {
-    /// A summary as a part of a larger one.
+    /// A summary as a shard of a larger one.
     pub fn of(name: &str, summary: &Summary) -> Self {
         let profile = &summary.profile;
         Part {
@@ -50,18 +50,20 @@ impl Part {
         }
     }
 
-    /// As bytes for another process of the same version.
+    /// Encodes the shard for another process of the same version.
     ///
     /// # Errors
-    /// What serde says.
+    ///
+    /// The error of serde.
     pub fn to_bytes(&self) -> Result<Vec<u8>, serde_json::Error> {
         serde_json::to_vec(self)
     }
 
-    /// From such bytes.
+    /// Decodes a shard.
     ///
     /// # Errors
-    /// What serde says.
+    ///
+    /// The error of serde.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, serde_json::Error> {
         serde_json::from_slice(bytes)
     }
@@ -83,8 +85,8 @@ fn texts_of(all: &[String]) -> Texts {
     texts
 }
 
-/// Which parts (by their places) share traces, as far as their samples show: traces come into a
-/// sample by a lot of their own, so parts that share many share some of those sampled.
+/// Groups of indices of shards that share traces, as far as their samples show. A trace is sampled
+/// by its id, so shards that share many traces share some of the sampled ones.
 pub fn sharing(parts: &[Part]) -> Vec<Vec<usize>> {
     let mut group: Vec<usize> = (0..parts.len()).collect();
     let mut first_with: HashMap<u128, usize> = HashMap::new();
@@ -109,7 +111,7 @@ pub fn sharing(parts: &[Part]) -> Vec<Vec<usize>> {
     groups
 }
 
-/// Puts parts together that share no traces; they were read under this selection.
+/// Merges shards that share no traces and were read with this selection.
 pub fn together(mut parts: Vec<Part>, mut selection: Selection) -> Summary {
     parts.sort_by(|left, right| left.name.cmp(&right.name));
     let (mut profile, mut sample, mut texts) =
@@ -125,7 +127,7 @@ pub fn together(mut parts: Vec<Part>, mut selection: Selection) -> Summary {
                 name: known(span.name),
                 service: known(span.service),
                 host: known(span.host),
-                // What calls stand for plays no part in a replay.
+                // A replay does not use sampling weights.
                 sampling: 0,
                 ..*span
             })

@@ -1,6 +1,6 @@
-//! Name patterns: `*` stands for any text, `?` for one character, everything else for itself.
+//! Name patterns: `*` matches any text, `?` one character, all others match themselves.
 
-/// Whether the whole of `text` fits the pattern; linear in practice, never exponential.
+/// Whether the pattern matches the whole `text`; linear in practice, never exponential.
 pub fn matches(pattern: &str, text: &str) -> bool {
     let pattern: Vec<char> = pattern.chars().collect();
     let text: Vec<char> = text.chars().collect();
@@ -16,7 +16,7 @@ pub fn matches(pattern: &str, text: &str) -> bool {
                 at += 1;
                 read += 1;
             }
-            // The latest star takes one character more and the rest is tried again.
+            // Backtracks: the latest star matches one more character.
             _ => match star {
                 Some((star_at, star_read)) => {
                     star = Some((star_at, star_read + 1));

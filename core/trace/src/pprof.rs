@@ -1,6 +1,7 @@
-//! A profile in the format of pprof (profile.proto): one sample a path, times in nanoseconds.
+//! Encodes a profile in the format of pprof (profile.proto): one sample a path, times in
+//! nanoseconds.
 //!
-//! The messages are those of github.com/google/pprof, proto/profile.proto, as far as they are used.
+//! The messages are the required subset of github.com/google/pprof, proto/profile.proto.
 
 use std::collections::HashMap;
 
@@ -64,14 +65,14 @@ struct Function {
     name: i64,
 }
 
-/// What each sample says, and its unit.
+/// The values of each sample, and their units.
 const KINDS: [(&str, &str); 3] = [
     ("calls", "count"),
     ("self", "nanoseconds"),
     ("bytes", "bytes"),
 ];
 
-/// Texts, numbered; the first must be the empty one.
+/// The string table; its first entry must be empty.
 #[derive(Default)]
 struct Strings {
     ids: HashMap<String, i64>,
@@ -90,7 +91,7 @@ impl Strings {
     }
 }
 
-/// The encoded profile, which tools expect compressed with gzip. Sums beyond 2^63 are cut to it.
+/// The encoded profile, which tools expect compressed with gzip. Sums are clamped to 2^63 - 1.
 pub fn pprof(profile: &Profile) -> Vec<u8> {
     let mut strings = Strings::default();
     strings.number("");

@@ -1,4 +1,4 @@
-//! The compressed profile: every shape of call tree once, with the statistics of all its calls.
+//! The compressed profile: every shape of call tree once, with statistics over all its calls.
 
 use std::collections::HashMap;
 
@@ -14,44 +14,43 @@ use crate::span::{TextId, Texts};
 use crate::statistics::{lot_of_trace, Statistics};
 use crate::tree::{Forest, NONE};
 
-/// So many places are kept apart; calls beyond are merged by their name alone, at the top, so that
-/// endlessly varied trees do not fill the memory.
+/// Maximum number of nodes; beyond it, calls are merged by name only, at the top, so that trees of
+/// endless variety do not fill the memory.
 const NODES_MAX: usize = 1 << 15;
 
 const RECENT_PLACES: usize = 64;
 
-/// One place in the compressed trees.
+/// A node of the compressed trees.
 #[derive(Clone, Debug)]
 pub struct Node {
-    /// The shape of every subtree merged here.
+    /// The shape of all subtrees merged here.
     pub shape: ShapeId,
-    /// The node above, or `NONE` at the top; it comes earlier in the list.
+    /// The parent's index, or `NONE` at the top; parents precede their children.
     pub parent: u32,
-    /// Whether the calls merged here failed before their caller made the same step again.
+    /// Whether the calls merged here are failed attempts that their caller retried.
     pub again: bool,
-    /// The calls merged here.
+    /// Statistics over the calls merged here.
     pub statistics: Statistics,
-    /// The host of the first of them.
+    /// The host of the first call.
     host: TextId,
-    /// How many of them each call above made.
+    /// Distribution of the number of these calls in each call of the parent.
     pub repeats: Repeats,
 }
 
-/// What a place is told by below the one above it: a shape, with `AGAIN` if its calls failed and
-/// were made again.
+/// The key of a node below its parent: a shape, with `AGAIN` for failed attempts that were retried.
 type Branch = u32;
 
-/// No shape's number is as large.
+/// A flag above all shape ids.
 const AGAIN: Branch = 1 << 31;
 
-/// How many recorded calls stand for more than themselves, and for how many at least and at most.
+/// The number of recorded calls with a sampling weight, and the smallest and largest weight.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 pub struct Sampled {
     /// Recorded calls.
     pub spans: u64,
-    /// In units of 2^-20.
+    /// Smallest weight, in units of 2^-20.
     pub least: u64,
-    /// In units of 2^-20.
+    /// Largest weight, in units of 2^-20.
     pub most: u64,
 }
 
@@ -78,9 +77,9 @@ impl Sampled {
     }
 }
 
-/// A profile's tables as plain rows: each shape's name and the shapes below it, which stand before
-/// it; each node's branch, the node above (before it, or `NONE`), statistics, repeats and first
-/// host; the calls of other hosts.
+/// A profile's tables as plain rows: each shape's name and child shapes, which precede it; each
+/// node's key, parent (which precedes it, or `NONE`), statistics, repeats and first host; the calls
+/// of other hosts.
 #[derive(Clone, Deserialize, Serialize)]
 pub struct Rows {
     shapes: Vec<(TextId, Vec<ShapeId>)>,
@@ -90,24 +89,24 @@ pub struct Rows {
 
 /// Call trees after the compression of Liu et al. 2018, section 2.2.
 ///
-/// The paper merges, from the bottom up, repeated same-structure subtrees inside each tree, and
-/// then trees of the same structure. Both merges send a call to the node that its ancestors'
-/// shapes lead to, so knowing every shape first, one walk down records each span exactly once
-/// where both merges would have left it, and no intermediate tree is built.
+/// The paper first merges, bottom up, repeated subtrees of equal structure within each tree, and
+/// then trees of equal structure. Both merges assign a call to the node determined by its
+/// ancestors' shapes. With all shapes known, one pass from the root down therefore records each
+/// span exactly once at its final node, and no intermediate tree is built.
 ///
-/// Read as a grammar, a node is a rule: its name, and below it the steps that it is made of, each
-/// with the counts of its repetitions. Attempts that failed are rules beside it (`attempts`).
+/// Read as a grammar, a node is a rule: its name, and below it the steps of which it consists, each
+/// with the distribution of its repetitions. Failed attempts are separate rules (`attempts`).
 #[derive(Clone, Debug, Default)]
 pub struct Profile {
-    /// Spans recorded.
+    /// Number of spans recorded.
     pub spans: u64,
-    /// Trees recorded, before compression.
+    /// Number of trees recorded, before compression.
     pub trees: u64,
-    /// What was repaired or dropped on the way.
+    /// What reading repaired or dropped.
     pub losses: Losses,
-    /// The recorded calls that stand for more than themselves.
+    /// The recorded calls with a sampling weight.
     pub sampled: Sampled,
-    /// What was left out because a user chose so.
+    /// The calls dropped by the user's selection.
     pub left_out: AllLeftOut,
     nodes: Vec<Node>,
     elsewhere: Elsewhere,
@@ -125,14 +124,14 @@ impl Profile {
         profile
     }
 
-    /// Adds the trees of a forest whose names are in `texts`, which `know` tells at the end.
+    /// Adds the trees of a forest whose names are in `texts`; `know` sets the names at the end.
     pub(crate) fn record(&mut self, forest: &Forest, texts: &Texts) {
         self.spans += forest.spans.len() as u64;
         self.trees += forest.trees();
         self.losses.merge(&forest.losses);
         let shapes = self.shapes_of(forest, texts);
         let mut nodes = vec![NONE; forest.spans.len()];
-        // A trace alternates between few places.
+        // Consecutive spans of a trace use few nodes in alternation.
         let mut lot = (0, lot_of_trace(0));
         let mut recent = [((NONE, NONE), (NONE, false)); RECENT_PLACES];
         for &index in &forest.order {
@@ -144,7 +143,7 @@ impl Profile {
             };
             let branch = shapes[at] | if forest.is_again(index) { AGAIN } else { 0 };
             let key = (above, branch);
-            // Neighbours in the tree have neighbouring numbers, which must not take turns here.
+            // The hash separates neighbouring nodes, which have neighbouring indices.
             let latest = &mut recent[(above.wrapping_mul(31) ^ branch) as usize % RECENT_PLACES];
             if latest.0 != key {
                 *latest = (key, self.place(above, branch, texts));
@@ -174,7 +173,7 @@ impl Profile {
         self.count_repeats(forest, &nodes);
     }
 
-    /// Counts, call by call, how often each place below it came.
+    /// Counts, for each call, the occurrences of each child node.
     fn count_repeats(&mut self, forest: &Forest, nodes: &[u32]) {
         let mut times = vec![0u64; self.nodes.len()];
         let mut met: Vec<u32> = Vec::new();
@@ -194,15 +193,16 @@ impl Profile {
         }
     }
 
-    /// Tells the names of everything recorded.
+    /// Sets the names of everything recorded.
     pub(crate) fn know(&mut self, texts: Texts) {
         self.texts = texts;
     }
 
-    /// The profile, if a user's choice leaves any call in it.
+    /// The profile, if the user's selection keeps any call.
     ///
     /// # Errors
-    /// One line that says how many were left out.
+    ///
+    /// One line that says how many were dropped.
     pub fn some_kept(self) -> std::result::Result<Self, String> {
         if self.spans > 0 || self.left_out.is_empty() {
             return Ok(self);
@@ -262,7 +262,7 @@ impl Profile {
         }
     }
 
-    /// The tables of shapes and nodes.
+    /// The tables of shapes and nodes, as rows.
     pub(crate) fn rows(&self) -> Rows {
         let shape = |shape| {
             (
@@ -282,10 +282,11 @@ impl Profile {
         }
     }
 
-    /// A profile of such tables, whose names are in `texts`; only to be merged into another.
+    /// A profile from such rows, whose names are in `texts`; only for merging into another.
     ///
     /// # Panics
-    /// If the tables are not those of a profile.
+    ///
+    /// If the rows are not those of a profile.
     pub(crate) fn from_rows(rows: &Rows, texts: Texts) -> Self {
         let (mut profile, mut scratch) = (Self::default(), Vec::new());
         let mut shapes: Vec<ShapeId> = Vec::new();
@@ -309,7 +310,7 @@ impl Profile {
         profile
     }
 
-    /// Each node's calls by host, the first host's among them.
+    /// Each node's sums by host, the first host included.
     pub fn by_host(&self) -> Vec<ByHost> {
         let mut others = self.elsewhere.by_place();
         let all = (0..).zip(&self.nodes);
@@ -322,7 +323,7 @@ impl Profile {
         .collect()
     }
 
-    /// Whether the calls are of more than one host.
+    /// Whether the calls are from more than one host.
     pub(crate) fn has_several_hosts(&self) -> bool {
         let alike = |pair: &[Node]| pair[0].host == pair[1].host;
         !self.elsewhere.is_empty() || !self.nodes.windows(2).all(alike)
@@ -333,22 +334,22 @@ impl Profile {
         self.texts.text(host)
     }
 
-    /// The names.
+    /// The table of names.
     pub(crate) fn texts(&self) -> &Texts {
         &self.texts
     }
 
-    /// The nodes, each behind its parent.
+    /// The nodes, each after its parent.
     pub fn nodes(&self) -> &[Node] {
         &self.nodes
     }
 
-    /// The call's name at a node.
+    /// The name of the calls at a node.
     pub fn name(&self, node: &Node) -> &str {
         self.texts.text(self.shapes.name(node.shape))
     }
 
-    /// A number that orders siblings of one name alike in every profile.
+    /// A key that sorts siblings of one name equally in every profile.
     pub fn order_key(&self, node: &Node) -> u64 {
         self.shapes.order_key(node.shape) ^ u64::from(node.again)
     }
@@ -364,7 +365,7 @@ impl Profile {
         for &node in forest.order.iter().rev() {
             let name = forest.spans[node as usize].name;
             let children = forest.children.get(node);
-            // Most calls make none.
+            // Most calls have no children.
             if let (true, Some(leaf)) = (children.is_empty(), self.shapes.leaf(name)) {
                 shapes[node as usize] = leaf;
                 continue;
@@ -379,8 +380,8 @@ impl Profile {
         shapes
     }
 
-    /// The node for a branch below another, and whether it stands for all of its name because
-    /// there are too many nodes.
+    /// The child node for a key, and whether it merges all calls of its name because there are too
+    /// many nodes.
     fn place(&mut self, parent: u32, branch: Branch, texts: &Texts) -> (u32, bool) {
         let node = u32::try_from(self.nodes.len()).expect("fewer than 2^32 nodes");
         if let Some(&known) = self.places.get(&(parent, branch)) {

@@ -55,10 +55,11 @@ impl Default for Reading {
 }
 
 impl Options {
-    /// How the options say that files are read.
+    /// The options for reading files.
     ///
     /// # Errors
-    /// One line that says what is wrong and what is allowed.
+    ///
+    /// One line that says what is invalid and what is allowed.
     pub fn reading(&self) -> Result<Reading, String> {
         let named = (!self.format.is_empty()).then(|| InputFormat::named(&self.format));
         Ok(Reading {
@@ -157,14 +158,14 @@ pub struct Rankings {
     pub ranking_beyond_limit: u64,
 }
 
-/// Sums of one path or name: of the recorded calls, and of all that they stand for.
+/// Sums over one path or name: of the recorded calls, and weighted by their sampling weights.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct PathSums {
     pub read: u64,
-    /// Of these, the calls that only waited, as the recorder says.
+    /// Number of these calls that the recorder classifies as waits.
     waits: u64,
     pub all: Sums,
-    /// Of these, the calls that failed and were made again.
+    /// Sums over the failed attempts among these calls that were retried.
     again: Sums,
 }
 
@@ -223,9 +224,9 @@ pub(crate) fn seconds(nanoseconds: u128) -> f64 {
     nanoseconds as f64 / 1e9
 }
 
-/// A profile's nodes gathered by the names from the root: shapes of one path are one path here.
+/// A profile's nodes merged by their path of names: nodes of different shapes share one path.
 pub(crate) struct Paths<'a> {
-    /// (path above or `NONE`, name, sums), each behind the path above it.
+    /// (parent path or `NONE`, name, sums), each after its parent.
     paths: Vec<(u32, &'a str, PathSums)>,
 }
 
@@ -251,14 +252,14 @@ impl<'a> Paths<'a> {
         Self { paths }
     }
 
-    /// Every path's number, own name and sums.
+    /// Every path's parent, name and sums.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, &'a str, &PathSums)> {
         (0u32..)
             .zip(&self.paths)
             .map(|(path, (_, name, sums))| (path, *name, sums))
     }
 
-    /// The names from the root to the path's own.
+    /// The names from the root to the path's last.
     pub(crate) fn names(&self, mut path: u32) -> Vec<&'a str> {
         let mut names = Vec::new();
         while path != NONE {
@@ -302,7 +303,7 @@ pub fn rank(profile: &Profile, options: &Options) -> Rankings {
         .collect();
     let mut beyond = 0;
     let mut list = |ranked: &mut Vec<(u32, &str, PathSums)>| -> Vec<Entry> {
-        // A stable answer for equal times: the shorter path first, then by its names.
+        // Ties have a stable order: the shorter path first, then by its names.
         ranked.sort_by(|left, right| {
             let ties = || (paths.names(left.0), left.1).cmp(&(paths.names(right.0), right.1));
             right.2.all.self_ns.cmp(&left.2.all.self_ns).then_with(ties)

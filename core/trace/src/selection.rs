@@ -13,7 +13,7 @@ use crate::shape::Mixing;
 use crate::span::{Span, SpanStore, TextId, Texts};
 use crate::tree::{Forest, NONE};
 
-/// What a call must be to fit: every pattern that is given.
+/// A rule: a call fits if all given patterns match.
 #[derive(Clone, Debug, Default)]
 struct Rule {
     step: Option<String>,
@@ -95,7 +95,7 @@ pub struct LeftOut {
 /// What was left out, by the rule as it was written.
 pub type AllLeftOut = BTreeMap<String, LeftOut>;
 
-/// Adds one to the other.
+/// Adds the counts of `other` to `sum`.
 pub fn add_left_out(sum: &mut AllLeftOut, other: &AllLeftOut) {
     for (rule, more) in other {
         let held = sum.entry(rule.clone()).or_default();
@@ -107,23 +107,23 @@ pub fn add_left_out(sum: &mut AllLeftOut, other: &AllLeftOut) {
     }
 }
 
-/// What calls that no rule keeps are told under.
+/// The rule name under which calls that fit no `keep` rule are counted.
 const NOT_KEPT: &str = "not among those to keep";
 
 /// So many verdicts are remembered: beyond are only forged names.
 const VERDICTS_MAX: usize = 1 << 16;
 
-/// A choice that is ready to be applied, with what it has found out about names.
+/// A compiled selection, with a cache of its decisions by name.
 #[derive(Clone, Debug, Default)]
 pub struct Selection {
     keep: Vec<Rule>,
     drop: Vec<Rule>,
-    /// What each rule to drop is called, and at the end what is not kept.
+    /// The names under which each `drop` rule, and lastly the missing `keep`, is reported.
     told: Vec<String>,
     steps: Vec<(String, Vec<String>)>,
-    /// Each name's number, and that of the step it is taken for.
+    /// For each name, the name of the step that replaces it.
     renamed: HashMap<TextId, TextId, Mixing>,
-    /// By name, service, host and wait: the place of the rule that drops it, if one does.
+    /// By name, service, host and wait: the index of the rule that drops the call, or None.
     verdicts: HashMap<(TextId, TextId, TextId, bool), Option<usize>, Mixing>,
 }
 
@@ -150,12 +150,12 @@ impl Selection {
         })
     }
 
-    /// Whether it chooses among calls at all.
+    /// Whether the selection can drop calls.
     pub fn drops(&self) -> bool {
         !self.keep.is_empty() || !self.drop.is_empty()
     }
 
-    /// How many trees of a sample are left.
+    /// The number of a sample's trees that remain.
     pub fn trees_of(&mut self, sample: &Forest) -> u64 {
         if !self.drops() {
             return sample.trees();
@@ -165,7 +165,7 @@ impl Selection {
         chosen.trees()
     }
 
-    /// Gives calls the names of the steps that they are taken for.
+    /// Renames calls to the steps that they match.
     pub fn rename(&mut self, spans: &mut [Span], store: &mut SpanStore) {
         if self.steps.is_empty() {
             return;
@@ -189,7 +189,7 @@ impl Selection {
         }
     }
 
-    /// Takes what is not kept out of a forest whose names are in `texts`, and says how much it was.
+    /// Drops calls from a forest whose names are in `texts`; returns how many, by rule.
     pub fn apply(&mut self, forest: &mut Forest, texts: &Texts) -> AllLeftOut {
         let mut left_out = AllLeftOut::new();
         if !self.drops() {
@@ -200,7 +200,7 @@ impl Selection {
             .iter()
             .map(|span| self.verdict(span, texts))
             .collect();
-        // The nearest kept call around each, callers before what they call.
+        // The nearest kept caller of each call; callers precede their calls.
         let mut around = vec![NONE; forest.spans.len()];
         for &node in &forest.order {
             let parent = forest.parents[node as usize];

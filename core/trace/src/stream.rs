@@ -1,8 +1,9 @@
-//! Traces of any size through bounded memory: spans wait in a window until their trace is whole.
+//! Processes traces of any size in bounded memory: spans are buffered in a window until their trace
+//! is complete.
 //!
-//! A trace counts as whole when none of the latest spans belonged to it; it is then merged into
-//! the profile and forgotten but for its identity. What comes later is still counted, to the
-//! nanosecond, but hangs apart: `Losses` says how much that was.
+//! A trace counts as complete when none of the latest spans belonged to it. It is then merged into
+//! the profile, and only its id is remembered. Later spans of it are still counted exactly, but in
+//! a separate tree; `Losses` has their number.
 
 use std::collections::{HashMap, HashSet};
 use std::io::Read;
@@ -23,9 +24,9 @@ use crate::tree::Forest;
 /// How much is held in memory at a time.
 #[derive(Clone, Copy, Debug)]
 pub struct Window {
-    /// Spans held before whole traces are merged.
+    /// Maximum number of spans buffered.
     pub spans: usize,
-    /// A trace is whole when none of so many latest spans belonged to it.
+    /// A trace is complete when none of this many latest spans belonged to it.
     pub quiet: usize,
 }
 
@@ -38,13 +39,13 @@ impl Default for Window {
     }
 }
 
-/// Whole traces are recovered together in portions of about so many spans, which fit a cache.
+/// Complete traces are processed in batches of about this many spans, which fit a cache.
 const PORTION_SPANS: usize = 1 << 9;
 
 /// Identities of merged traces are remembered for this many to twice as many traces.
 const REMEMBERED: usize = 1 << 18;
 
-/// Spans on their way into a profile.
+/// Accumulates spans into a profile.
 #[derive(Default)]
 pub struct Stream {
     window: Window,
@@ -66,12 +67,12 @@ pub struct Stream {
     arrived_before: u64,
 }
 
-/// What is left of a stream at its end.
+/// The result of a stream.
 pub struct Summary {
     /// Everything, compressed.
     pub profile: Profile,
-    /// Some whole trees by lot, or all if there are few, for questions that need the spans.
-    /// No call is left out of it.
+    /// A random sample of complete trees, or all if there are few, for analyses that need the
+    /// spans. The selection is not applied to it.
     pub sample: Forest,
     /// Trees that are not in the sample.
     pub trees_left_out: u64,
@@ -151,14 +152,14 @@ impl Stream {
         }
     }
 
-    /// Merges the traces of which nothing has come since this was last called.
+    /// Merges the traces that received no spans since the last call.
     pub fn merge_quiet(&mut self) {
         let since = self.arrived - self.arrived_before;
         self.arrived_before = self.arrived;
         self.merge(usize::try_from(since).unwrap_or(usize::MAX));
     }
 
-    /// What has been merged so far; traces that may still grow are not in it.
+    /// The profile of all merged traces; traces that may still grow are excluded.
     pub fn snapshot(&self) -> Profile {
         let mut profile = self.profile.clone();
         profile.losses.merge(&self.store.losses);
@@ -166,12 +167,12 @@ impl Stream {
         profile
     }
 
-    /// Spans that wait for the rest of their traces.
+    /// Number of spans buffered until their traces are complete.
     pub fn waiting(&self) -> usize {
         self.store.spans.len()
     }
 
-    /// Merges every trace, whole or not, as if nothing more would come.
+    /// Merges every trace, complete or not.
     pub fn merge_all(&mut self) {
         self.merge(0);
     }
@@ -210,7 +211,7 @@ impl Stream {
         self.store.texts.assume_weight(weight);
     }
 
-    /// Files are read as this, whatever they look like.
+    /// Reads files in this format instead of recognising it.
     pub fn assume_format(&mut self, format: Option<InputFormat>) {
         self.format = format;
     }
@@ -220,7 +221,7 @@ impl Stream {
         self.selection = selection;
     }
 
-    /// From now on the spans of these hosts are moved back by what their clocks are ahead.
+    /// Corrects the start and end times of these hosts' spans by their clock offsets.
     pub fn align(&mut self, clocks: &[Clock]) {
         let wrong = clocks.iter().filter(|clock| clock.ahead_ns != 0);
         self.ahead_ns = wrong

@@ -1,27 +1,27 @@
-//! Spans as programs write them, made trees in one walk.
+//! Builds trees in one pass from spans in canonical form.
 //!
-//! Most programs number their spans as they begin: a call stands behind its caller, and calls of
-//! one caller stand in the order of their beginnings. One look at each span then tells all that
-//! `tree` finds out in many; whatever is otherwise is left to it.
+//! Most programs number their spans as they begin: a call follows its caller, and calls of one
+//! caller are ordered by start. One pass over such spans then yields what `tree` needs several
+//! passes for; all other input is left to `tree`.
 
 use crate::span::Span;
 use crate::tree::{DEPTH_MAX, NONE};
 
-/// A call whose own calls are coming.
+/// A caller whose child calls follow.
 #[derive(Clone, Copy, Debug, Default)]
 struct Caller {
-    /// When the latest of them began.
+    /// Start of its latest child, ns.
     latest_ns: u64,
-    /// Up to where they cover it.
+    /// End of the time covered by its children so far, ns.
     covered_ns: u64,
     depth: u32,
 }
 
-/// What a walk over spans found, in memory that the next one uses again.
+/// The state of a pass, whose memory is reused.
 #[derive(Clone, Debug, Default)]
 pub struct Walk {
     callers: Vec<Caller>,
-    /// Calls that stick out of their callers.
+    /// Number of calls that extend beyond their callers.
     pub outside: u64,
 }
 
@@ -39,7 +39,7 @@ impl Walk {
         let self_ns = &mut self_ns[..spans.len()];
         let callers = &mut self.callers[..spans.len()];
         let (mut trace_id, mut first, mut before) = (0, 0, 0);
-        // Siblings come in rows.
+        // Siblings are usually adjacent.
         let mut latest = (0, 0);
         for (node, span) in spans.iter().enumerate() {
             if span.trace_id != trace_id {

@@ -1,11 +1,12 @@
-//! Call trees recovered from spans that arrive shuffled, twice, without parents or in rings.
+//! Reconstructs call trees from spans that may be shuffled, duplicated, without parents or in
+//! cycles.
 
 use crate::attempts;
 use crate::losses::Losses;
 use crate::span::{Span, SpanStore, Texts};
 use crate::tidy::Walk;
 
-/// No such node.
+/// The index that stands for no node.
 pub const NONE: u32 = u32::MAX;
 
 /// The deepest level that keeps its own place; deeper calls are re-hung there, so that neither
@@ -20,7 +21,7 @@ pub struct Children {
 }
 
 impl Children {
-    /// Lists the children anew, in the memory of the old lists.
+    /// Lists the children again, in the memory of the old lists.
     fn fill(&mut self, parents: &[u32]) {
         let starts = &mut self.starts;
         starts.clear();
@@ -151,7 +152,7 @@ impl Forest {
         self.measure_self();
     }
 
-    /// A span that does not tell its weight has its cause's, or else its trace's.
+    /// A span without a sampling weight inherits that of its parent, or else of its trace.
     fn spread_weights(&mut self) {
         for &node in &self.order {
             let parent = self.parents[node as usize];
@@ -216,7 +217,7 @@ impl Forest {
         }
     }
 
-    /// Of several spans under one identity the longest stays: the others were cut short.
+    /// Of several spans with one id, the longest is kept: the others were truncated.
     fn choose<'a>(
         &mut self,
         claims: impl Iterator<Item = &'a Span> + Clone,
@@ -267,7 +268,7 @@ impl Forest {
             .spans
             .chunk_by(|left, right| left.trace_id == right.trace_id)
         {
-            // Siblings come in rows, so the parent of the one before is tried first.
+            // Siblings are usually adjacent, so the previous span's parent is tried first.
             let mut latest = (0, 0);
             for (place, span) in trace.iter().enumerate() {
                 if span.parent_id == span.span_id {
@@ -297,7 +298,7 @@ impl Forest {
                 walked_by[node as usize] = walk;
                 node = self.parents[node as usize];
             }
-            // Meeting one's own steps again means a ring.
+            // A node visited earlier in the same walk means a cycle.
             if node != NONE && walked_by[node as usize] == walk {
                 self.break_cycle(node);
             }
@@ -375,8 +376,8 @@ impl Forest {
         }
     }
 
-    /// Keeps some of the calls, each below the nearest kept one `around` it, whose own time the
-    /// calls between become.
+    /// Drops calls; kept calls move below the nearest kept caller `around` them, whose self time
+    /// then includes the dropped calls.
     pub(crate) fn retain(&mut self, keep: impl Fn(usize) -> bool, around: &[u32]) {
         let mut places = vec![NONE; self.spans.len()];
         let kept: Vec<usize> = (0..self.spans.len()).filter(|&node| keep(node)).collect();
@@ -396,11 +397,11 @@ impl Forest {
         self.children.fill(&self.parents);
         self.walk_down(downwards);
         self.measure_self();
-        // Who stuck out of whom has been counted before.
+        // Calls that extend beyond their parents were counted before.
         self.losses.outside_parent = outside;
     }
 
-    /// Re-hangs what is too deep under the ancestor above the last level, after self time is known.
+    /// Moves calls that are too deep below the ancestor above the last level; self times stay.
     fn limit_depth(&mut self) {
         let mut depths = vec![1u32; self.spans.len()];
         let deep_before = self.losses.deep_spans;

@@ -1,4 +1,4 @@
-//! Spans out as OTLP, JSON or protobuf; a file appears whole or not at all.
+//! Writes spans as OTLP, JSON or protobuf; files are written atomically.
 
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
@@ -35,7 +35,7 @@ pub fn write_file(store: &SpanStore, path: &Path, format: OutputFormat) -> Resul
     let written =
         write_new(store, &temporary, format).and_then(|()| std::fs::rename(&temporary, path));
     written.map_err(|source| {
-        // A file that was never made needs no removal, and its own error is the one that counts.
+        // A file that was not created needs no removal, and its own error is reported.
         if source.kind() != std::io::ErrorKind::AlreadyExists {
             drop(std::fs::remove_file(&temporary));
         }
@@ -43,7 +43,7 @@ pub fn write_file(store: &SpanStore, path: &Path, format: OutputFormat) -> Resul
     })
 }
 
-/// A name in the same folder, so that the last step is a rename, of this process and call alone.
+/// A unique name in the same folder, so that the last step is an atomic rename.
 fn temporary_beside(path: &Path) -> PathBuf {
     static CALLS: AtomicU64 = AtomicU64::new(0);
     let call = CALLS.fetch_add(1, Ordering::Relaxed);

@@ -1,4 +1,4 @@
-//! Where in a file an operation reads or writes: the order of transfers and their sizes.
+//! The offsets and lengths of an operation's transfers within a file, and their order.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,7 +8,7 @@ use crate::{draw, Size, SpecError};
 /// Rounds of the Feistel network that shuffles blocks: four pass the usual tests (Luby and
 /// Rackoff 1988).
 const ROUNDS: u64 = 4;
-/// Purposes of the random numbers here; others are in `stream.rs`.
+/// Purposes of the random numbers drawn here; `stream.rs` has further ones.
 const PLACE: u64 = 16;
 const LENGTH: u64 = 17;
 const ROUND: u64 = 32;
@@ -22,33 +22,34 @@ pub enum Order {
     Sequential,
     /// Back to front.
     Backward,
-    /// Every block drawn anew; some come twice, some never.
+    /// Every block is drawn independently: some occur twice, some never.
     Random,
     /// Every block once, in random order.
     Shuffled,
-    /// So many blocks further with every transfer; at the end from the next block on, so that all
-    /// blocks are met.
+    /// Each transfer begins this number of blocks after the one before. At the end of the file a
+    /// new pass begins one block further, so that every block is visited.
     Strided(u64),
-    /// So many bytes left out after every transfer.
+    /// This number of bytes is skipped after every transfer.
     Skip(u64),
-    /// One place, drawn for each file, again and again.
+    /// One block, drawn once for each file, is transferred repeatedly.
     Same,
     /// Client c of n takes blocks c, c + n, c + 2 n, …
     Interleaved,
-    /// Client c of n takes the c-th of n stretches.
+    /// Client c of n takes the c-th of n contiguous segments.
     Segmented,
 }
 
-/// How the bytes of a file are gone through.
+/// The access pattern within a file.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Access {
     /// The order of transfers.
     pub order: Order,
-    /// At most so many transfers in one operation; 0: all there are.
+    /// Maximum number of transfers in one operation; 0: no limit.
     pub transfers_per_operation: u64,
-    /// Sizes of transfers, at most `transfer_size_bytes`; where the order is not sequential they
-    /// begin at multiples of it. Without: all of that size.
+    /// Distribution of transfer sizes, at most `transfer_size_bytes`. Unless the order is
+    /// sequential, transfers begin at multiples of `transfer_size_bytes`. None: every transfer has
+    /// that size.
     pub transfer_size: Option<Size>,
     /// Close and open the file between transfers.
     pub reopen: bool,
@@ -83,18 +84,18 @@ impl Access {
         Ok(())
     }
 
-    /// Whether one operation goes through the whole file from its start.
+    /// Whether one operation covers the whole file from its start.
     pub fn is_whole(&self) -> bool {
         self.order == Order::Sequential && self.transfers_per_operation == 0
     }
 }
 
-/// Who goes through which file: what the places are a function of.
+/// One operation of one client on one file: the arguments that determine its offsets.
 #[derive(Clone, Copy, Debug)]
 pub struct Passage {
     /// Seed of the stream.
     pub seed: u64,
-    /// The client that does it, and how many there are.
+    /// The client that does the operation.
     pub client: u32,
     /// All clients of the stream.
     pub clients: u32,
@@ -123,7 +124,7 @@ impl<'a> Transfers<'a> {
         let all = count(access, &passage);
         let end = match access.transfers_per_operation {
             0 => all,
-            // Drawing with replacement may go on for as long as it is asked to.
+            // Drawing with replacement has no natural end: the limit alone decides the number.
             most if matches!(access.order, Order::Random | Order::Same) && all > 0 => most,
             most => most.min(all),
         };
@@ -136,7 +137,7 @@ impl<'a> Transfers<'a> {
         }
     }
 
-    /// Bytes of all of them together.
+    /// Sum of the bytes of all transfers of one operation.
     pub fn bytes(access: &Access, passage: Passage) -> u64 {
         if access.is_whole() {
             return passage.file_bytes;
@@ -171,8 +172,8 @@ impl Iterator for Transfers<'_> {
     }
 }
 
-/// The `turn`-th single transfer in a file, round and round: (offset, length); `bits` decide where
-/// that is drawn.
+/// The `turn`-th single transfer in a file, cyclic: (offset, length). Where the offset is random,
+/// `bits` determine it.
 #[inline]
 pub(crate) fn single(access: &Access, passage: &Passage, turn: u64, bits: u64) -> (u64, u64) {
     let offset = match access.order {
@@ -191,18 +192,18 @@ pub(crate) fn single(access: &Access, passage: &Passage, turn: u64, bits: u64) -
     (offset, length.min(passage.file_bytes - offset))
 }
 
-/// Blocks of the file, the last one perhaps cut off.
+/// Number of blocks of the file; the last one may be partial.
 #[inline]
 fn blocks(passage: &Passage) -> u64 {
     let transfer = passage.transfer_size_bytes;
     match transfer.is_power_of_two() {
-        // Dividing is slow, and mostly this is all it takes.
+        // A division is slow; for transfers of a power of two, a shift suffices.
         true => (passage.file_bytes + transfer - 1) >> transfer.trailing_zeros(),
         false => passage.file_bytes.div_ceil(transfer),
     }
 }
 
-/// Bytes of one transfer, before the end of the file cuts it off.
+/// Bytes of one transfer, before truncation at the end of the file.
 fn length(access: &Access, passage: &Passage, turn: u64) -> u64 {
     match &access.transfer_size {
         None => passage.transfer_size_bytes,
@@ -214,12 +215,12 @@ fn length(access: &Access, passage: &Passage, turn: u64) -> u64 {
     }
 }
 
-/// Distinguishes these numbers from those that choose operations and sizes.
+/// A key whose random numbers are independent of those that choose operations and sizes.
 fn key(passage: &Passage) -> u64 {
     u64::from(passage.client) | 2 << 32
 }
 
-/// How many transfers go once through what the client may touch.
+/// Number of transfers in one pass over the blocks that the client may access.
 fn count(access: &Access, passage: &Passage) -> u64 {
     let blocks = blocks(passage);
     let (client, clients) = (u64::from(passage.client), u64::from(passage.clients));
@@ -255,11 +256,11 @@ fn offset(access: &Access, passage: &Passage, turn: u64) -> u64 {
     block * transfer
 }
 
-/// The `turn`-th block where each is `stride` after the one before, and the next row begins one
-/// block further than the row before.
+/// The `turn`-th block of a strided order: each block is `stride` after the one before, and each
+/// pass begins one block after the start of the pass before.
 fn strided(blocks: u64, stride: u64, turn: u64) -> u64 {
     let (rows, longer) = (blocks / stride, blocks % stride);
-    // The first `longer` starts have one block more than the others.
+    // The first `longer` passes have one block more than the others.
     let in_longer = longer * (rows + 1);
     match turn < in_longer {
         true => turn / (rows + 1) + turn % (rows + 1) * stride,

@@ -1,4 +1,5 @@
-//! When operations are meant to start: one after the other, or on a schedule that waits for nobody.
+//! Scheduled start times of operations: a closed loop, or an open schedule that waits for no
+//! response.
 
 mod profile;
 
@@ -8,77 +9,79 @@ use self::profile::Profile;
 use crate::random::{normal, unit};
 use crate::{draw, SpecError};
 
-/// Purposes of the random numbers here.
+/// Purposes of the random numbers drawn here.
 const GAP: u64 = 24;
 const GAP_AGAIN: u64 = 25;
 const LENGTH: u64 = 26;
 /// A schedule of a client is asked for by its operations, so it never runs dry.
 const MOST_RATE_PER_S: f64 = 1e9;
 
-/// When operations are meant to start.
+/// When operations are scheduled to start.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Arrival {
-    /// When the one before has ended, and the pause is over.
+    /// When the client's operation before it has ended, plus the think time.
     #[default]
     Closed,
     /// At times that do not depend on how long operations take.
     Open(Open),
-    /// At these times after the start, in seconds, ascending: those of each client's operations.
+    /// At these times after the start, in seconds, ascending: one list for each client.
     Given(Vec<Vec<f64>>),
 }
 
-/// An open load.
+/// An open workload.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Open {
-    /// Arrivals a second, all clients together.
+    /// Arrivals per second, summed over all clients.
     pub rate_per_s: f64,
-    /// How they are spread.
+    /// Distribution of the times between arrivals.
     #[serde(default)]
     pub process: Process,
-    /// Factors of the rate over time: (seconds after the start, factor), linear in between, the
-    /// last one for ever. Empty: 1.
+    /// Factors of the rate over time: (seconds after the start, factor), linearly interpolated; the
+    /// last factor holds for ever. Empty: the factor is 1.
     #[serde(default)]
     pub profile: Vec<(f64, f64)>,
-    /// What arrives are sessions: requests that wait for each other. None: single operations.
+    /// What arrives are sessions of requests, each of which waits for the one before. None: single
+    /// operations arrive.
     #[serde(default)]
     pub session: Option<Session>,
 }
 
-/// Times between arrivals, of mean 1 over the rate.
+/// Distribution of the times between arrivals, whose mean is 1 / rate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Process {
-    /// All alike.
+    /// Constant.
     #[default]
     Even,
     /// Exponential.
     Poisson,
-    /// Lognormal with this standard deviation of the logarithm; each client renews on its own.
+    /// Lognormal with this standard deviation of the logarithm; each client is an independent
+    /// renewal process.
     Lognormal(f64),
 }
 
-/// A session: its requests follow each other after a pause (a partly open load; Schroeder,
-/// Wierman and Harchol-Balter 2006, "Open versus closed: a cautionary tale").
+/// A session: each request follows the end of the one before after a think time (a partly open
+/// workload; Schroeder, Wierman and Harchol-Balter 2006, "Open versus closed: a cautionary tale").
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Session {
-    /// Mean number of requests; their number is geometric, at least 1.
+    /// Mean number of requests; the number is geometrically distributed and at least 1.
     pub requests: f64,
-    /// Pause between them, seconds.
+    /// Think time between requests, seconds.
     #[serde(default)]
     pub think_time_s: f64,
 }
 
-/// When an operation is meant to start.
+/// The scheduled start of an operation.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Start {
-    /// So many nanoseconds after the common start.
+    /// Nanoseconds after the common start.
     At(u64),
-    /// So many nanoseconds after the end of the client's operation before it.
+    /// Nanoseconds after the end of the client's operation before it.
     After(u64),
-    /// Never: the given times are over.
+    /// Never: the list of given times is exhausted.
     Never,
 }
 
@@ -134,7 +137,7 @@ impl Arrival {
         }
     }
 
-    /// Whether operations are meant to start at given times.
+    /// Whether operations have scheduled start times that do not depend on responses.
     pub fn is_open(&self) -> bool {
         *self != Arrival::Closed
     }
@@ -149,28 +152,31 @@ fn ascending(mut times: impl Iterator<Item = f64>) -> bool {
     })
 }
 
-/// The intended starts of one client's operations, in order.
+/// The scheduled starts of one client's operations, in order.
 pub struct Schedule<'a> {
     arrival: &'a Arrival,
     seed: u64,
     client: u32,
     think_ns: u64,
-    /// Arrivals so far, and the time at which the next would come were the rate 1 (per client).
+    /// Arrivals so far, and the time of the next one for a process of rate 1 (per client).
     arrivals: u64,
     unit_time: f64,
-    /// Where between the arrivals of one client that of this one lies when all are even.
+    /// This client's phase within the interval between arrivals, 0 to 1, when all intervals are
+    /// constant.
     share: f64,
     profile: Profile,
-    /// Nanoseconds between a client's arrivals where the rate never changes.
+    /// Nanoseconds between a client's arrivals, where the rate is constant.
     gap_ns: Option<f64>,
-    /// The same where besides all arrivals are single operations that come evenly.
+    /// Nanoseconds between a client's arrivals, where in addition they are evenly spaced single
+    /// operations.
     even_ns: Option<f64>,
-    /// Requests that the present session still has.
+    /// Requests remaining in the current session.
     session_left: u64,
 }
 
 impl<'a> Schedule<'a> {
-    /// The schedule of `client` of `clients`; in a closed loop operations are `think_time_s` apart.
+    /// The schedule of `client` of `clients`; `think_time_s` separates the operations of a closed
+    /// loop.
     pub fn new(
         arrival: &'a Arrival,
         seed: u64,
@@ -205,8 +211,8 @@ impl<'a> Schedule<'a> {
         }
     }
 
-    /// When the next operation is meant to start; `think_time_s` is a pause of its own, if it has
-    /// one.
+    /// The scheduled start of the next operation; `think_time_s` is that operation's own think
+    /// time, if it has one.
     #[inline]
     pub fn next_start(&mut self, think_time_s: Option<f64>) -> Start {
         if let Some(gap_ns) = self.even_ns {
@@ -225,7 +231,7 @@ impl<'a> Schedule<'a> {
         }
     }
 
-    /// Whether no start depends on when an operation before it ends.
+    /// Whether no scheduled start depends on the end of an earlier operation.
     pub fn waits_for_nobody(&self) -> bool {
         match self.arrival {
             Arrival::Closed => false,
@@ -234,8 +240,8 @@ impl<'a> Schedule<'a> {
         }
     }
 
-    /// The next `most` starts of a schedule that waits for nobody, counted from `zero`, put behind
-    /// `starts`: fewer when no more come.
+    /// Appends the next `most` starts of an open schedule, ns, counted from `zero`, to `starts`.
+    /// Appends fewer when the schedule ends.
     pub fn starts(&mut self, zero: u64, most: usize, starts: &mut Vec<u64>) {
         debug_assert!(self.waits_for_nobody());
         if let Some(gap_ns) = self.even_ns {
@@ -246,7 +252,7 @@ impl<'a> Schedule<'a> {
         }
         for _ in 0..most {
             match self.next_start(None) {
-                // What comes never is due at the end of time.
+                // A start that never comes is represented by the largest time.
                 Start::At(after_ns) => starts.push(zero.saturating_add(after_ns)),
                 _ => return,
             }
@@ -262,7 +268,7 @@ impl<'a> Schedule<'a> {
         }
         if let Some(session) = open.session {
             let u = 1.0 - unit(self.bits(LENGTH));
-            // Geometric from 1 on with this mean.
+            // Geometric distribution from 1 on, with this mean.
             let failing = 1.0 - 1.0 / session.requests;
             if failing > 0.0 {
                 self.session_left = (u.ln() / failing.ln()).min(1e9) as u64;
@@ -293,10 +299,10 @@ impl<'a> Schedule<'a> {
     }
 }
 
-/// When an arrival comes where all come evenly.
+/// Time of an arrival in an evenly spaced schedule, ns.
 #[inline]
 fn even(arrival: u64, share: f64, gap_ns: f64) -> u64 {
-    // Signed numbers are what processors turn into real ones and back.
+    // Through i64, since processors convert signed integers to and from floats in one instruction.
     ((arrival as i64 as f64 + share) * gap_ns) as i64 as u64
 }
 
@@ -415,7 +421,8 @@ mod tests {
 
     #[test]
     fn a_profile_bends_the_rate() {
-        // From 0 to the full rate within 10 s, and on: 5000 arrivals in the ramp.
+        // The rate rises from 0 to its full value in 10 s and then stays: 5000 arrivals in the
+        // ramp.
         let ramp = Open {
             profile: vec![(0.0, 0.0), (10.0, 1.0)],
             ..open(Process::Even)

@@ -1,4 +1,4 @@
-//! What clients do: the operation vocabulary, and specifications that become seeded streams.
+//! The operation vocabulary, and specifications that generate seeded streams of operations.
 
 mod access;
 mod arrival;

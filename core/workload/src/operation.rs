@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-/// A logical operation: a whole transaction on one file or directory, or one call on a file that
-/// is kept open.
+/// A logical operation: a complete transaction on one file or directory, or a single call on a file
+/// that is kept open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OperationKind {
@@ -19,7 +19,7 @@ pub enum OperationKind {
     Stat,
     /// List the client's directory.
     List,
-    /// Rename to the other of a file's two names.
+    /// Rename a file to its alternative name: every file has two.
     Rename,
     /// Remove a file.
     Delete,
@@ -29,19 +29,19 @@ pub enum OperationKind {
     Open,
     /// Close a file that is kept open.
     Close,
-    /// Read one transfer at a place of a file that is kept open.
+    /// Read one transfer at an offset of a file that is kept open.
     Pread,
-    /// Write one transfer at a place of a file that is kept open.
+    /// Write one transfer at an offset of a file that is kept open.
     Pwrite,
     /// Force a file that is kept open to disk.
     Fsync,
-    /// Open an existing file, write over what is there, (sync,) close.
+    /// Open an existing file, overwrite its bytes, (sync,) close.
     Overwrite,
-    /// Whether a name is there.
+    /// Test whether a name exists.
     Exists,
     /// Remove an empty directory that the client made.
     Rmdir,
-    /// Cut a file to half its bytes.
+    /// Truncate a file to half its bytes.
     Truncate,
     /// Change a file's permissions.
     Chmod,
@@ -49,11 +49,11 @@ pub enum OperationKind {
     SetXattr,
     /// Get an extended attribute that was set.
     GetXattr,
-    /// Open a file, take its lock, give it back, close.
+    /// Open a file, acquire its lock, release it, close.
     Lock,
 }
 
-/// Name of every kind, in the order of their codes.
+/// Name of every operation type, in the order of their codes.
 const NAMES: [&str; 22] = [
     "read",
     "write",
@@ -80,7 +80,7 @@ const NAMES: [&str; 22] = [
 ];
 
 impl OperationKind {
-    /// All kinds, in the order of their codes.
+    /// All operation types, in the order of their codes.
     pub const ALL: [OperationKind; 22] = [
         OperationKind::Read,
         OperationKind::Write,
@@ -111,19 +111,19 @@ impl OperationKind {
         NAMES[self as usize]
     }
 
-    /// Whether it needs a file that is already there.
+    /// Whether the operation needs an existing file.
     pub fn needs_file(self) -> bool {
         use OperationKind::{Create, Mkdir, Rmdir, Write};
         !matches!(self, Write | Create | Mkdir | Rmdir)
     }
 
-    /// Whether file bytes are moved.
+    /// Whether the operation moves file bytes.
     pub fn moves_data(self) -> bool {
         use OperationKind::{Append, Overwrite, Pread, Pwrite, Read, Write};
         matches!(self, Read | Write | Append | Pread | Pwrite | Overwrite)
     }
 
-    /// Whether it may be done to another client's file: it leaves names and sizes as they are.
+    /// Whether the operation is allowed on another client's file: names and sizes stay as they are.
     pub fn leaves_names(self) -> bool {
         use OperationKind::{Chmod, Close, Pread, Pwrite, Read, Stat};
         use OperationKind::{Exists, Fsync, GetXattr, List, Lock, Open, Overwrite};
@@ -150,9 +150,9 @@ impl OperationKind {
 pub struct Operation {
     /// The client that does it.
     pub client: u32,
-    /// Its number in the client's stream.
+    /// Index of the operation in its client's stream.
     pub index: u64,
-    /// What is done.
+    /// The operation type.
     pub kind: OperationKind,
     /// The file, numbered within its client.
     pub file: u64,
@@ -160,19 +160,19 @@ pub struct Operation {
     pub size_bytes: u64,
     /// Bytes of one read or write call.
     pub transfer_size_bytes: u64,
-    /// Where in the file a single transfer begins; the file's bytes where an operation goes through
-    /// it in another way than from front to back; else 0.
+    /// For a single transfer, its offset. For an operation that accesses a file in another order
+    /// than front to back, the file's bytes. Otherwise 0.
     pub offset_bytes: u64,
-    /// The client that the file belongs to: mostly the same.
+    /// The client that owns the file; usually the client that does the operation.
     pub owner: u32,
-    /// The part of the stream it belongs to.
+    /// The phase of the stream to which the operation belongs.
     pub phase: u32,
 }
 
 /// Bytes of one encoded operation.
 pub const ENCODED_BYTES: usize = 56;
 
-/// The canonical form, fixed width and little endian: two streams are the same when these are.
+/// The canonical form, fixed width and little endian: equal bytes mean equal streams.
 pub fn encode(operations: &[Operation]) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(operations.len() * ENCODED_BYTES);
     for operation in operations {
@@ -189,7 +189,7 @@ pub fn encode(operations: &[Operation]) -> Vec<u8> {
     bytes
 }
 
-/// Back from the canonical form; None when the bytes are not one.
+/// Decodes the canonical form; None when the bytes are not valid.
 pub fn decode(bytes: &[u8]) -> Option<Vec<Operation>> {
     if !bytes.len().is_multiple_of(ENCODED_BYTES) {
         return None;

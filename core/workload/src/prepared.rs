@@ -1,11 +1,11 @@
-//! The files that clients start with, and how large a file is.
+//! The files that clients start with, and their sizes.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::spec::{Phase, StreamSpec};
 use crate::{draw, OperationKind};
 
-/// Purposes of the random numbers here.
+/// Purposes of the random numbers drawn here.
 const SIZE: u64 = 3;
 const SIZE_AGAIN: u64 = 4;
 const SIZE_MORE: u64 = 100;
@@ -21,7 +21,7 @@ pub fn size_of(spec: &StreamSpec, client: u32, file: u64) -> u64 {
     spec.file_size.drawn(bits)
 }
 
-/// The files (number, bytes) that a client must find before its first operation.
+/// The files (number, bytes) that must exist before a client's first operation.
 pub fn prepared_files(spec: &StreamSpec, client: u32) -> Vec<(u64, u64)> {
     if !spec.given.is_empty() {
         return found_by_given(spec, client);
@@ -39,7 +39,7 @@ pub fn prepared_files(spec: &StreamSpec, client: u32) -> Vec<(u64, u64)> {
         .collect()
 }
 
-/// The files that given operations expect to find, as large as these need them.
+/// The files that the operations of a replay require to exist, each as large as they need it.
 fn found_by_given(spec: &StreamSpec, client: u32) -> Vec<(u64, u64)> {
     use OperationKind::{Append, Create, List, Mkdir, Pread, Pwrite, Read, Rmdir, Write};
     let mut found: BTreeMap<u64, u64> = BTreeMap::new();

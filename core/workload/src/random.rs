@@ -6,7 +6,7 @@ pub fn draw(seed: u64, a: u64, b: u64, purpose: u64) -> u64 {
     Keyed::new(seed, a).at(b).bits(purpose)
 }
 
-/// The beginning of a key, worked out once where many numbers share it.
+/// The hashed prefix of a key, computed once and shared by many numbers.
 #[derive(Clone, Copy)]
 pub(crate) struct Keyed(u64);
 
@@ -39,13 +39,13 @@ fn mix(mut z: u64) -> u64 {
     z ^ (z >> 31)
 }
 
-/// The bits as a number in [0, 1).
+/// Maps random bits to a number in [0, 1).
 #[inline]
 pub fn unit(bits: u64) -> f64 {
     (bits >> 11) as f64 / (1u64 << 53) as f64
 }
 
-/// A standard normal number from two keys' bits (Box and Muller).
+/// A standard normal number from two independent words of random bits (Box and Muller).
 pub fn normal(first: u64, second: u64) -> f64 {
     let radius = (-2.0 * (1.0 - unit(first)).ln()).sqrt();
     radius * (std::f64::consts::TAU * unit(second)).cos()

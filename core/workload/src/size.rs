@@ -1,4 +1,4 @@
-//! Distributions of sizes, drawn as pure functions of a key.
+//! Distributions of sizes; samples are pure functions of a key.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,23 +7,24 @@ use crate::SpecError;
 
 /// 1 PiB: no file of a test is larger, and sums of sizes cannot overflow.
 const MOST_BYTES: u64 = 1 << 50;
-/// Marsaglia and Tsang accept 19 of 20 points: so many in a row are refused once in 10^40 draws.
+/// Marsaglia and Tsang's method accepts 19 of 20 points: this many rejections in a row occur once
+/// in 10^40 samples.
 const MOST_POINTS: u64 = 32;
 
 /// A distribution of bytes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Size {
-    /// All alike.
+    /// Constant.
     Fixed(u64),
-    /// Evenly between two sizes, both included.
+    /// Uniform between two sizes, both included.
     Uniform {
         /// Smallest, bytes.
         low: u64,
         /// Largest, bytes.
         high: u64,
     },
-    /// Lognormal, cut off at the top.
+    /// Lognormal, truncated at the maximum.
     Lognormal {
         /// Median, bytes.
         median: f64,
@@ -32,7 +33,7 @@ pub enum Size {
         /// Largest, bytes.
         max: u64,
     },
-    /// Normal, cut off at 0 and at the top.
+    /// Normal, truncated at 0 and at the maximum.
     Normal {
         /// Mean, bytes.
         mean: f64,
@@ -41,11 +42,11 @@ pub enum Size {
         /// Largest, bytes.
         max: u64,
     },
-    /// Gamma, cut off at the top.
+    /// Gamma, truncated at the maximum.
     Gamma {
         /// Mean, bytes.
         mean: f64,
-        /// Shape: 1 is exponential, larger is narrower.
+        /// Shape parameter: 1 is exponential; larger values are narrower.
         shape: f64,
         /// Largest, bytes.
         max: u64,
@@ -55,7 +56,7 @@ pub enum Size {
 }
 
 impl Size {
-    /// The size for `key`; `bits(n)` gives the key's n-th random number.
+    /// A sample; `bits(n)` gives the key's n-th random number.
     pub(crate) fn drawn(&self, bits: impl Fn(u64) -> u64) -> u64 {
         match self {
             Size::Fixed(bytes) => *bytes,
@@ -132,8 +133,8 @@ impl Size {
     }
 }
 
-/// A standard gamma number (Marsaglia and Tsang 2000, "A simple method for generating gamma
-/// variables"); a shape below 1 by their boost.
+/// A standard gamma variate (Marsaglia and Tsang 2000, "A simple method for generating gamma
+/// variables"); shapes below 1 use their boost.
 fn gamma(shape: f64, bits: impl Fn(u64) -> u64) -> f64 {
     let (boost, raised) = match shape < 1.0 {
         true => ((1.0 - unit(bits(0))).powf(1.0 / shape), shape + 1.0),

@@ -4,90 +4,90 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Access, Arrival, OperationKind, Size};
 
-/// Everything that decides a stream of operations.
+/// Everything that determines a stream of operations.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StreamSpec {
-    /// Seed of everything random.
+    /// Seed of all random numbers.
     pub seed: u64,
     /// Number of clients.
     pub clients: u32,
     /// Operations of each client.
     #[serde(default)]
     pub operations_per_client: u64,
-    /// Files that each client starts with, where the mix needs any.
+    /// Number of files that each client starts with, where the mix needs files.
     #[serde(default)]
     pub files_per_client: u64,
-    /// Files that all clients together start with, instead: file f of them belongs to client f
-    /// modulo the number of clients.
+    /// Number of files that all clients start with in total, instead of `files_per_client`: file f
+    /// belongs to client f modulo the number of clients.
     #[serde(default)]
     pub files_together: Option<u64>,
     /// Operations and their weights.
     #[serde(default)]
     pub mix: Vec<Share>,
-    /// How the next operation of the mix is taken.
+    /// How the next operation of the mix is selected.
     #[serde(default)]
     pub mix_order: MixOrder,
     /// Bytes of a file.
     pub file_size: Size,
-    /// Bytes of one read or write call, at most.
+    /// Maximum bytes of one read or write call.
     pub transfer_size_bytes: u64,
-    /// Which file an operation takes.
+    /// How an operation selects its file.
     #[serde(default)]
     pub file_choice: FileChoice,
-    /// How the bytes of a file are gone through.
+    /// The access pattern within a file.
     #[serde(default)]
     pub access: Access,
-    /// Whose files are taken.
+    /// Whose files operations select.
     #[serde(default)]
     pub files: Files,
-    /// Pause between the operations of a client, in seconds.
+    /// Think time between the operations of a client, in seconds.
     #[serde(default)]
     pub think_time_s: f64,
-    /// Parts that all clients begin together, instead of one mix.
+    /// Phases, each of which all clients begin at a barrier, instead of one mix.
     #[serde(default)]
     pub phases: Vec<Phase>,
-    /// Exactly these operations, instead of any mix.
+    /// A sequence of operations to replay, instead of a mix.
     #[serde(default)]
     pub given: Vec<Given>,
-    /// When operations are meant to start.
+    /// When operations are scheduled to start.
     #[serde(default)]
     pub arrival: Arrival,
-    /// Where files lie.
+    /// The directories in which files are placed.
     #[serde(default)]
     pub layout: Layout,
-    /// Whether the files that clients start with hold their bytes.
+    /// Whether the files that clients start with are filled with data.
     #[serde(default)]
     pub prepare: Prepare,
-    /// Share of every written page that is zeros, 0 to 1.
+    /// Fraction of every written page that is zeros, 0 to 1.
     #[serde(default)]
     pub compressible: f64,
 }
 
-/// A part of a stream that all clients begin together.
+/// A part of a stream that all clients begin at a barrier.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Phase {
-    /// A name for the report; need not be unique.
+    /// A name for the report; it need not be unique.
     #[serde(default)]
     pub name: String,
     /// Operations of each client.
     pub operations_per_client: u64,
     /// Operations and their weights.
     pub mix: Vec<Share>,
-    /// How the next operation of the mix is taken.
+    /// How the next operation of the mix is selected.
     #[serde(default)]
     pub mix_order: MixOrder,
-    /// Which file an operation takes.
+    /// How an operation selects its file.
     #[serde(default)]
     pub file_choice: FileChoice,
-    /// How the bytes of a file are gone through.
+    /// The access pattern within a file.
     #[serde(default)]
     pub access: Access,
-    /// Whose files are taken.
+    /// Whose files operations select.
     #[serde(default)]
     pub files: Files,
-    /// Pause between the operations of a client, in seconds.
+    /// Think time between the operations of a client, in seconds.
     #[serde(default)]
     pub think_time_s: f64,
 }
@@ -101,16 +101,16 @@ pub struct Share {
     /// Its weight, relative to the others.
     #[serde(default = "one")]
     pub weight: f64,
-    /// How it goes through a file, where that differs from the phase.
+    /// The access pattern of this operation, where it differs from the phase's.
     #[serde(default)]
     pub access: Option<Access>,
-    /// Which file it takes, where that differs from the phase; not Zipf.
+    /// How this operation selects its file, where it differs from the phase; not Zipf.
     #[serde(default)]
     pub file_choice: Option<FileChoice>,
-    /// Whether what it writes is forced to disk; else as the target says.
+    /// Whether written data is forced to disk. None: as the target is configured.
     #[serde(default)]
     pub fsync: Option<bool>,
-    /// Pause before it, seconds, where that differs from the phase.
+    /// Think time before this operation, seconds, where it differs from the phase's.
     #[serde(default)]
     pub think_time_s: Option<f64>,
 }
@@ -120,7 +120,7 @@ fn one() -> f64 {
 }
 
 impl Share {
-    /// An operation with a weight and nothing of its own.
+    /// An operation with a weight and no overrides.
     pub fn of(operation: OperationKind, weight: f64) -> Self {
         Share {
             operation,
@@ -133,53 +133,53 @@ impl Share {
     }
 }
 
-/// How the next operation of a mix is taken.
+/// How the next operation of a mix is selected.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum MixOrder {
-    /// Drawn by weight.
+    /// Randomly, by weight.
     #[default]
     Random,
-    /// One after the other, and again from the first; weights do not matter.
+    /// In the order of the mix, cyclic; weights are ignored.
     Cycle,
 }
 
-/// Which file an operation takes.
+/// How an operation selects its file.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum FileChoice {
-    /// One after the other, and again from the first.
+    /// In order, cyclic.
     #[default]
     Sequential,
-    /// Each with the same probability.
+    /// Uniformly at random.
     Uniform,
-    /// The k-th file with probability proportional to k to the power of minus this.
+    /// Zipf: the k-th file has a probability proportional to k to the power of minus this exponent.
     Zipf(f64),
-    /// The one made last.
+    /// The file created last.
     Newest,
 }
 
-/// Whose files operations take.
+/// Whose files operations select.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Files {
-    /// The client's own.
+    /// The client's own files.
     #[default]
     Own,
-    /// Those of the client so many numbers further on, as they are when the phase begins.
+    /// Those of the client this many numbers further on, as they are when the phase begins.
     Neighbour(u32),
     /// Those of all clients, as they are when the phase begins.
     Shared,
 }
 
-/// One operation of a given sequence.
+/// One operation of a replayed sequence.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Given {
-    /// Who does it.
+    /// The client that does the operation.
     #[serde(default)]
     pub client: u32,
-    /// What is done.
+    /// The operation type.
     pub operation: OperationKind,
     /// The file, numbered within its owner.
     #[serde(default)]
@@ -187,19 +187,19 @@ pub struct Given {
     /// Bytes moved.
     #[serde(default)]
     pub size_bytes: u64,
-    /// Where a single transfer begins.
+    /// Offset of a single transfer.
     #[serde(default)]
     pub offset_bytes: u64,
-    /// The client that the file belongs to; without: the one who does it.
+    /// The client that owns the file. None: the client that does the operation.
     #[serde(default)]
     pub owner: Option<u32>,
 }
 
-/// Where files lie.
+/// The directories in which files are placed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Layout {
-    /// All clients' files in one directory, instead of one for each client.
+    /// Whether all clients' files share one directory, instead of one directory for each client.
     pub shared_directory: bool,
     /// Levels of directories below a client's own.
     pub depth: u32,
@@ -208,7 +208,8 @@ pub struct Layout {
 }
 
 impl Layout {
-    /// Directories of a client, its own first; the k-th directory's parent is (k - 1) / branches.
+    /// Number of directories of a client, its root first; the k-th directory's parent is (k - 1) /
+    /// branches.
     pub fn directories(&self) -> u64 {
         let level = |depth| u64::from(self.branches).saturating_pow(depth);
         let all = (0..=self.depth).map(level);
@@ -216,19 +217,19 @@ impl Layout {
     }
 }
 
-/// Whether files that clients start with hold their bytes.
+/// Whether the files that clients start with are filled with data.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Prepare {
-    /// They are written.
+    /// Their data is written.
     #[default]
     Written,
-    /// They are only made; their bytes come from positional writes.
+    /// They are created empty; positional writes fill them later.
     Empty,
 }
 
 impl StreamSpec {
-    /// The phases: those that are given, or the one that the specification itself describes.
+    /// The phases: those listed, or a single one described by the specification itself.
     pub fn all_phases(&self) -> Vec<Phase> {
         if !self.phases.is_empty() {
             return self.phases.clone();
@@ -245,7 +246,7 @@ impl StreamSpec {
         }]
     }
 
-    /// Operations of one client over all phases.
+    /// Number of one client's operations over all phases.
     pub fn operations_of(&self, client: u32) -> u64 {
         if !self.given.is_empty() {
             return self.given.iter().filter(|o| o.client == client).count() as u64;
@@ -256,13 +257,14 @@ impl StreamSpec {
         }
     }
 
-    /// Whether any client takes another's files: nobody may remove his own before all are done.
+    /// Whether any client accesses another's files: then no client may remove its files before all
+    /// are done.
     pub fn takes_others(&self) -> bool {
         let given = |one: &Given| one.owner.is_some_and(|owner| owner != one.client);
         self.given.iter().any(given) || self.all_phases().iter().any(|p| p.files != Files::Own)
     }
 
-    /// Every kind of operation that can come.
+    /// Every operation type that can occur.
     pub fn kinds(&self) -> Vec<OperationKind> {
         use OperationKind::{Close, Create, GetXattr, Mkdir, Open, Rmdir, SetXattr};
         let given = self.given.iter().map(|o| o.operation);
@@ -271,7 +273,7 @@ impl StreamSpec {
             .iter()
             .flat_map(|p| p.mix.iter().map(|s| s.operation));
         let mut kinds: Vec<OperationKind> = given.chain(mixed).collect();
-        // What comes instead where an operation is not possible.
+        // The operation types that replace one that is not possible.
         for (kind, instead) in [
             (GetXattr, SetXattr),
             (Rmdir, Mkdir),

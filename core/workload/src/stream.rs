@@ -1,4 +1,4 @@
-//! A specification and a client become a valid, reproducible sequence of operations.
+//! Generates a client's valid, reproducible sequence of operations from a specification.
 
 mod single;
 
@@ -10,8 +10,8 @@ use crate::random::{unit, Keyed};
 use crate::spec::{FileChoice, Files, MixOrder, Phase, StreamSpec};
 use crate::{prepared_files, size_of, Access, Operation, OperationKind, Passage, Transfers};
 
-/// What a random number is for; part of its key. Others are in `prepared.rs`,
-/// `access.rs` and `arrival.rs`.
+/// The purpose of a random number, which is part of its key. `prepared.rs`, `access.rs` and
+/// `arrival.rs` define further ones.
 #[derive(Clone, Copy)]
 enum Purpose {
     Kind = 1,
@@ -25,17 +25,17 @@ struct Live {
     file: u64,
     bytes: u64,
     owner: u32,
-    /// Single transfers made in it so far.
+    /// Number of single transfers made in the file so far.
     turn: u32,
-    /// Kept open by an open operation.
+    /// An open operation keeps the file open.
     held: bool,
-    /// Has the extended attribute.
+    /// The extended attribute is set.
     tagged: bool,
-    /// Has the other of its two names.
+    /// The file has its alternative name.
     renamed: bool,
 }
 
-/// What an operation is done to.
+/// The file or directory that an operation accesses.
 struct Taken {
     kind: OperationKind,
     owner: u32,
@@ -45,8 +45,8 @@ struct Taken {
 }
 
 /// The operations of one client, in order. Every operation is possible when it is reached: files
-/// are read, renamed and deleted only while they exist; a deletion that finds none left becomes a
-/// creation.
+/// are read, renamed and deleted only while they exist. A deletion that finds no file left becomes
+/// a creation.
 pub struct Stream<'a> {
     spec: &'a StreamSpec,
     client: u32,
@@ -55,20 +55,20 @@ pub struct Stream<'a> {
     phase: usize,
     left: u64,
     index: u64,
-    /// Files of the client's own that exist.
+    /// The client's own files that exist.
     own: VecDeque<Live>,
-    /// Files of others, in a phase that takes them.
+    /// Files of other clients, in a phase that accesses them.
     others: VecDeque<Live>,
     directories: VecDeque<u64>,
     next_file: u64,
     turn: u64,
-    /// Place in the mix of the operation that comes, where they come in a cycle.
+    /// Index in the mix of the next operation, where the mix is cyclic.
     cycle: usize,
     cumulative: Vec<f64>,
     total_weight: f64,
-    /// Where the present phase is one of them.
+    /// The fast path for phases of single transfers; None in other phases.
     singles: Option<Singles>,
-    /// Where among the given operations the stream is.
+    /// Index of the next operation in the replayed sequence.
     given: usize,
 }
 
@@ -142,12 +142,12 @@ impl<'a> Stream<'a> {
         self.singles = singles.filter(|_| !self.own.is_empty());
     }
 
-    /// The files that a client has when the present phase begins.
+    /// The files that a client has when the current phase begins.
     fn files_of(&self, client: u32) -> VecDeque<Live> {
         if client == self.client {
             return self.own.clone();
         }
-        // Phases that take others' files change none and are passed over.
+        // Phases that access other clients' files change none of them, so they are skipped.
         let mut spec = self.spec.clone();
         spec.phases = self.phases[..=self.phase].to_vec();
         spec.phases.iter_mut().for_each(|p| p.files = Files::Own);
@@ -168,8 +168,7 @@ impl<'a> Stream<'a> {
         other.own
     }
 
-    /// The files of others that are taken in the present phase and have their other name: owner and
-    /// number.
+    /// Other clients' files in the current phase that have their alternative name: (owner, number).
     pub fn renamed_by_others(&self) -> BTreeSet<(u32, u64)> {
         let renamed = self.others.iter().filter(|live| live.renamed);
         renamed.map(|live| (live.owner, live.file)).collect()
@@ -182,7 +181,7 @@ impl<'a> Stream<'a> {
         }
     }
 
-    /// Place in the mix of the operation that comes.
+    /// Index in the mix of the next operation.
     #[inline]
     fn share(&self) -> usize {
         let phase = &self.phases[self.phase];
@@ -201,7 +200,7 @@ impl<'a> Stream<'a> {
         self.keyed.at(self.index).bits(purpose as u64)
     }
 
-    /// Position in the live set of the file to take.
+    /// Position of the selected file in the set of existing files.
     #[inline]
     fn position(&mut self, share: usize) -> usize {
         let count = self.live().len();
@@ -212,7 +211,7 @@ impl<'a> Stream<'a> {
             FileChoice::Sequential => {
                 let turn = self.turn;
                 self.turn += 1;
-                // Dividing is slow, and mostly there is nothing to divide.
+                // A division is slow, and usually `turn` is already less than `count`.
                 match turn < count as u64 {
                     true => turn as usize,
                     false if count == 1 => 0,
@@ -273,7 +272,7 @@ impl<'a> Stream<'a> {
         self.of_own(kind, file, bytes)
     }
 
-    /// What `kind` is done to, and the bytes it moves.
+    /// The file or directory that `kind` accesses, and the bytes it moves.
     #[inline]
     fn taken(&mut self, kind: OperationKind, share: usize) -> Taken {
         match kind {
@@ -287,7 +286,7 @@ impl<'a> Stream<'a> {
                 self.of_own(kind, directory, 0)
             }
             OperationKind::Mkdir | OperationKind::Rmdir => {
-                // Directories share the numbers of files but are never read or deleted.
+                // Directories are numbered together with files, but are never read or deleted.
                 self.directories.push_back(self.next_file);
                 self.next_file += 1;
                 self.of_own(OperationKind::Mkdir, self.next_file - 1, 0)
@@ -299,7 +298,7 @@ impl<'a> Stream<'a> {
             OperationKind::Delete => {
                 let choice = self.phases[self.phase].mix[share].file_choice.as_ref();
                 let choice = choice.unwrap_or(&self.phases[self.phase].file_choice);
-                // All take constant time; the oldest first is what "sequential" means here.
+                // All branches take constant time; "sequential" removes the oldest file first.
                 let removed = match choice {
                     FileChoice::Sequential => self.own.pop_front(),
                     FileChoice::Newest => self.own.pop_back(),
@@ -315,7 +314,7 @@ impl<'a> Stream<'a> {
         }
     }
 
-    /// The same for operations that leave the file where it is.
+    /// The file that `kind` accesses, for operations that leave the file in place.
     #[inline]
     fn taken_alive(&mut self, kind: OperationKind, share: usize) -> Taken {
         let position = self.position(share);
@@ -387,13 +386,13 @@ impl<'a> Stream<'a> {
         Some(operation)
     }
 
-    /// The pause of its own that the operation to come has.
+    /// The think time specific to the next operation, if it has one.
     pub fn own_pause_s(&self) -> Option<f64> {
         let phase = self.phases.get(self.phase)?;
         phase.mix.get(self.share())?.think_time_s
     }
 
-    /// Whether the operation to come belongs to this phase.
+    /// Whether the next operation belongs to this phase.
     #[inline]
     pub fn is_in(&self, phase: usize) -> bool {
         if !self.spec.given.is_empty() {
@@ -403,14 +402,14 @@ impl<'a> Stream<'a> {
         self.phase == phase && self.left > 0
     }
 
-    /// Go on to the next phase: now is when others' files are looked at.
+    /// Advances to the next phase; the set of other clients' files is determined now.
     pub fn next_phase(&mut self) {
         if self.left == 0 {
             self.advance();
         }
     }
 
-    /// Whether there is an operation left, in this phase or in a later one that then begins.
+    /// Whether an operation remains in this or a later phase; begins that later phase.
     #[inline]
     fn advance(&mut self) -> bool {
         while self.left == 0 {
@@ -425,8 +424,8 @@ impl<'a> Stream<'a> {
 }
 
 impl Stream<'_> {
-    /// Put up to `most` operations of this phase that come next into `operations`, which is empty:
-    /// the same as one after the other, in fewer steps.
+    /// Fills the empty `operations` with up to `most` next operations of this phase: the same
+    /// sequence as from the iterator, at less cost.
     pub fn ahead(&mut self, phase: usize, most: usize, operations: &mut Vec<Operation>) {
         debug_assert!(operations.is_empty());
         if self.is_in(phase) {
@@ -467,7 +466,7 @@ impl Iterator for Stream<'_> {
         };
         self.index += 1;
         self.left -= 1;
-        // Counted, since dividing is slow.
+        // A counter instead of a modulo, since a division is slow.
         self.cycle = match self.cycle + 1 < self.phases[self.phase].mix.len() {
             true => self.cycle + 1,
             false => 0,

@@ -1,10 +1,10 @@
-//! Streams are valid, reproducible and as asked.
+//! Streams are valid, reproducible and as specified.
 
 use std::collections::HashMap;
 
 use crate::*;
 
-/// The first nine kinds, none of which becomes another while files live.
+/// Nine operation types of the test mix, none of which is replaced by another while files exist.
 const FIRST: [OperationKind; 9] = [
     OperationKind::Read,
     OperationKind::Write,
@@ -65,7 +65,8 @@ fn the_same_seed_gives_the_same_bytes_and_another_does_not() {
 #[test]
 fn the_bytes_of_one_stream_are_known() {
     let nine = spec(&FIRST.map(|kind| (kind, 1.0)));
-    // The first 40 bytes of each operation are what they were before places and phases came.
+    // The first 40 bytes of each encoded operation are unchanged since before offsets and phases
+    // existed.
     let encoded = encode(&run(&nine, 2));
     let bytes: Vec<u8> = encoded
         .chunks(56)
@@ -74,7 +75,7 @@ fn the_bytes_of_one_stream_are_known() {
     let digest = bytes.iter().fold(0xcbf2_9ce4_8422_2325u64, |hash, byte| {
         (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
     });
-    // A change of this number changes every recorded experiment: say so in the changelog.
+    // A change of this digest changes every recorded experiment: note it in the changelog.
     assert_eq!(digest, GOLDEN_DIGEST, "{digest:#x}");
 }
 
@@ -131,7 +132,7 @@ fn the_mix_is_as_asked() {
 fn all_kinds_come_as_often_as_weighed() {
     let weights = |kind: OperationKind| 1.0 + f64::from(kind as u32);
     let mut spec = spec(&FIRST.map(|kind| (kind, weights(kind))));
-    // Enough files that no deletion has to become a creation.
+    // There are enough files that no deletion is replaced by a creation.
     spec.files_per_client = 4_000;
     let all: Vec<Operation> = (0..3).flat_map(|client| run(&spec, client)).collect();
     let chi_square: f64 = FIRST

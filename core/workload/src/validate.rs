@@ -1,11 +1,11 @@
-//! What a stream specification may say.
+//! Validation of stream specifications.
 
 use std::collections::BTreeMap;
 
 use crate::spec::{FileChoice, Files, MixOrder, Phase, Prepare, StreamSpec};
 use crate::OperationKind;
 
-/// What is wrong with a specification: key, value, what is allowed.
+/// An invalid value in a specification: key, value, what is allowed.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[error("stream.{key} = {value}: {allowed}")]
 pub struct SpecError {
@@ -17,9 +17,9 @@ pub struct SpecError {
     pub allowed: &'static str,
 }
 
-/// More operations than this for one client are a mistake.
+/// More operations than this for one client are taken for a mistake.
 const MOST_OPERATIONS: u64 = 1_000_000_000;
-/// Every client remembers its files: 10 million take about 1 GB.
+/// Every client keeps state for its files: 10 million take about 1 GB.
 const MOST_FILES: u64 = 10_000_000;
 const MOST_FILES_TOGETHER: u64 = 100_000_000;
 const MOST_PHASES: usize = 10_000;
@@ -39,7 +39,7 @@ fn wrong<T>(
 }
 
 impl StreamSpec {
-    /// Check every value; the first that is wrong is named.
+    /// Checks every value; the error names the first that is invalid.
     pub fn validate(&self) -> Result<(), SpecError> {
         if self.clients == 0 || self.clients > 65_536 {
             return wrong("clients", self.clients, "1 to 65536");
@@ -63,7 +63,7 @@ impl StreamSpec {
         self.arrival.validate()
     }
 
-    /// One mix, or phases, or given operations.
+    /// Checks that there is one of: a mix, phases, or operations to replay.
     fn validate_work(&self) -> Result<(), SpecError> {
         if !self.given.is_empty() {
             return self.validate_given();
@@ -129,7 +129,7 @@ impl StreamSpec {
 }
 
 impl Phase {
-    /// Whether files must be there before it begins: a cycle may make its own first.
+    /// Whether files must exist before the stream begins: a cyclic mix may create its own first.
     fn finds_files(&self) -> bool {
         use OperationKind::{Create, Write};
         let needs = |share: &crate::Share| share.operation.needs_file();

@@ -1,8 +1,8 @@
-//! What the HDFS client asks the NameNode inside one call: seen in what it logs, timed by us.
+//! The NameNode calls inside one HDFS client call, taken from the client's log.
 //!
 //! The client has no hook for its own calls, but it logs "NAME request …" before each of them and
-//! "NAME response …" after it, both on the thread that waits. Nothing but the first words is ever
-//! formatted, and nothing is printed.
+//! "NAME response …" after it, both on the waiting thread. Only the first words are formatted, and
+//! nothing is printed.
 
 use std::cell::RefCell;
 use std::fmt::{self, Write};
@@ -12,19 +12,19 @@ use log::{LevelFilter, Log, Metadata, Record};
 use crate::clock::monotonic_ns;
 
 const PROTOCOL: &str = "hdfs_native::hdfs::protocol";
-/// More than the longest name of a call and the word after it.
+/// Longer than any name of a call and the word after it.
 const HEAD: usize = 64;
-/// Calls kept for one drain; who never drains keeps no more.
+/// Maximum number of calls buffered between two drains.
 const MOST: usize = 4096;
 
-/// One call that was answered: its name, when it began and ended (ns of the monotonic clock).
+/// A call that was answered: its name, start and end (ns of the monotonic clock).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Call {
-    /// As the protocol names it.
+    /// The name in the protocol.
     pub name: String,
-    /// When it was sent.
+    /// When the request was sent.
     pub start: u64,
-    /// When its answer was read.
+    /// When the answer was read.
     pub end: u64,
 }
 
@@ -38,14 +38,14 @@ thread_local! {
     static SEEN: RefCell<Seen> = RefCell::default();
 }
 
-/// Begin to see calls, in all threads; once is enough, and a logger of someone else's stays.
+/// Starts observing calls, in all threads. Repeated calls have no effect; an existing logger stays.
 pub fn watch() {
     if log::set_logger(&Watcher).is_ok() {
         log::set_max_level(LevelFilter::Debug);
     }
 }
 
-/// The calls that this thread has waited for since it last asked, put behind `found`.
+/// Appends the calls of this thread since the last drain to `found`.
 pub fn drain(found: &mut Vec<Call>) {
     SEEN.with_borrow_mut(|seen| {
         seen.begun = None;
@@ -64,7 +64,7 @@ impl Log for Watcher {
         if self.enabled(record.metadata()) {
             let now = monotonic_ns();
             let mut head = Head::default();
-            // It ends with an error on purpose, as soon as it is full.
+            // Formatting is aborted by an error as soon as the buffer is full.
             let _ = head.write_fmt(*record.args());
             SEEN.with_borrow_mut(|seen| seen.note(head.text(), now));
         }
@@ -90,7 +90,7 @@ impl Seen {
     }
 }
 
-/// The first bytes of a text, formatting no more than these.
+/// The first bytes of a text; the rest is never formatted.
 struct Head {
     bytes: [u8; HEAD],
     length: usize,

@@ -1,7 +1,7 @@
-//! Any Hadoop file system through the Java client that applications use, called in this process.
+//! Any Hadoop file system through the Java client that applications use, in this process.
 //!
-//! A step's time is that of the Java call made over JNI, with the copy of one transfer between this
-//! process's buffer and the Java array, which an application does not make.
+//! A step's time is that of the Java call over JNI. It includes one copy of the transfer between
+//! this process's buffer and the Java array, which an application does not make.
 
 mod calls;
 mod file;
@@ -22,10 +22,10 @@ pub use self::spec::{Spec, CAPABILITIES};
 use super::{Factory, File, Target};
 use crate::{Error, ErrorKind, Result};
 
-/// What Hadoop's own clients take where nobody says anything (io.file.buffer.size).
+/// Hadoop's default for io.file.buffer.size.
 const BUFFER_BYTES: i32 = 4096;
 const ATTRIBUTE: &str = "user.dfslab";
-/// How files are made.
+/// Parameters of new files.
 struct Making {
     permission: GlobalRef,
     flags: GlobalRef,
@@ -44,7 +44,7 @@ pub struct HadoopFactory {
 }
 
 impl HadoopFactory {
-    /// Connects and checks the root; makes nothing yet.
+    /// Connects and checks the root; creates nothing yet.
     pub fn new(spec: &Spec, run_directory: &str) -> Result<Self> {
         let root = &spec.root;
         let wrong = |reason: String| Err(Error::input("target.root", reason));
@@ -87,7 +87,7 @@ impl HadoopFactory {
         }
     }
 
-    /// The first client, at the run's own directory.
+    /// The first client, with the run's directory.
     fn own(&self) -> HadoopClient {
         self.connection(self.first.clone(), false)
     }
@@ -113,8 +113,8 @@ fn configured(env: &mut JNIEnv, calls: &Calls, spec: &Spec) -> jni::errors::Resu
     env.new_global_ref(made)
 }
 
-/// A client of its own. Hadoop's clients share connections where they have the same user, and each
-/// login is another one; only with Kerberos there is no login to be had that way.
+/// Opens a separate client. Hadoop's clients share connections if they have the same user, and each
+/// login is another user; with Kerberos, no such login is possible.
 fn client(hadoop: &Hadoop, spec: &Spec, configuration: &GlobalRef) -> Result<GlobalRef> {
     let made = hadoop.work("connect", &spec.uri, |env, calls| {
         let nothing = JObject::null();
@@ -199,7 +199,7 @@ fn is_directory(hadoop: &Hadoop, client: &GlobalRef, path: &str) -> Result<bool>
 
 impl Factory for HadoopFactory {
     fn begin(&self, shared: bool) -> Result<()> {
-        // mkdirs succeeds on an existing directory, so what is there is looked at first.
+        // mkdirs succeeds on an existing directory, so its existence is checked first.
         let directory = &self.directory;
         match is_directory(&self.hadoop, &self.first, directory) {
             Err(error) if error.kind == ErrorKind::NotFound => {}
@@ -243,13 +243,13 @@ impl Drop for HadoopFactory {
     }
 }
 
-/// A directory that others still use, or have removed.
+/// Whether the directory is still used by other shards, or was removed by them.
 fn is_left_to_others(error: &Error) -> bool {
     error.kind == ErrorKind::NotFound || error.context.contains("is not empty")
 }
 
-/// Close a client: nothing is known of it any more whether that succeeds or not, and files that it
-/// was still writing have had their errors.
+/// Closes a client. The result is ignored: errors of files still being written were reported
+/// before.
 fn end(hadoop: &Hadoop, client: &GlobalRef) {
     let _ = hadoop.work("disconnect", "", |env, calls| {
         calls.end_client.number(env, client, &[])
@@ -274,7 +274,7 @@ impl Drop for HadoopClient {
 }
 
 impl HadoopClient {
-    /// Call Java with the path at its place below the run's directory.
+    /// Calls Java with a path below the run's directory.
     fn at<T>(
         &self,
         operation: &'static str,
@@ -291,7 +291,7 @@ impl HadoopClient {
         })
     }
 
-    /// The same for what answers whether it was done: Hadoop says so of files that are not there.
+    /// Like `at`, for a call that returns a boolean: Hadoop returns false for missing files.
     fn done(
         &self,
         operation: &'static str,

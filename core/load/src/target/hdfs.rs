@@ -28,7 +28,8 @@ pub const CAPABILITIES: Capabilities = Capabilities {
     ..Capabilities::ALL
 };
 
-/// The crate's own 15 attempts at a single NameNode would hide an outage in minutes of latency.
+/// The crate's default of 15 attempts at a single NameNode would turn an outage into minutes of
+/// latency.
 const ATTEMPTS: &str = "2";
 const PERMISSION: u32 = 0o755;
 
@@ -48,7 +49,7 @@ pub struct HdfsFactory {
 }
 
 impl HdfsFactory {
-    /// Connects and checks the root; makes nothing yet.
+    /// Connects and checks the root; creates nothing yet.
     pub fn new(uri: &str, root: &str, run_directory: &str, options: Options) -> Result<Self> {
         calls::watch();
         let runtime = runtime(uri)?;
@@ -79,7 +80,7 @@ impl HdfsFactory {
 }
 
 fn client(uri: &str, runtime: &Runtime) -> Result<Client> {
-    // A name service has no port and keeps the patience its site configured for failing over.
+    // A name service has no port; its configured failover retries stay.
     let is_one_namenode = uri.split('/').nth(2).is_some_and(|host| host.contains(':'));
     let attempts = is_one_namenode.then_some(("dfs.client.failover.max.attempts", ATTEMPTS));
     ClientBuilder::new()
@@ -92,7 +93,7 @@ fn client(uri: &str, runtime: &Runtime) -> Result<Client> {
 
 impl Factory for HdfsFactory {
     fn begin(&self, shared: bool) -> Result<()> {
-        // mkdirs succeeds on an existing directory, so what is there is looked at first.
+        // mkdirs succeeds on an existing directory, so its existence is checked first.
         let directory = &self.directory;
         match wait(
             &self.runtime,
@@ -144,7 +145,7 @@ impl Factory for HdfsFactory {
     }
 }
 
-/// A directory that others still use, or have removed.
+/// Whether the directory is still used by other shards, or was removed by them.
 fn is_left_to_others(error: &Error) -> bool {
     error.kind == ErrorKind::NotFound || error.context.contains("PathIsNotEmptyDirectoryException")
 }
@@ -311,7 +312,7 @@ impl File for HdfsWriter {
     }
 }
 
-/// Wait for one call of the crate.
+/// Waits for one asynchronous call of the crate.
 fn wait<T>(
     runtime: &Runtime,
     operation: &'static str,

@@ -1,4 +1,4 @@
-//! Layers around any target: throttled, stalling, failing, impatient; to test those who measure.
+//! Layers around any target that throttle, stall, fail or time out calls, to test measuring tools.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -13,21 +13,20 @@ use super::{Call, File, Target};
 use crate::clock::monotonic_ns;
 use crate::{Error, ErrorKind, Result};
 
-/// One layer, as data. Layers act while operations are timed, and not on preparing, checking and
-/// cleaning up.
+/// One layer, as data. Layers act on timed operations only, not on preparation, checks and removal.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Layer {
-    /// All clients of this process together make no more calls and move no more bytes a second.
+    /// Limits the calls and bytes per second of all clients of this process together.
     Throttle {
-        /// Calls a second; without: any number.
+        /// Calls per second; None: no limit.
         #[serde(default)]
         calls_per_s: Option<f64>,
-        /// Bytes a second; without: any number.
+        /// Bytes per second; None: no limit.
         #[serde(default)]
         bytes_per_s: Option<f64>,
     },
-    /// A call that takes longer counts as failed; it is not broken off.
+    /// A call that takes longer counts as failed; it is not aborted.
     Timeout {
         /// Seconds.
         after_s: f64,
@@ -44,7 +43,7 @@ pub enum Layer {
         /// Seconds.
         length_s: f64,
     },
-    /// Every call takes so much longer.
+    /// Every call takes this much longer.
     Delay {
         /// Seconds.
         by_s: f64,
@@ -52,7 +51,7 @@ pub enum Layer {
 }
 
 impl Layer {
-    /// Values that make sense.
+    /// Checks the values.
     pub fn check(&self) -> Result<()> {
         let positive = |value: f64| value.is_finite() && value > 0.0;
         let right = match *self {
@@ -84,14 +83,14 @@ pub struct Layers(Arc<Shared>);
 struct Shared {
     layers: Vec<Layer>,
     seed: u64,
-    /// Start of the timed part, ns; 0 while nothing is timed.
+    /// Start of the timed part, ns; 0 outside it.
     zero: AtomicU64,
     /// When the throttled channel is free again, ns.
     free_at: AtomicU64,
     counts: [AtomicU64; COUNTED.len()],
 }
 
-/// How long a throttled channel remembers that nobody used it.
+/// The token bucket's depth: unused capacity is credited for at most this time.
 const BURST_NS: u64 = 20_000_000;
 const COUNTED: [&str; 4] = ["stalled", "failed", "timed_out", "throttled"];
 const STALLED: usize = 0;
@@ -110,7 +109,7 @@ impl Layers {
         }))
     }
 
-    /// A client's target with these layers around it; itself when there are none.
+    /// Wraps a client's target in these layers; returns it unchanged if there are none.
     pub fn around(&self, target: Box<dyn Target>, client: u32) -> Box<dyn Target> {
         if self.0.layers.is_empty() {
             return target;
@@ -123,17 +122,17 @@ impl Layers {
         Box::new(Layered { target, gate })
     }
 
-    /// From now on calls are timed; the first start of a run is where stalls are counted from.
+    /// Starts the timed part; stall periods count from the first start of a run.
     pub fn begin(&self, zero: u64) {
         self.0.zero.store(zero, Ordering::Release);
     }
 
-    /// Calls are timed no more.
+    /// Ends the timed part.
     pub fn end(&self) {
         self.0.zero.store(0, Ordering::Release);
     }
 
-    /// How often each thing was done to a call.
+    /// Number of calls affected, by effect.
     pub fn counts(&self) -> BTreeMap<String, u64> {
         let counts = COUNTED.iter().zip(&self.0.counts);
         counts
@@ -143,7 +142,7 @@ impl Layers {
     }
 }
 
-/// What every call of one client goes through.
+/// The layers as applied to every call of one client.
 #[derive(Clone)]
 struct Gate {
     shared: Arc<Shared>,
@@ -222,8 +221,8 @@ impl Gate {
         Ok(())
     }
 
-    /// Calls pass one after the other, each for as long as its share of the rate takes; what
-    /// sleeping too long lost is made up for.
+    /// Rate-limits calls as a serial channel that each call occupies for its share of the rate. A
+    /// later wake-up than requested is credited to the next calls.
     fn throttle(&self, takes_ns: u64) {
         let now = monotonic_ns();
         let free = passed(&self.shared.free_at, now, takes_ns);
@@ -238,7 +237,7 @@ impl Gate {
     }
 }
 
-/// When a call that comes now has passed a channel that is free at `free_at`.
+/// When a call that arrives at `now` leaves a channel that becomes free at `free_at`.
 fn passed(free_at: &AtomicU64, now: u64, takes_ns: u64) -> u64 {
     let earliest = now.saturating_sub(BURST_NS);
     let after = |free: u64| free.max(earliest) + takes_ns;
@@ -411,8 +410,8 @@ mod tests {
 
     const MS: u64 = 1_000_000;
 
-    /// When the last of so many calls of 1 ms has passed, if each comes when the one before has
-    /// and is so late.
+    /// When the last of `calls` calls of 1 ms leaves, if each arrives when the one before has left
+    /// and has woken up `late_ns` late.
     fn last_of(calls: u64, late_ns: u64) -> u64 {
         let (free_at, begin) = (AtomicU64::new(0), 1000 * MS);
         let mut now = begin;
@@ -424,11 +423,11 @@ mod tests {
 
     #[test]
     fn a_throttled_channel_keeps_its_rate_whoever_is_late() {
-        // What nobody used before is made up for: 20 calls pass at once.
+        // Idle time is credited: 20 calls pass at once.
         assert_eq!(last_of(300, 0), 280 * MS);
-        // Who wakes too late makes up for it, too.
+        // A late wake-up is credited as well.
         assert_eq!(last_of(300, MS / 2), 280 * MS + MS / 2);
-        // Who takes longer than the channel does is not held up by it.
+        // A caller slower than the channel is never delayed.
         assert_eq!(last_of(1, 0), 0);
     }
 }

@@ -1,4 +1,4 @@
-//! NFS version 3 spoken by this process itself: no kernel client, no cache, no mount.
+//! An NFS version 3 client in this process: no kernel client, no cache, no mount.
 
 mod file;
 #[cfg(test)]
@@ -31,17 +31,17 @@ pub const CAPABILITIES: Capabilities = Capabilities {
     ..Capabilities::ALL
 };
 
-/// Bytes of one call that servers are known to offer.
+/// The smallest transfer size that servers are known to offer.
 const REQUEST_BYTES_LEAST: u32 = 512;
 const REQUEST_BYTES_MOST: u32 = 16 << 20;
 const FILE_MODE: u32 = 0o644;
 const DIRECTORY_MODE: u32 = 0o755;
 
-/// What a server does with written bytes before it answers.
+/// How durable a write is before the server answers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Stability {
-    /// It may keep them in memory until a sync asks for them.
+    /// The server may keep data in memory until a COMMIT.
     #[default]
     Unstable,
     /// Data is on disk.
@@ -50,39 +50,39 @@ pub enum Stability {
     FileSync,
 }
 
-/// An export, how it is reached and how it is used.
+/// An export, how to reach it and how to use it.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Spec {
-    /// A name or an address.
+    /// Host name or address.
     pub server: String,
     /// A path as the server exports it.
     pub export: String,
     /// An existing directory of the export.
     #[serde(default = "root_directory")]
     pub root: String,
-    /// Where the server tells the ports of its programs.
+    /// The server's port mapper, which returns the ports of its programs.
     #[serde(default = "portmapper_port")]
     pub portmapper_port: u16,
-    /// Call from a port below 1024, which some servers insist on and only root may.
+    /// Call from a port below 1024, which some servers require and only root may use.
     #[serde(default)]
     pub privileged_port: bool,
-    /// Bytes of one READ at most; the server may offer less.
+    /// Maximum bytes of one READ; the server may offer less.
     #[serde(default = "request_bytes")]
     pub read_size_bytes: u32,
-    /// Bytes of one WRITE at most; the server may offer less.
+    /// Maximum bytes of one WRITE; the server may offer less.
     #[serde(default = "request_bytes")]
     pub write_size_bytes: u32,
-    /// What a write waits for.
+    /// How durable a write is before it returns.
     #[serde(default)]
     pub stability: Stability,
-    /// Not possible; named so that asking is a clear error.
+    /// Not supported; it exists so that requesting it is a clear error.
     #[serde(default)]
     pub direct: bool,
     /// When data is forced to disk.
     #[serde(default)]
     pub fsync: Fsync,
-    /// Caches to empty before the timed part.
+    /// Caches to drop before the timed part.
     #[serde(default)]
     pub drop_caches: DropCaches,
 }
@@ -96,7 +96,7 @@ fn request_bytes() -> u32 {
 }
 
 impl Spec {
-    /// Values that no server takes.
+    /// Checks for values that no server accepts.
     pub fn check(&self) -> Result<()> {
         if !self.export.starts_with('/') {
             let reason = format!("{:?} must begin with /", self.export);
@@ -117,7 +117,7 @@ impl Spec {
     }
 }
 
-/// How data moves: bytes of one call, as wanted and as the server offers.
+/// Transfer sizes, as requested and limited by the server's offer.
 #[derive(Clone, Copy)]
 struct Settings {
     read_bytes: u32,
@@ -133,12 +133,12 @@ pub struct NfsFactory {
     root: nfs_fh3,
     root_shown: String,
     run_directory: String,
-    /// The run's directory, once it is made.
+    /// Handle of the run's directory, once created.
     directory: Mutex<Option<nfs_fh3>>,
 }
 
 impl NfsFactory {
-    /// Connects and checks the root; makes nothing yet.
+    /// Connects and checks the root; creates nothing yet.
     pub fn new(spec: &Spec, run_directory: &str) -> Result<Self> {
         let root = spec.root.as_str();
         let wrong = |reason: String| Error::input("target.root", reason);
@@ -183,7 +183,7 @@ fn settings(connection: &mut Connection, spec: &Spec) -> Result<Settings> {
         fsroot: connection.root.clone(),
     };
     let offered = connection.call("fsinfo", &spec.export, async |c| c.fsinfo(&asked).await)?;
-    // A server that offers nothing at all would make every loop endless.
+    // A server that offers 0 bytes would make every transfer loop endless.
     let within = |wanted: u32, offered: u32| wanted.min(offered).max(REQUEST_BYTES_LEAST);
     Ok(Settings {
         read_bytes: within(spec.read_size_bytes, offered.rtmax),
@@ -202,7 +202,7 @@ impl Factory for NfsFactory {
         let mut connection = lock(&self.connection);
         let (root, name) = (&self.root_shown, &self.run_directory);
         let wrong = |reason: String| Error::input("target.root", reason);
-        // MKDIR fails on anything that is there already, a symbolic link included.
+        // MKDIR fails if the name exists in any form, including a symbolic link.
         let made = match mkdir(&mut connection, &self.root, name) {
             Err(error) if error.kind == ErrorKind::Exists => {
                 let (found, seen) = lookup(&mut connection, "mkdir", name, &self.root, name)?;
@@ -234,7 +234,7 @@ impl Factory for NfsFactory {
         let mut connection = lock(&self.connection);
         let mut remove = || rmdir(&mut connection, &self.root, &self.run_directory);
         let removed = match remove() {
-            // Removed by another place while the server looked; or else the next word is as stale.
+            // Another shard removed the directory meanwhile; if not, the retry is stale as well.
             Err(error) if shared && is_stale(&error) => remove(),
             removed => removed,
         };
@@ -245,7 +245,7 @@ impl Factory for NfsFactory {
     }
 }
 
-/// Files outlive no target, but the compiler cannot know: both hold the connection.
+/// Files never outlive their target, but the compiler cannot know: both share the connection.
 type Shared = Arc<Mutex<Connection>>;
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -270,7 +270,7 @@ fn mode(bits: u32) -> sattr3 {
     }
 }
 
-/// A name's handle and attributes; attributes that the server leaves out are asked for.
+/// The handle and attributes of a name; attributes that the server omits are requested separately.
 fn lookup(
     connection: &mut Connection,
     operation: &'static str,
@@ -314,7 +314,7 @@ fn rmdir(connection: &mut Connection, above: &nfs_fh3, path: &str) -> Result<()>
     removed.map(drop)
 }
 
-/// The last name of a path.
+/// The last component of a path.
 fn last(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
 }
@@ -322,7 +322,7 @@ fn last(path: &str) -> &str {
 struct Nfs {
     connection: Shared,
     settings: Settings,
-    /// Handles of directories by their path in the run's; a client of any kind keeps them.
+    /// Directory handles by path below the run's directory; every NFS client caches these.
     directories: HashMap<String, nfs_fh3>,
 }
 
@@ -339,7 +339,7 @@ impl Nfs {
         Ok(handle)
     }
 
-    /// The handle of the directory that a path is in.
+    /// The handle of a path's parent directory.
     fn above(&mut self, operation: &'static str, path: &str) -> Result<nfs_fh3> {
         let parent = path.rsplit_once('/').map_or("", |(parent, _)| parent);
         self.directory(operation, parent)
@@ -468,7 +468,7 @@ impl Target for Nfs {
     }
 
     fn open_write(&mut self, path: &str) -> Result<Box<dyn File>> {
-        // There is no opening in this protocol: a handle serves both ways.
+        // The protocol has no open: a handle serves reads and writes.
         self.open(path)
     }
 

@@ -1,4 +1,4 @@
-//! A target that does nothing: what is measured on it is the generator itself.
+//! A target that does nothing: it measures the generator itself.
 
 use bytes::Bytes;
 

@@ -1,8 +1,8 @@
-//! Object stores, and what else OpenDAL has a service for: here S3, a directory, and memory.
+//! Object stores and other services of OpenDAL: here S3, a directory, and memory.
 //!
-//! A step's time is that of the crate's call and of its requests. Nothing tries again behind the
-//! caller's back: an outage is seen. Opening an object to read asks nobody, and one that is written
-//! is sent when a part of it is full or it is closed.
+//! A step's time is that of the crate's call and of its requests. Nothing is retried, so an outage
+//! is visible. Opening an object to read sends no request; a written object is sent when a part of
+//! it is full or when it is closed.
 
 mod file;
 mod spec;
@@ -32,12 +32,12 @@ pub struct OpendalFactory {
     runtime: Arc<Runtime>,
     first: Operator,
     run_directory: String,
-    /// A directory is begun and left as the posix target does it, which knows of links.
+    /// The posix target creates and removes the directory, since it handles symbolic links.
     directory: Option<PosixFactory>,
 }
 
 impl OpendalFactory {
-    /// Checks that somebody answers; makes nothing yet.
+    /// Checks that the service answers; creates nothing yet.
     pub fn new(spec: &Spec, run_directory: &str) -> Result<Self> {
         let (service, uri) = spec.address()?;
         let directory = match service {
@@ -60,7 +60,7 @@ impl OpendalFactory {
             directory,
         };
         if service == Service::S3 {
-            // Who may not even list, or has no such bucket, hears so before anything is made.
+            // Missing permissions or a missing bucket are reported before anything is created.
             factory.objects(&factory.first).is_empty("list", "")?;
         }
         Ok(factory)
@@ -97,7 +97,7 @@ impl Factory for OpendalFactory {
 
     fn connect(&self) -> Result<Box<dyn Target>> {
         let operator = match self.service {
-            // What is in memory is in the memory of one client.
+            // The memory service keeps its data in one client.
             Service::Memory => self.first.clone(),
             _ if self.spec.shared_client => self.first.clone(),
             _ => with_own_connections(self.spec.operator()?),
@@ -111,14 +111,14 @@ impl Factory for OpendalFactory {
         }
         let mut own = self.objects(&self.first);
         match shared && !own.is_empty("rmdir", "")? {
-            // Others are still at work, and the last one removes it.
+            // Other shards are still at work; the last one removes it.
             true => Ok(()),
             false => own.rmdir(""),
         }
     }
 }
 
-/// A client whose connections no other client uses.
+/// A client that shares no connections with others.
 fn with_own_connections(operator: Operator) -> Operator {
     let client = HttpClient::with(reqwest::Client::new());
     operator.layer(HttpClientLayer::new(client))
@@ -130,7 +130,7 @@ struct Objects {
     operator: Operator,
     directory: String,
     part_bytes: usize,
-    /// There is a rename; elsewhere it is a copy and a removal.
+    /// Whether the service can rename; otherwise a rename is a copy and a removal.
     renames: bool,
 }
 
@@ -142,7 +142,7 @@ impl Objects {
         }
     }
 
-    /// A directory's name, as OpenDAL tells them from objects.
+    /// A directory's name in OpenDAL's notation, which distinguishes it from an object.
     fn directory_at(&self, path: &str) -> String {
         format!("{}/", self.at(path))
     }
@@ -156,13 +156,13 @@ impl Objects {
         wait(&self.runtime, (operation, path), call)
     }
 
-    /// Whether anything has exactly this name behind the run directory's.
+    /// Whether an object has exactly this path below the run's directory.
     fn is_there(&self, ending: &str) -> Result<bool> {
         let name = format!("{}{ending}", self.directory);
         self.wait("exists", &name, self.operator.exists(&name))
     }
 
-    /// Whether there is nothing below a directory; what stands for the directory does not count.
+    /// Whether a directory has no entries; its own marker object does not count.
     fn is_empty(&self, operation: &'static str, path: &str) -> Result<bool> {
         let own = self.directory_at(path);
         let found = async {
@@ -186,7 +186,7 @@ impl Target for Objects {
     fn create(&mut self, path: &str) -> Result<Box<dyn File>> {
         let at = self.at(path);
         let writer = self.operator.writer_with(&at);
-        // What is there already is refused where the store can tell: S3 when the object is closed.
+        // An existing object is an error where the service can detect it: on S3, at the close.
         let writer = writer.if_not_exists(true).chunk(self.part_bytes);
         let writer = self.wait("create", path, writer.into_future())?;
         Ok(self.writer(path, writer))
@@ -230,7 +230,7 @@ impl Target for Objects {
         self.wait("rename", from, copied)?;
         let removed = self.wait("rename", from, self.operator.delete(&old));
         if removed.is_err() {
-            // Both are there now; the one that nobody knows of goes, or stays and is told of when
+            // Both objects exist now. The new one is removed; if that fails, it is reported when
             // the run's directory is not empty.
             let undone = self.operator.delete(&new);
             self.wait("rename", to, undone)?;
@@ -248,7 +248,7 @@ impl Target for Objects {
     }
 
     fn rmdir(&mut self, path: &str) -> Result<()> {
-        // Stores remove what stands for a directory whatever is below it.
+        // Object stores remove a directory's marker even if there are objects below it.
         if !self.is_empty("rmdir", path)? {
             let reason = "the directory is not empty";
             return Err(Error::new(ErrorKind::Other, "rmdir", path, reason));
@@ -271,7 +271,7 @@ impl Target for Objects {
     }
 }
 
-/// Wait for one call of the crate.
+/// Waits for one asynchronous call of the crate.
 fn wait<T>(
     runtime: &Runtime,
     (operation, path): (&'static str, &str),
@@ -281,7 +281,7 @@ fn wait<T>(
     waiting::wait(runtime, (operation, path), call, told)
 }
 
-/// What a service said, in our words.
+/// Converts a service's error.
 fn told(operation: &'static str, path: &str, error: &opendal::Error) -> Error {
     let kind = match error.kind() {
         Said::NotFound => ErrorKind::NotFound,
@@ -300,7 +300,7 @@ fn told(operation: &'static str, path: &str, error: &opendal::Error) -> Error {
     Error::new(kind, operation, path, cause(error))
 }
 
-/// The operating system's error at the bottom of another, where it is one.
+/// The operating system's error at the root of another, if there is one.
 fn system_error(error: &opendal::Error) -> Option<&std::io::Error> {
     let mut next = std::error::Error::source(error);
     while let Some(inner) = next {
@@ -312,7 +312,7 @@ fn system_error(error: &opendal::Error) -> Option<&std::io::Error> {
     None
 }
 
-/// What an error says and what is at the bottom of it, in one line.
+/// An error's message and its root cause, in one line.
 fn cause(error: &opendal::Error) -> String {
     let mut deepest = std::error::Error::source(error);
     while let Some(inner) = deepest.and_then(|inner| inner.source()) {

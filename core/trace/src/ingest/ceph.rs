@@ -1,4 +1,4 @@
-//! Ceph's OpTracker (`dump_historic_ops` and its like): operations with the times of their events.
+//! Reads Ceph's OpTracker (`dump_historic_ops` and similar): operations with timestamped events.
 
 use serde_json::Value;
 
@@ -7,10 +7,10 @@ use super::lines::unix_ns;
 use crate::shape::{digest_of, mix};
 use crate::span::Span;
 
-/// Takes one operation: a call with one call below for the way to each event.
+/// Adds one operation: a call with one child call for the interval before each event.
 ///
-/// Ceph dates an event when it is reached, so the time before it is what it took to get there; a
-/// time before the operation began is one the client stamped and is passed over.
+/// Ceph timestamps an event when it is reached, so the interval before it is attributed to it. A
+/// time before the operation's start was set by the client's clock and is ignored.
 pub fn operation(value: &Value, found: &mut Gathered) {
     let text = |key: &str| value.get(key).and_then(Value::as_str).unwrap_or_default();
     let description = text("description");
@@ -55,20 +55,20 @@ pub fn operation(value: &Value, found: &mut Gathered) {
     }
 }
 
-/// "osd_op(client.4177.0:5 1.7 …)" is an osd_op.
+/// The operation type: "osd_op(client.4177.0:5 1.7 …)" is an osd_op.
 fn kind(description: &str) -> &str {
     let end = description.find(['(', ' ']).unwrap_or(description.len());
     &description[..end]
 }
 
-/// An event without the numbers of the places and operations that it names.
+/// The name of an event without the ids of daemons and operations in it.
 fn step(event: &str) -> String {
     let words = event.split_whitespace();
     let known = |word: &&str| !word.bytes().any(|byte| byte.is_ascii_digit());
     words.filter(known).collect::<Vec<_>>().join(" ")
 }
 
-/// "2019-01-16T08:48:58.395014+0000", with a space instead of the T in older versions.
+/// Parses "2019-01-16T08:48:58.395014+0000", with a space instead of the T in older versions.
 fn moment(text: &str) -> Option<u64> {
     let (date, time) = text.split_once(['T', ' '])?;
     let (time, zone) = time.split_at(time.find(['+', '-', 'Z']).unwrap_or(time.len()));

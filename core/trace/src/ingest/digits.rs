@@ -1,9 +1,9 @@
-//! Numbers in text, eight digits at a time: decimal, and the hexadecimal of identities.
+//! Parses decimal numbers and hexadecimal ids, eight digits at a time.
 
 const LOW: u64 = 0x0101_0101_0101_0101;
 const HIGH: u64 = LOW << 7;
 
-/// Up to twenty decimal digits, eight at a time.
+/// Parses up to twenty decimal digits.
 #[inline(always)]
 pub fn digits(text: &[u8]) -> Option<u64> {
     let mut value = 0u64;
@@ -26,7 +26,7 @@ pub fn digits(text: &[u8]) -> Option<u64> {
     Some(value)
 }
 
-/// Eight decimal digits in one word: pairs, then fours, then all.
+/// Eight decimal digits in one word, combined pairwise in three steps.
 #[inline(always)]
 fn eight_digits(word: u64) -> Option<u64> {
     let low = word.wrapping_sub(LOW * 0x30);
@@ -39,13 +39,13 @@ fn eight_digits(word: u64) -> Option<u64> {
     Some(fours.wrapping_mul(10_000).wrapping_add(fours >> 32) & 0xffff_ffff)
 }
 
-/// An id of exactly so many hexadecimal digits, 16 or 32.
+/// Parses an id of exactly `digits` hexadecimal digits, 16 or 32.
 #[inline(always)]
 pub fn from_hexadecimal(text: &[u8], digits: usize) -> Option<u128> {
     if text.len() != digits {
         return None;
     }
-    // Whole halves of 16 digits fit a machine word, which is what makes this cheap.
+    // Halves of 16 digits fit a machine word, which makes this fast.
     let (high, low) = text.split_at(digits - 16);
     let eight = |from: &[u8]| eight_hexadecimal(u64::from_le_bytes(*from.first_chunk()?));
     let word = |half: &[u8]| {
@@ -56,10 +56,10 @@ pub fn from_hexadecimal(text: &[u8], digits: usize) -> Option<u128> {
     Some(u128::from(above) << 64 | u128::from(word(low)?))
 }
 
-/// Eight hexadecimal digits in one word: their values, then pairs, then fours, then all.
+/// Eight hexadecimal digits in one word: converts each, then combines them pairwise in three steps.
 #[inline(always)]
 fn eight_hexadecimal(word: u64) -> Option<u32> {
-    // Adding what is missing to 0x80 marks each byte below it that is at least so much.
+    // Adding 0x80 - `least` sets the top bit of each byte that is at least `least`.
     let at_least = |bytes: u64, least: u8| bytes.wrapping_add(LOW * u64::from(0x80 - least));
     let digit = at_least(word, b'0') & !at_least(word, b'9' + 1);
     let lower = word | (LOW * 0x20);
@@ -112,7 +112,7 @@ mod tests {
                 let mut id = *b"0123456789abcDEF";
                 id[at] = byte;
                 let text = std::str::from_utf8(&id).ok();
-                // The standard library takes a sign for part of a number.
+                // The standard library accepts a leading sign.
                 let text = text.filter(|_| byte != b'+');
                 let expected = text.and_then(|text| u128::from_str_radix(text, 16).ok());
                 assert_eq!(from_hexadecimal(&id, 16), expected, "{byte} at {at}");

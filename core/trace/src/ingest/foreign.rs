@@ -1,4 +1,4 @@
-//! Traces of other tools in JSON: Chrome and DFTracer, Jaeger, Zipkin, HTrace, Ceph.
+//! Reads JSON traces of other tools: Chrome and DFTracer, Jaeger, Zipkin, HTrace, Ceph.
 
 use std::collections::HashMap;
 
@@ -11,7 +11,7 @@ use crate::sampling::weight_of;
 use crate::shape::{digest_of, mix};
 use crate::span::{Span, SpanStore};
 
-/// A format, told by its keys.
+/// A format, recognised by its keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
     /// Events with "ph", in a list or under "traceEvents"; DFTracer writes one a line.
@@ -26,11 +26,11 @@ pub enum Form {
     Ceph,
 }
 
-/// Keys are looked for in so many bytes from the beginning.
+/// Number of leading bytes that are searched for keys.
 const SNIFFED_BYTES: usize = 1 << 16;
 
 impl Form {
-    /// The format of a JSON text, unless it is OTLP or none of these.
+    /// Recognises the format of a JSON text; None for OTLP and unknown formats.
     pub fn recognise(bytes: &[u8]) -> Option<Form> {
         let start = bytes.iter().position(|byte| !byte.is_ascii_whitespace())?;
         let head = &bytes[start..bytes.len().min(start + SNIFFED_BYTES)];
@@ -60,10 +60,10 @@ fn is_htrace(value: &Value) -> bool {
         .all(|key| value.get(key).is_some())
 }
 
-/// The reader of one file, value by value of its list.
+/// Reads one file, one value of its list at a time.
 pub struct ForeignReader {
     form: Form,
-    /// The key under which the list stands, if the file is an object around it.
+    /// The key of the list, if the file is an object that contains it.
     key: Option<&'static str>,
     inside: bool,
     open: HashMap<(u64, u64), Vec<Value>>,
@@ -71,7 +71,7 @@ pub struct ForeignReader {
 }
 
 impl ForeignReader {
-    /// A reader of a file that begins with these bytes.
+    /// A reader of a file with these leading bytes.
     pub fn new(form: Form, head: &[u8]) -> Self {
         let object = head.trim_ascii_start().first() == Some(&b'{');
         let head = String::from_utf8_lossy(&head[..head.len().min(SNIFFED_BYTES)]).into_owned();
@@ -134,7 +134,7 @@ impl ForeignReader {
                 Form::Ceph => ceph::operation(&value, &mut self.found),
             }
             if self.found.spans() >= if identified { 1 } else { GATHERED_MAX } {
-                // What hangs together across a batch's end is no longer known to.
+                // Links between spans in different batches are lost.
                 self.found.losses.cut_traces += u64::from(!identified);
                 self.settle(store);
             }
@@ -150,12 +150,13 @@ impl ForeignReader {
         self.found.move_into(store, without_traces);
     }
 
-    /// The length of the next value of the list, which begins with the rest.
+    /// The length of the list's next value, which starts at the unread bytes.
     fn next_value(&mut self, source: &mut Source<'_>) -> Result<Option<usize>, Failure> {
         loop {
             match (source.visible()?, self.key) {
                 (None, None) => return Ok(None),
-                // Tools that were killed leave the list open; a truncated object is refused.
+                // Tools that were killed leave the list unclosed, which is accepted; a truncated
+                // object is an error.
                 (None, Some(_)) if self.inside => {
                     return Err(source.cut(0, "EOF while parsing a list"))
                 }
@@ -172,7 +173,7 @@ impl ForeignReader {
         }
     }
 
-    /// A key outside the list, and its value unless that is the list.
+    /// Reads a key outside the list, and its value unless that is the list.
     fn member(&mut self, source: &mut Source<'_>, wanted: &str) -> Result<(), Failure> {
         let length = source.json_value()?;
         let found = source.rest()[1..length - 1] == *wanted.as_bytes();
@@ -200,13 +201,13 @@ fn word<'v>(value: &'v Value, key: &str) -> &'v str {
     value.get(key).and_then(Value::as_str).unwrap_or_default()
 }
 
-/// A time or an identity as a number, which some writers send as text.
+/// A time or an id as a number, which some writers encode as text.
 fn number(value: &Value, key: &str) -> Option<f64> {
     let value = value.get(key)?;
     value.as_f64().or_else(|| value.as_str()?.parse().ok())
 }
 
-/// Microseconds as nanoseconds; exact for whole ones.
+/// Converts microseconds to nanoseconds, exactly for whole ones.
 fn micros(value: &Value, key: &str) -> Option<u64> {
     let told = value.get(key)?;
     if let Some(whole) = told.as_u64() {
@@ -218,7 +219,7 @@ fn micros(value: &Value, key: &str) -> Option<u64> {
         .then_some(nanoseconds as u64)
 }
 
-/// An identity of any form as 64 bits; hexadecimal ones stay themselves.
+/// Maps an id of any form to 64 bits; hexadecimal ids keep their value.
 fn identity(text: &str) -> u64 {
     match u64::from_str_radix(text, 16) {
         Ok(id) if text.len() <= 16 => id,
@@ -251,7 +252,7 @@ fn chrome(event: Value, open: &mut HashMap<(u64, u64), Vec<Value>>, found: &mut 
     }
 }
 
-/// A process or thread, which some writers number and some name.
+/// A process or thread id; names are hashed.
 fn row(event: &Value, key: &str) -> u64 {
     match event.get(key) {
         Some(Value::String(name)) => identity(name),
@@ -314,7 +315,7 @@ fn jaeger(trace: &Value, found: &mut Gathered) {
     }
 }
 
-/// Jaeger writes how it sampled on the first span of a trace.
+/// The sampling weight, which Jaeger writes on the first span of a trace.
 fn jaeger_weight(span: &Value) -> Option<u64> {
     let tag = |key| {
         let found = list(span, "tags").find(|tag| word(tag, "key") == key)?;
@@ -330,7 +331,8 @@ fn jaeger_weight(span: &Value) -> Option<u64> {
 
 fn zipkin(span: &Value, found: &mut Gathered) {
     let (id, parent) = (identity(word(span, "id")), identity(word(span, "parentId")));
-    // Client and server may share one identity: the server's half then hangs under the client's.
+    // Client and server may share one span id: the server's span then becomes a child of the
+    // client's.
     let shared = span.get("shared") == Some(&Value::Bool(true));
     let endpoint = span.get("localEndpoint").unwrap_or(&Value::Null);
     timed(span, ("timestamp", "duration"), found, |found, kept| {

@@ -1,24 +1,24 @@
-//! Spans on their way from a foreign format: identities and parents found where it has none.
+//! Collects spans of a foreign format; assigns ids and parents where the format has none.
 
 use crate::identity::assign_trace_ids;
 use crate::losses::Losses;
 use crate::span::{Span, SpanStore};
 
-/// Spans of one file, in a store of their own.
+/// Spans of one file, in a separate store.
 #[derive(Default)]
 pub struct Gathered {
     store: SpanStore,
-    /// What reading lost.
+    /// What reading dropped or repaired.
     pub losses: Losses,
-    /// Spans numbered so far, by earlier batches.
+    /// Number of spans that earlier batches have numbered.
     numbered: u64,
 }
 
-/// Spans without identities are nested and given them in batches of so many.
+/// Batch size for spans without ids, which are nested and numbered batch by batch.
 pub const GATHERED_MAX: usize = 400_000;
 
 impl Gathered {
-    /// Keeps a span under its texts.
+    /// Adds a span with its name, service and host.
     pub fn add(&mut self, name: &str, service: &str, host: &str, span: Span) {
         let (name, service) = (self.store.intern(name), self.store.intern(service));
         let host = self.store.intern(host);
@@ -30,17 +30,17 @@ impl Gathered {
         });
     }
 
-    /// The number of a weight, here.
+    /// The index of a sampling weight in this store.
     pub fn intern_weight(&mut self, weight: u64) -> u16 {
         self.store.texts.intern_weight(weight)
     }
 
-    /// How many spans wait here.
+    /// Number of spans collected.
     pub fn spans(&self) -> usize {
         self.store.spans.len()
     }
 
-    /// Numbers the spans and hangs each under the one around it on its thread.
+    /// Numbers the spans and makes each a child of the span that encloses it on its thread.
     pub fn nest(&mut self) {
         let spans = &mut self.store.spans;
         spans.sort_by_key(|span| (span.thread, span.start_ns, u64::MAX - span.end_ns));
@@ -59,7 +59,7 @@ impl Gathered {
         self.numbered += self.store.spans.len() as u64;
     }
 
-    /// Numbers the spans, each a tree of its own.
+    /// Numbers the spans; each becomes a separate tree.
     pub fn number(&mut self) {
         for (number, span) in (self.numbered + 1..).zip(&mut self.store.spans) {
             (span.span_id, span.parent_id) = (number, 0);
@@ -67,7 +67,7 @@ impl Gathered {
         self.numbered += self.store.spans.len() as u64;
     }
 
-    /// Moves everything into the store of all files, with trace identities if there were none.
+    /// Moves all spans into the common store; assigns trace ids if the format has none.
     pub fn move_into(&mut self, store: &mut SpanStore, without_traces: bool) {
         if without_traces {
             self.store.spans.retain(|span| span.span_id != 0);

@@ -11,15 +11,15 @@ use super::picked::Picked;
 use super::source::{Failure, Source};
 use crate::span::{Span, SpanStore};
 
-/// The text behind the mark that some editors put first.
+/// The text after an optional byte order mark.
 pub fn without_byte_order_mark(bytes: &[u8]) -> &[u8] {
     bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes)
 }
 
-/// Lists in lists in lists: nobody means it.
+/// Maximum nesting; no valid trace nests deeper.
 const DEPTH_MAX: usize = 128;
 
-/// What an object is, from the outside in.
+/// The type of an object, from the outermost to the innermost.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Level {
     Document,
@@ -44,21 +44,21 @@ impl Level {
 struct Open {
     level: Level,
     list: bool,
-    /// Whether a value stands before, so that a comma or the end must follow.
+    /// Whether a value precedes, so that a comma or the end must follow.
     behind_value: bool,
-    /// Whether a key of a trace has been seen.
+    /// Whether a key specific to traces has occurred.
     is_trace: bool,
 }
 
-/// The reader of one file: where it stands between two spans.
+/// Reads one file; its state between two spans is the stack of open objects.
 #[derive(Default)]
 pub struct JsonReader {
     open: Vec<Open>,
     begun: bool,
     place: Option<(u32, u32)>,
-    /// The first span in the store that does not know its resource yet.
+    /// The first span in the store whose resource is not known yet.
     first: usize,
-    /// Spans that were given away without knowing it.
+    /// Number of spans merged before their resource was known.
     given_away: u64,
 }
 
@@ -89,7 +89,7 @@ impl JsonReader {
         Ok(true)
     }
 
-    /// One bracket, key or value; false at the end of the file.
+    /// Reads one bracket, key or value; false at the end of the file.
     fn step(&mut self, source: &mut Source<'_>, store: &mut SpanStore) -> Result<bool, Failure> {
         let Some(byte) = source.visible()? else {
             return match self.open.last() {
@@ -128,7 +128,7 @@ impl JsonReader {
         Ok(true)
     }
 
-    /// Opens the object or list that begins here.
+    /// Opens an object or a list.
     fn enter(&mut self, source: &mut Source<'_>, byte: u8, level: Level) -> Result<(), Failure> {
         let list = byte == b'[';
         if !(byte == b'{' || list && level != Level::Document) {
@@ -163,7 +163,7 @@ impl JsonReader {
         Ok(())
     }
 
-    /// A key and, unless it opens something, its value.
+    /// Reads a key and, unless that opens an object or list, its value.
     fn member(&mut self, source: &mut Source<'_>, store: &mut SpanStore) -> Result<(), Failure> {
         let length = source.json_value()?;
         let key = parse::<Text>(source, length)?.0.into_owned();
@@ -194,7 +194,7 @@ impl JsonReader {
         }
     }
 
-    /// The resource may stand behind its spans, which learn of it then.
+    /// Reads a resource; spans that precede it in the document are updated.
     fn resource(&mut self, source: &mut Source<'_>, store: &mut SpanStore) -> Result<(), Failure> {
         let length = source.json_value()?;
         let resource = parse::<Option<Resource>>(source, length)?.unwrap_or_default();
@@ -211,7 +211,7 @@ impl JsonReader {
     #[inline(always)]
     fn span(&mut self, source: &mut Source<'_>, store: &mut SpanStore) -> Result<(), Failure> {
         let place = self.place.unwrap_or_default();
-        // Filled where it stands: handing it on would copy it.
+        // Decoded in place, since returning it would copy it.
         let mut span = UsualSpan::default();
         if let Some(length) = usual_span(source.rest(), &mut span) {
             keep(&span, place, store);
@@ -242,7 +242,7 @@ fn parse<'s, T: Deserialize<'s>>(source: &'s Source<'_>, length: usize) -> Resul
     serde_json::from_slice(&source.rest()[..length]).map_err(|error| source.json_failure(&error))
 }
 
-/// Null and nothing else may stand where an object or a list should.
+/// Accepts null in place of an object or a list, and reports anything else.
 fn wrong_kind(source: &mut Source<'_>, byte: u8, level: Level) -> Result<(), Failure> {
     let length = source.json_value()?;
     if byte == b'n' && level != Level::Document {
@@ -329,7 +329,7 @@ struct Status {
     code: IsError,
 }
 
-/// Protobuf's JSON reads null as a field that is not there.
+/// Protobuf's JSON mapping treats null as a missing field.
 fn or_default<'de, T, D>(deserializer: D) -> Result<T, D::Error>
 where
     T: Default + Deserialize<'de>,

@@ -1,27 +1,27 @@
-//! A span of OTLP JSON in its usual dress, read in place; any other dress is left to serde.
+//! Fast parsing of an OTLP JSON span in its canonical form; serde parses all others.
 //!
 //! Exporters write texts without escapes, times and sizes as digits, attributes as key and value.
-//! Nothing found here means "not in that dress, or cut off", never "wrong": serde then decides.
+//! None means "not in that form, or truncated", never "invalid": serde then decides.
 
 use std::borrow::Cow;
 
 use super::digits::{digits, from_hexadecimal};
 use super::picked::{Key, Picked, Scalar};
 
-/// An identity written in hexadecimal digits.
+/// An id in hexadecimal digits.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Identity {
-    /// There is none.
+    /// The id is missing.
     #[default]
     None,
-    /// It is not what it should be.
+    /// The id is invalid.
     Wrong,
-    /// It is this number.
+    /// The value of the id.
     Number(u128),
 }
 
 impl Identity {
-    /// What a text of so many digits says.
+    /// Parses an id of `digits` hexadecimal digits.
     pub fn of(text: &[u8], digits: usize) -> Self {
         match from_hexadecimal(text, digits) {
             Some(number) => Identity::Number(number),
@@ -34,25 +34,25 @@ impl Identity {
 /// The fields of one span, borrowed from the file.
 #[derive(Default)]
 pub struct UsualSpan<'a> {
-    /// The trace's identity.
+    /// The trace id.
     pub trace_id: Identity,
-    /// The span's own.
+    /// The span id.
     pub span_id: Identity,
-    /// Its parent's.
+    /// The parent's span id.
     pub parent_id: Identity,
     /// Not yet checked for UTF-8.
     pub name: &'a [u8],
-    /// When it began.
+    /// Start time, ns since 1970.
     pub start_ns: u64,
-    /// When it was over.
+    /// End time, ns since 1970.
     pub end_ns: u64,
-    /// What its attributes say.
+    /// The relevant attributes.
     pub picked: Picked<'a>,
-    /// Whether its status is an error.
+    /// Whether the status is an error.
     pub error: bool,
 }
 
-/// Reads the span that begins these bytes into an empty one; its length.
+/// Parses the span at the start of `bytes` into an empty one; returns its length.
 #[inline(always)]
 pub fn usual_span<'a>(bytes: &'a [u8], span: &mut UsualSpan<'a>) -> Option<usize> {
     let mut cursor = Cursor { bytes, at: 0 };
@@ -69,7 +69,7 @@ pub fn usual_span<'a>(bytes: &'a [u8], span: &mut UsualSpan<'a>) -> Option<usize
             b"endTimeUnixNano" => span.end_ns = cursor.whole_number()?,
             b"attributes" => cursor.attributes(&mut span.picked)?,
             b"status" => span.error = cursor.status()?,
-            // The other dress of known keys.
+            // The alternative spelling of known keys.
             b"trace_id" | b"span_id" | b"parent_span_id" | b"trace_state" => return None,
             b"start_time_unix_nano" | b"end_time_unix_nano" => return None,
             _ => cursor.skip()?,
@@ -92,7 +92,7 @@ struct Cursor<'a> {
 const LOW: u64 = 0x0101_0101_0101_0101;
 const HIGH: u64 = LOW << 7;
 
-/// A mark in each byte that ends a plain text: a quote, a backslash or a control character.
+/// Sets a bit in each byte that ends a plain text: a quote, a backslash or a control character.
 #[inline(always)]
 fn ends_of_text(word: u64) -> u64 {
     let equal = |byte: u8| {
@@ -123,14 +123,14 @@ impl<'a> Cursor<'a> {
         (self.peek()? == byte).then(|| self.at += 1)
     }
 
-    /// The inside of a text without escapes.
+    /// Parses a text without escapes; returns its content.
     #[inline(always)]
     fn string(&mut self) -> Option<&'a [u8]> {
         self.expect(b'"')?;
         self.inside()
     }
 
-    /// The same behind its opening quote.
+    /// Parses the rest of a text after its opening quote.
     #[inline(always)]
     fn inside(&mut self) -> Option<&'a [u8]> {
         let start = self.at;
@@ -150,8 +150,8 @@ impl<'a> Cursor<'a> {
         Some(&self.bytes[start..self.at - 1])
     }
 
-    /// The identity behind an opening quote. What is nothing but digits holds no quote or escape,
-    /// so that its end needs no search.
+    /// Parses an id after its opening quote. Digits contain no quote or escape, so the end needs no
+    /// search.
     #[inline(always)]
     fn identity<const DIGITS: usize>(&mut self) -> Option<Identity> {
         if let Some(text) = self.quoted::<DIGITS>() {
@@ -163,7 +163,7 @@ impl<'a> Cursor<'a> {
         Some(Identity::of(self.inside()?, DIGITS))
     }
 
-    /// Nanoseconds since 1970 behind an opening quote: nineteen digits in this century.
+    /// Parses nanoseconds since 1970 after an opening quote: nineteen digits in this century.
     #[inline(always)]
     fn time(&mut self) -> Option<u64> {
         if let Some(time) = self.quoted::<19>().and_then(digits) {
@@ -173,14 +173,14 @@ impl<'a> Cursor<'a> {
         digits(self.inside()?)
     }
 
-    /// So many bytes, if a quote stands behind them; they are not passed over.
+    /// The next `LENGTH` bytes if a quote follows them; does not advance.
     #[inline(always)]
     fn quoted<const LENGTH: usize>(&self) -> Option<&'a [u8]> {
         let text = self.bytes.get(self.at..self.at + LENGTH)?;
         (self.bytes.get(self.at + LENGTH) == Some(&b'"')).then_some(text)
     }
 
-    /// Passes over this text if it stands here.
+    /// Advances past `text` if it comes next.
     #[inline(always)]
     fn literal<const LENGTH: usize>(&mut self, text: &[u8; LENGTH]) -> bool {
         let here = self.bytes.get(self.at..);
@@ -189,8 +189,8 @@ impl<'a> Cursor<'a> {
         found
     }
 
-    /// Members behind the opening brace, as far as they come without spaces in the order in which
-    /// OpenTelemetry's own writers put them; whether there was any. Known keys need no search then.
+    /// Parses the leading members as long as they have no spaces and are in the order of
+    /// OpenTelemetry's own writers; returns whether there was any. This saves the look-up of keys.
     #[inline(always)]
     fn in_usual_order(&mut self, span: &mut UsualSpan<'a>) -> Option<bool> {
         if !self.literal(b"\"traceId\":\"") {
@@ -236,7 +236,7 @@ impl<'a> Cursor<'a> {
         Some(true)
     }
 
-    /// What happened during a call, which calls it is linked to, and what was dropped of all that.
+    /// Skips events, links and the counts of what was dropped.
     fn rarely_more(&mut self) -> Option<()> {
         if self.literal(b",\"droppedAttributesCount\":") {
             self.skip()?;
@@ -256,14 +256,14 @@ impl<'a> Cursor<'a> {
         Some(())
     }
 
-    /// Every member of an object, the value left to `take`.
+    /// Parses all members of an object; `take` parses each value.
     #[inline(always)]
     fn members(&mut self, take: impl FnMut(&mut Self, &'a [u8]) -> Option<()>) -> Option<()> {
         self.expect(b'{')?;
         self.members_behind(false, take)
     }
 
-    /// The members behind the opening brace, or behind the last of those that have `begun`.
+    /// Parses the members after the opening brace, or after a member if they have `begun`.
     #[inline(always)]
     fn members_behind(
         &mut self,
@@ -292,7 +292,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// A number of digits alone, as text or not.
+    /// Parses an unsigned integer, quoted or not.
     #[inline(always)]
     fn whole_number(&mut self) -> Option<u64> {
         if self.peek()? == b'"' {
@@ -306,7 +306,7 @@ impl<'a> Cursor<'a> {
             return None;
         }
         let text = &self.bytes[start..self.at];
-        // JSON knows no number that begins with a zero and goes on.
+        // A JSON number has no leading zero.
         (text.len() == 1 || text.first() != Some(&b'0')).then(|| digits(text))?
     }
 
@@ -366,8 +366,8 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Passes over an attribute that is a whole number in the usual order, and the comma or bracket
-    /// behind it, which is told; nothing is passed over if it is anything else.
+    /// Parses an integer attribute in canonical form and the comma or bracket after it, which is
+    /// returned. Does not advance if it is anything else.
     #[inline(always)]
     fn usual_attribute(&mut self, picked: &mut Picked<'a>) -> Option<Option<u8>> {
         let start = self.at;
@@ -405,7 +405,7 @@ impl<'a> Cursor<'a> {
         Some(value)
     }
 
-    /// Passes over a value whose brackets and quotes match.
+    /// Skips a value; checks only that brackets and quotes match.
     #[inline(always)]
     fn skip(&mut self) -> Option<()> {
         match self.peek()? {

@@ -1,4 +1,5 @@
-//! The values inside OTLP JSON: texts, times, status codes and attributes, in every legal dress.
+//! Parses the values inside OTLP JSON: texts, times, status codes and attributes, in every valid
+//! form.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -7,7 +8,7 @@ use serde::de::{self, Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAcces
 
 use super::picked::{whole, Key, Picked, Scalar};
 
-/// Text, borrowed from the document wherever it holds no escapes.
+/// Text, borrowed from the document unless it has escapes.
 #[derive(Default)]
 pub struct Text<'a>(pub Cow<'a, str>);
 
@@ -15,11 +16,11 @@ pub struct Text<'a>(pub Cow<'a, str>);
 #[derive(Default)]
 pub struct Nanoseconds(pub u64);
 
-/// Whether a status code says error, by number or by name.
+/// Whether a status code, as a number or name, is an error.
 #[derive(Default)]
 pub struct IsError(pub bool);
 
-/// Reads a JSON scalar of whatever kind.
+/// Reads any JSON scalar.
 struct ScalarVisitor;
 
 impl<'de> Visitor<'de> for ScalarVisitor {
@@ -54,7 +55,7 @@ impl<'de> Visitor<'de> for ScalarVisitor {
     }
 }
 
-/// Reads text, or null as no text.
+/// Reads text; null becomes the empty text.
 struct TextVisitor;
 
 impl<'de> Visitor<'de> for TextVisitor {
@@ -113,7 +114,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for Picked<'a> {
     }
 }
 
-/// Picks from a list of attributes without keeping the list.
+/// Picks the relevant attributes from a list without storing the list.
 struct AttributesVisitor;
 
 impl<'de> Visitor<'de> for AttributesVisitor {
@@ -160,7 +161,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for AnyValue<'a> {
     }
 }
 
-/// Reads `{"intValue": "7"}` and its like; nested values are skipped without recursion.
+/// Reads `{"intValue": "7"}` and similar; nested values are skipped without recursion.
 struct AnyValueVisitor;
 
 impl<'de> Visitor<'de> for AnyValueVisitor {
@@ -195,7 +196,7 @@ impl<'de> Visitor<'de> for AnyValueVisitor {
     }
 }
 
-/// A number, or the text of one.
+/// A number, or its text.
 struct Number<'a>(Scalar<'a>);
 
 impl<'de: 'a, 'a> Deserialize<'de> for Number<'a> {
@@ -204,7 +205,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for Number<'a> {
     }
 }
 
-/// An integer that JSON carries as text, so that no digit is lost.
+/// An integer that JSON encodes as text to keep all digits.
 fn integer(scalar: Scalar<'_>) -> Scalar<'_> {
     let Scalar::Text(text) = &scalar else {
         return scalar;

@@ -1,33 +1,35 @@
-//! Spans told by comparison: most of a trace's spans differ from an earlier one in values alone.
+//! Fast decoding of spans by comparison: most spans of a trace differ from an earlier one only in
+//! values.
 //!
-//! A writer lays out all spans of one place alike: the same tags, lengths, keys and name, and
-//! between them ids, times and numbers of as many bytes. What a walk through the fields of one of
-//! them has shown holds for the next once all bytes but those of values are the same.
+//! A writer encodes all spans of one code location alike: the same tags, lengths, keys and name,
+//! and between them ids, times and numbers of equal length. A full parse of one span yields a
+//! layout; a later span that matches all bytes outside the values has the same layout.
 
 use super::picked::Key;
 use super::plain_span::PlainSpan;
 use super::wire::{Message, Value};
 use crate::span::{Span, SpanStore, TextId};
 
-/// So many bytes are compared at a time; shorter spans are walked through.
+/// Number of bytes compared at a time; shorter spans are parsed in full.
 const PART_BYTES: usize = 32;
 const PART_WORDS: usize = PART_BYTES / 8;
 
-/// Longer spans are walked through.
+/// Longer spans are parsed in full.
 const SPAN_BYTES_MAX: usize = 512;
 
-/// A span and what comes behind it: what begins in the span ends in here, which spares asking.
+/// A span and the bytes after it: any part that starts in the span ends in the window, which saves
+/// bounds checks.
 pub type Window = [u8; SPAN_BYTES_MAX + PART_BYTES];
 
-/// Layouts of one length that are tried.
+/// Maximum number of layouts of one length that are tried.
 const TRIED_MAX: usize = 8;
 
-/// A trace whose spans are all different should not pay for it: so many are looked at closely, then
-/// one more for so many that were told by comparison.
+/// Number of spans whose layout is always learnt. Later, one is learnt for every so many spans that
+/// matched, so that a trace of dissimilar spans has little overhead.
 const LEARNT_FREELY: usize = 256;
 const FOUND_EACH: usize = 16;
 
-/// The layouts met so far; good for one table of texts.
+/// The layouts learnt so far; valid for one table of texts.
 pub struct Layouts {
     of_length: Vec<Vec<Layout>>,
     learnt: usize,
@@ -35,7 +37,7 @@ pub struct Layouts {
 }
 
 impl Layouts {
-    /// None yet.
+    /// An empty set of layouts.
     pub fn new() -> Self {
         Self {
             of_length: std::iter::repeat_with(Vec::new)
@@ -46,7 +48,7 @@ impl Layouts {
         }
     }
 
-    /// Puts the span of so many bytes into the store; false if its layout is not known.
+    /// Decodes a span by a known layout into the store; false if none matches.
     #[inline(always)]
     pub fn keep(
         &mut self,
@@ -68,7 +70,7 @@ impl Layouts {
         false
     }
 
-    /// Learns the layout of a span that was walked through, whose name is in the store.
+    /// Learns the layout of a span that was parsed in full; its name is in the store.
     #[cold]
     pub fn learn(&mut self, message: Message<'_>, span: &PlainSpan<'_>, store: &SpanStore) {
         let length = message.bytes().len();
@@ -77,7 +79,7 @@ impl Layouts {
             return;
         }
         self.learnt += 1;
-        // A name that was cut, or is not kept apart, has to be counted each time.
+        // A name that was truncated or merged must be counted each time, so it is not learnt.
         let Some(name) = store.texts.recall(span.name) else {
             return;
         };
@@ -93,7 +95,7 @@ impl Layouts {
     }
 }
 
-/// Where the values of a span stand, and what all spans of this layout have in common.
+/// The positions of a span's values, and the bytes that all spans of this layout share.
 struct Layout {
     parts: Vec<Part>,
     trace_id: usize,
@@ -103,12 +105,12 @@ struct Layout {
     end: usize,
     thread: Digits,
     size: Digits,
-    /// What is the same in all, beside what is not.
+    /// The fields that all spans of the layout share.
     alike: Span,
 }
 
 impl Layout {
-    /// The layout of a span; nothing if its values are not all to be read where they stand.
+    /// The layout of a span; None if some value cannot be read at a fixed position.
     fn of(message: Message<'_>, span: &PlainSpan<'_>, name: TextId) -> Option<Self> {
         let mut values = Values::of(message);
         values.walk(message)?;
@@ -130,13 +132,13 @@ impl Layout {
         })
     }
 
-    /// Whether a span of the same length is laid out like this.
+    /// Whether a span of the same length has this layout.
     #[inline(always)]
     fn fits(&self, window: &Window) -> bool {
         self.parts.iter().all(|part| part.fits(window))
     }
 
-    /// The span of bytes that fit.
+    /// Decodes a span that matches the layout.
     #[inline(always)]
     fn read(&self, window: &Window, (service, host): (u32, u32)) -> Span {
         let parent_id = match self.parent_id {
@@ -158,23 +160,23 @@ impl Layout {
     }
 }
 
-/// So many bytes of a window from a place in its span.
+/// `SIZE` bytes of a window from an offset in its span.
 #[inline(always)]
 fn chunk<const SIZE: usize>(window: &Window, at: usize) -> [u8; SIZE] {
     let at = at % SPAN_BYTES_MAX;
     std::array::from_fn(|place| window[at + place])
 }
 
-/// The place of a number's base-128 digits; of none, the number is zero.
+/// The position of a varint's bytes; with no bytes, the number is zero.
 #[derive(Clone, Copy, Default)]
 struct Digits {
     at: usize,
-    /// The seven bits of each.
+    /// Selects the seven value bits of each byte.
     mask: u64,
 }
 
 impl Digits {
-    /// Not all numbers of more digits fit a word with their digits.
+    /// A varint of more bytes may not fit one word.
     const COUNT_MAX: usize = 8;
 
     fn new(at: usize, count: usize) -> Self {
@@ -183,7 +185,7 @@ impl Digits {
         Self { at, mask }
     }
 
-    /// The number: neighbours are joined to twice as wide digits, three times.
+    /// Decodes the varint: joins neighbouring 7-bit groups in three steps.
     #[inline(always)]
     fn read(self, window: &Window) -> u64 {
         let digits = u64::from_le_bytes(chunk(window, self.at)) & self.mask;
@@ -193,7 +195,7 @@ impl Digits {
     }
 }
 
-/// Some bytes of a span, without the bits of values.
+/// Some bytes of a span, with the bits of values masked out.
 struct Part {
     at: usize,
     mask: [u64; PART_WORDS],
@@ -201,7 +203,7 @@ struct Part {
 }
 
 impl Part {
-    /// All parts of a span; the last reaches back over the one before it.
+    /// All parts of a span; the last overlaps the one before it to end at the span's end.
     fn all(bytes: &[u8], mask: &[u8]) -> Option<Vec<Part>> {
         let last = bytes.len().checked_sub(PART_BYTES)?;
         let places = (0..bytes.len()).step_by(PART_BYTES);
@@ -228,11 +230,11 @@ impl Part {
     }
 }
 
-/// Where the values of a span stand, found by a walk through its fields.
+/// The positions of a span's values, found by a full parse.
 struct Values {
-    /// Where the span begins.
+    /// The span's offset in the file.
     begin: usize,
-    /// Ones for what all spans of the layout have in common.
+    /// Bits set where all spans of the layout agree.
     mask: Vec<u8>,
     trace_id: Option<usize>,
     span_id: Option<usize>,
@@ -240,7 +242,7 @@ struct Values {
     start: Option<usize>,
     end: Option<usize>,
     thread: Digits,
-    /// With the rank of its key, of which the lowest counts.
+    /// The rank of the attribute's key, and its position; the lowest rank counts.
     size: Option<(u8, Digits)>,
 }
 
@@ -259,20 +261,20 @@ impl Values {
         }
     }
 
-    /// Finds the values; all that is not told here stays what all spans have in common.
+    /// Locates the values; all other bytes remain part of the mask.
     fn walk(&mut self, mut span: Message<'_>) -> Option<()> {
         while let Some((field, value)) = span.field().ok()? {
             match (field, value) {
                 (1, Value::Block(id)) => self.trace_id = Some(self.free(id)),
                 (2, Value::Block(id)) => self.span_id = Some(self.free(id)),
                 (4, Value::Block(id)) if id.is_empty() => self.parent_id = None,
-                // A cause of another length is no identity, which has to be counted each time.
+                // A parent id of another length is invalid, which must be counted each time.
                 (4, Value::Block(id)) if id.bytes().len() != 8 => return None,
                 (4, Value::Block(id)) => self.parent_id = Some(self.free(id)),
                 (7, Value::Fixed64(_)) => self.start = Some(self.free_time(&span)),
                 (8, Value::Fixed64(_)) => self.end = Some(self.free_time(&span)),
                 (9, Value::Block(attribute)) => self.attribute(attribute)?,
-                // What a trace state says of sampling has to be worked out.
+                // The sampling weight in a trace state needs a full parse.
                 (3, _) => return None,
                 _ => {}
             }
@@ -280,7 +282,7 @@ impl Values {
         Some(())
     }
 
-    /// An attribute of one key and one value.
+    /// Locates the value of an attribute.
     fn attribute(&mut self, mut attribute: Message<'_>) -> Option<()> {
         let Some((1, Value::Block(key))) = attribute.field().ok()? else {
             return None;
@@ -296,7 +298,7 @@ impl Values {
         }
         match (Key::of(key.bytes()), found) {
             (key, Value::Varint(_)) if first == INTEGER && count <= Digits::COUNT_MAX => {
-                // How many digits there are stays the same.
+                // The number of bytes is part of the layout.
                 self.mask[at..at + count].fill(0x80);
                 self.number(key, Digits::new(at, count))
             }
@@ -321,14 +323,14 @@ impl Values {
         Some(())
     }
 
-    /// Leaves the bytes of a block open; where they begin.
+    /// Masks the bytes of a block as variable; returns their offset.
     fn free(&mut self, block: Message<'_>) -> usize {
         let at = block.offset() - self.begin;
         self.mask[at..at + block.bytes().len()].fill(0);
         at
     }
 
-    /// Leaves the eight bytes open that have just been read; where they begin.
+    /// Masks the last 8 bytes read as variable; returns their offset.
     fn free_time(&mut self, span: &Message<'_>) -> usize {
         let at = span.offset() - self.begin - 8;
         self.mask[at..at + 8].fill(0);
@@ -336,5 +338,5 @@ impl Values {
     }
 }
 
-/// Field 3 of a value as a varint.
+/// Tag of field 3 of a value, a varint.
 const INTEGER: u8 = 3 << 3;

@@ -1,4 +1,4 @@
-//! Traces that are lines of text: `strace -f -T -ttt` and the access log of JuiceFS.
+//! Reads text logs: `strace -f -T -ttt` and the access log of JuiceFS.
 
 use std::collections::HashMap;
 
@@ -9,19 +9,19 @@ use crate::span::{Span, SpanStore};
 
 const FIRST_LINES: usize = 8;
 
-/// A format of lines, told by the first of them.
+/// A line format, recognised by the first lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
-    /// System calls with Unix times and durations.
+    /// System calls with Unix start times and durations.
     Strace,
-    /// File operations with the time of their end and their duration.
+    /// File operations with end times and durations.
     JuiceFs,
 }
 
 struct Call<'a> {
     row: u64,
     name: &'a str,
-    /// The time in the line; of its end or its beginning, as the format has it.
+    /// The line's time, ns: of the call's end or start, depending on the format.
     at_ns: u64,
     took_ns: u64,
     bytes: u64,
@@ -29,8 +29,8 @@ struct Call<'a> {
 }
 
 impl Form {
-    /// The format of a text that has one of these among its first lines; a log may begin in the
-    /// middle of one.
+    /// Recognises the format if any of the first lines matches; a log may begin in the middle of a
+    /// line.
     pub fn recognise(bytes: &[u8]) -> Option<Form> {
         let lines = bytes.split(|&byte| byte == b'\n').take(FIRST_LINES);
         lines.into_iter().find_map(|line| {
@@ -44,17 +44,18 @@ impl Form {
     }
 }
 
-/// The reader of one file, line by line.
+/// Reads one file, line by line.
 pub struct LineReader {
     form: Form,
-    /// A call that another thread interrupted is written in two lines.
+    /// Unfinished calls by thread: strace splits a call interrupted by another thread into two
+    /// lines.
     begun: HashMap<u64, (u64, String)>,
     durations: bool,
     found: Gathered,
 }
 
 impl LineReader {
-    /// A reader at the beginning of a file.
+    /// A reader at the start of a file.
     pub fn new(form: Form) -> Self {
         let (begun, found) = (HashMap::new(), Gathered::default());
         Self {
@@ -66,7 +67,7 @@ impl LineReader {
     }
 
     /// Reads spans until the store holds `room` of them; false at the end of the file. Lines that
-    /// are no calls (exits, signals) are counted.
+    /// are not calls (exits, signals) are counted.
     pub fn advance(
         &mut self,
         source: &mut Source<'_>,
@@ -85,12 +86,12 @@ impl LineReader {
             };
             let line = String::from_utf8_lossy(&source.rest()[..length]);
             self.durations |= line.contains('<');
-            // JuiceFS writes "#" where there was nothing to tell for a second.
+            // JuiceFS writes "#" for a second without operations.
             if !matches!(line.trim(), "" | "#") {
                 let others = self.found.losses.other_lines;
                 self.take(line.trim_end_matches(['\r', '\n']));
                 if !line.ends_with('\n') && self.found.losses.other_lines > others {
-                    // The last line has no end, and is no call: its end is what is missing.
+                    // An unterminated last line is not counted: the truncation is.
                     self.found.losses.other_lines = others;
                     self.found.losses.truncated_files += 1;
                     self.found.losses.unread_bytes += length as u64;
@@ -108,7 +109,7 @@ impl LineReader {
     fn settle(&mut self, store: &mut SpanStore) {
         match self.form {
             Form::Strace => self.found.nest(),
-            // A mount's calls are never inside one another, though a program's threads overlap.
+            // Calls on a mount are never nested, although a program's threads overlap.
             Form::JuiceFs => self.found.number(),
         }
         self.found.move_into(store, true);
@@ -139,7 +140,7 @@ impl LineReader {
     }
 }
 
-/// The length of the next line with its end; nothing at the end of the file.
+/// The length of the next line with its line break; None at the end of the file.
 fn line_length(source: &mut Source<'_>) -> Result<Option<usize>, Failure> {
     let mut searched = 0;
     loop {
@@ -154,7 +155,7 @@ fn line_length(source: &mut Source<'_>) -> Result<Option<usize>, Failure> {
     }
 }
 
-/// Seconds with a decimal point, as nanoseconds.
+/// Parses seconds with a decimal point as nanoseconds.
 fn nanoseconds(text: &str) -> Option<u64> {
     let (whole, part) = text.split_once('.')?;
     if part.is_empty() || part.len() > 9 || !part.bytes().all(|byte| byte.is_ascii_digit()) {
@@ -168,7 +169,7 @@ fn nanoseconds(text: &str) -> Option<u64> {
         .checked_add(part)
 }
 
-/// Process, time and the rest: "812 1700000000.000001 read(3, ..." or the same without a process.
+/// Process, time and call: "812 1700000000.000001 read(3, ...", with or without a process.
 fn strace_head(line: &str) -> Option<(u64, u64, &str)> {
     let line = line.trim_start().trim_start_matches("[pid").trim_start();
     let (first, rest) = line.split_once(' ')?;
@@ -217,8 +218,8 @@ fn strace<'a>(line: &'a str, begun: &mut HashMap<u64, (u64, String)>) -> Option<
     })
 }
 
-/// "2021.01.15 08:26:11.003330 [uid:0,gid:0,pid:4403] write (17669,8666,4993160): OK <0.000010>",
-/// or as versions since 1.2 write it "… read (3,4096,0,9): (6) - OK <0.000344>".
+/// Parses "2021.01.15 08:26:11.003330 [uid:0,gid:0,pid:4403] write (17669,8666,4993160): OK
+/// <0.000010>", or the form of versions since 1.2: "… read (3,4096,0,9): (6) - OK <0.000344>".
 fn juicefs(line: &str) -> Option<Call<'_>> {
     let (date, rest) = line.split_once(' ')?;
     let (time, rest) = rest.split_once(' ')?;
@@ -227,7 +228,7 @@ fn juicefs(line: &str) -> Option<Call<'_>> {
     let took_ns = nanoseconds(rest.trim_end().strip_suffix('>')?.rsplit_once('<')?.1)?;
     let process = ids.rsplit_once("pid:")?.1.parse().ok()?;
     let told = rest.strip_prefix('(')?;
-    // A file's name may hold anything, so the last such mark is the one before the status.
+    // A file's name may contain any text, so the last such mark precedes the status.
     let marks = [") - ", "] - ", "): - "];
     let newer = marks
         .iter()
@@ -254,7 +255,7 @@ fn juicefs(line: &str) -> Option<Call<'_>> {
     })
 }
 
-/// A date and a time of day as if they were UTC; the days since 1970 by Hinnant's algorithm.
+/// Unix time of a date and a time of day in UTC; the days since 1970 by Hinnant's algorithm.
 pub fn unix_ns(date: &str, time: &str) -> Option<u64> {
     let parts: Vec<u64> = date
         .split('.')

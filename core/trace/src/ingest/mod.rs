@@ -1,4 +1,4 @@
-//! Trace files in, spans out; a file's format is recognised by its content, never by its name.
+//! Reads trace files; a file's format is recognised by its content, never by its name.
 
 mod ceph;
 mod digits;
@@ -26,10 +26,10 @@ use source::{Failure, Source};
 
 /// Reads one trace file into the store; several files may share traces.
 ///
-/// Formats: OTLP protobuf (bare, or a stream of messages behind varint or four-byte lengths) and
-/// OTLP JSON (one document, or one a line); Chrome trace JSON and DFTracer, Jaeger, Zipkin, HTrace
-/// lines; Ceph's OpTracker; `strace -f -T -ttt` and the access log of JuiceFS. A file without a
-/// span is an error.
+/// Formats: OTLP protobuf (bare, or a sequence of messages with varint or four-byte length
+/// prefixes) and OTLP JSON (one document, or one a line); Chrome trace JSON and DFTracer, Jaeger,
+/// Zipkin, HTrace lines; Ceph's OpTracker; `strace -f -T -ttt` and the access log of JuiceFS. A
+/// file without a span is an error.
 pub fn read_file(path: &Path, store: &mut SpanStore) -> Result<()> {
     read_all(Reader::open(path, None)?, store)
 }
@@ -44,16 +44,16 @@ fn read_all(mut reader: Reader<'_>, store: &mut SpanStore) -> Result<()> {
     Ok(())
 }
 
-/// What a file is, for those whose beginning does not show it.
+/// The format of a file, for files whose content is not recognised.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum InputFormat {
     /// OTLP as JSON.
     OtlpJson,
-    /// OTLP as protobuf, in whatever frames.
+    /// OTLP as protobuf, with any framing.
     OtlpProtobuf,
     /// Another tool's JSON.
     OtherJson(foreign::Form),
-    /// A log, line by line.
+    /// A text log.
     Lines(lines::Form),
 }
 
@@ -84,14 +84,14 @@ impl InputFormat {
     }
 }
 
-/// One trace file that is being read, a number of spans at a time.
+/// Reads one trace file, a number of spans at a time.
 pub struct Reader<'r> {
     path: PathBuf,
     source: Source<'r>,
     form: FormReader,
-    /// Whether what a truncated file holds whole is kept, and the rest counted.
+    /// Whether the complete spans of a truncated file are kept and the rest counted.
     salvages: bool,
-    /// Spans kept, and what was dropped of each kind, so far.
+    /// Number of spans kept, and of each kind dropped, so far.
     spans: u64,
     dropped: [u64; DROPPED.len()],
 }
@@ -105,8 +105,8 @@ enum FormReader {
 }
 
 impl<'r> Reader<'r> {
-    /// Opens a file of a format, or recognises it where none is named. If it ends in the middle of
-    /// something, what is whole is kept and the rest counted: recorders are killed, disks run full.
+    /// Opens a file of the given format, or recognises the format. Of a truncated file, complete
+    /// spans are kept and the rest is counted: recorders are killed, disks run full.
     pub fn open(path: &Path, format: Option<InputFormat>) -> Result<Reader<'static>> {
         let file =
             File::open(path).map_err(|error| TraceError::from_io("reading trace", path, &error))?;
@@ -115,7 +115,7 @@ impl<'r> Reader<'r> {
         Ok(reader)
     }
 
-    /// Recognises what is read; `path` only names it in errors.
+    /// Recognises the format of the input; `path` only names it in errors.
     pub fn new(path: &Path, input: impl Read + Send + 'r) -> Result<Self> {
         Reader::begin(path, input, None)
     }
@@ -194,7 +194,7 @@ impl<'r> Reader<'r> {
         Ok(more)
     }
 
-    /// Why there is no span.
+    /// The reason why a file has no spans, for the error.
     fn nothing_in_words(&self) -> String {
         let told = self
             .dropped
@@ -209,10 +209,10 @@ impl<'r> Reader<'r> {
     }
 }
 
-/// A format shows in so many bytes.
+/// Number of leading bytes used to recognise a format.
 const HEAD_BYTES: usize = 1 << 18;
 
-/// What is dropped of a file that might have been a span, and how that is told.
+/// Counters of dropped records that might have been spans, and their descriptions.
 const DROPPED: [&str; 4] = [
     "dropped for zero or malformed ids",
     "dropped for times that cannot be",
@@ -234,7 +234,7 @@ fn to_error(path: &Path, failure: Failure) -> TraceError {
     }
 }
 
-/// What a file is, judged by its first bytes and its frames.
+/// The format of a file, recognised by its first bytes and its framing.
 #[derive(Debug, PartialEq, Eq)]
 enum Format {
     Nothing,
@@ -247,7 +247,7 @@ enum Format {
 }
 
 impl Format {
-    /// What bytes are that are said to be of a format; empty and compressed ones are of none.
+    /// The format of bytes, optionally given by name; None for empty and compressed ones.
     fn of(bytes: &[u8], named: Option<InputFormat>) -> Format {
         let found = Format::recognise(bytes);
         let Some(named) = named else { return found };
@@ -284,7 +284,8 @@ impl Format {
     }
 }
 
-/// A protobuf trace may start with "\n{", so an object's first key or its end is asked for too.
+/// A protobuf trace may start with "
+/// n{", so the first key or the end of the object is checked too.
 fn looks_like_json(bytes: &[u8]) -> bool {
     let text = json::without_byte_order_mark(bytes);
     let mut visible = text.iter().skip_while(|byte| byte.is_ascii_whitespace());

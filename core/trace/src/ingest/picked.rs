@@ -1,36 +1,36 @@
-//! The few attributes that matter here, picked from a span's or a resource's many.
+//! Picks the relevant attributes of a span or a resource.
 
 use std::borrow::Cow;
 
 use crate::sampling::{weight_of, weight_of_trace_state};
 use crate::span::SpanStore;
 
-/// An attribute that is of use.
+/// A relevant attribute.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Key {
-    /// The call's bytes; of several, the one of the lowest rank counts.
+    /// The call's bytes. With several such keys, the one of the lowest rank counts.
     Size(u8),
-    /// The thread's number.
+    /// The thread id.
     Thread,
-    /// What kind of call it is.
+    /// The call's cost class.
     Kind,
-    /// The resource's service.
+    /// The resource's service name.
     Service,
-    /// The resource's host.
+    /// The resource's host name.
     Host,
-    /// With what probability the call was kept.
+    /// The probability with which the call was sampled.
     Probability,
-    /// Jaeger's kind of sampler.
+    /// Jaeger's sampler type.
     SamplerType,
-    /// Its parameter.
+    /// The parameter of Jaeger's sampler.
     SamplerParameter,
 }
 
 impl Key {
-    /// The use of a key, or nothing.
+    /// The relevant attribute of a key, or None.
     #[inline(always)]
     pub fn of(key: &[u8]) -> Option<Key> {
-        // By length first: texts of a known length are compared as words, without a call.
+        // By length first: texts of equal, known length are compared as words, without a call.
         Some(match key.len() {
             17 if Self::is(key, b"dfslab.size_bytes") => Key::Size(0),
             10 if Self::is(key, b"size_bytes") => Key::Size(1),
@@ -52,7 +52,7 @@ impl Key {
     }
 }
 
-/// An attribute's value, as far as it is of use.
+/// An attribute's value, as far as it is relevant.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Scalar<'a> {
     /// A whole number.
@@ -66,7 +66,7 @@ pub enum Scalar<'a> {
 }
 
 impl Scalar<'_> {
-    /// The value as any number, which some writers send as text.
+    /// The value as a number, which some writers encode as text.
     fn number(&self) -> Option<f64> {
         match self {
             Scalar::Integer(value) => Some(*value as f64),
@@ -76,7 +76,7 @@ impl Scalar<'_> {
         }
     }
 
-    /// The value as a size, or nothing when it cannot be one.
+    /// The value as a size; None if it is not a valid one.
     #[inline]
     fn size_bytes(&self) -> Option<u64> {
         match self {
@@ -88,29 +88,29 @@ impl Scalar<'_> {
     }
 }
 
-/// A number that is whole and fits, as JSON writers that know only doubles send it.
+/// A float as an integer if it is one and fits; some JSON writers know only floats.
 pub fn whole(value: f64) -> Option<u64> {
     let fits = value >= 0.0 && value < u64::MAX as f64 && value.fract() == 0.0;
     fits.then_some(value as u64)
 }
 
-/// What was found among the attributes.
+/// The relevant attributes found so far.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Picked<'a> {
-    /// The rank of the key, and the size unless it cannot be one.
+    /// The rank of the key, and the size unless it is invalid.
     size: Option<(u8, Option<u64>)>,
     thread: u64,
     wait: bool,
-    /// Zero where nothing tells.
+    /// The sampling weight; zero if unknown.
     weight: u64,
-    /// Whether Jaeger's parameter is a probability, and what it is.
+    /// Whether Jaeger's sampler is probabilistic, and its parameter.
     probabilistic: bool,
     parameter: f64,
-    /// Boxed, since only resources have one and there are many more spans.
+    /// Boxed, since only resources have one and there are far more spans.
     origin: Option<Box<Origin<'a>>>,
 }
 
-/// Where a resource's spans come from.
+/// The service and host of a resource's spans.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Origin<'a> {
     service: Cow<'a, [u8]>,
@@ -118,7 +118,7 @@ struct Origin<'a> {
 }
 
 impl<'a> Picked<'a> {
-    /// Takes one attribute.
+    /// Adds one attribute.
     #[inline(always)]
     pub fn offer(&mut self, key: Key, value: Scalar<'a>) {
         match (key, value) {
@@ -147,7 +147,7 @@ impl<'a> Picked<'a> {
         self.origin.get_or_insert_default()
     }
 
-    /// The call's bytes; a size that cannot be one is counted and taken as zero.
+    /// The call's bytes; an invalid size is counted and taken as zero.
     #[inline(always)]
     pub fn bytes(&self, store: &mut SpanStore) -> u64 {
         match self.size {
@@ -160,7 +160,7 @@ impl<'a> Picked<'a> {
         }
     }
 
-    /// Takes the span's trace state, whose weight goes before what attributes say.
+    /// Reads the span's trace state, whose weight takes precedence over attributes.
     #[inline(always)]
     pub fn trace_state(&mut self, state: &[u8]) {
         if !state.is_empty() {
@@ -168,7 +168,7 @@ impl<'a> Picked<'a> {
         }
     }
 
-    /// The number of the span's weight, or zero.
+    /// The index of the span's sampling weight; zero if unknown.
     #[inline(always)]
     pub fn sampling(&self, store: &mut SpanStore) -> u16 {
         let weight = match self.weight {
@@ -181,17 +181,17 @@ impl<'a> Picked<'a> {
         store.texts.intern_weight(weight)
     }
 
-    /// The thread's number, or zero.
+    /// The thread id, or zero.
     pub fn thread(&self) -> u64 {
         self.thread
     }
 
-    /// Whether the recorder calls it a wait.
+    /// Whether the recorder classifies the call as a wait.
     pub fn wait(&self) -> bool {
         self.wait
     }
 
-    /// The resource's service and host, interned; empty texts when they are not given.
+    /// The resource's service and host, interned; empty texts if they are missing.
     pub fn place(&self, store: &mut SpanStore) -> (u32, u32) {
         let Some(origin) = &self.origin else {
             let nothing = store.intern_bytes(b"");

@@ -1,18 +1,18 @@
-//! A span as nearly every protobuf writer lays it out: tags and lengths of one byte each.
+//! Fast decoding of spans in the encoding of most protobuf writers: one-byte tags and lengths.
 
 use std::borrow::Cow;
 
 use super::picked::{Key, Picked, Scalar};
 use crate::span::{Span, SpanStore};
 
-/// The fields of a span that are of use, still where they were read.
+/// The relevant fields of a span, borrowed from the input.
 #[derive(Default)]
 pub struct PlainSpan<'a> {
-    /// Sixteen bytes, if it is sound.
+    /// Sixteen bytes, if it is valid.
     pub trace_id: &'a [u8],
-    /// Eight bytes, if it is sound.
+    /// Eight bytes, if it is valid.
     pub span_id: &'a [u8],
-    /// Eight bytes, or none at the top.
+    /// Eight bytes, or empty for a root.
     pub parent_id: &'a [u8],
     /// Not yet checked for UTF-8.
     pub name: &'a [u8],
@@ -20,13 +20,13 @@ pub struct PlainSpan<'a> {
     pub start_ns: u64,
     /// Nanoseconds since 1970.
     pub end_ns: u64,
-    /// Whether the status says error.
+    /// Whether the status is an error.
     pub status_error: bool,
     /// The attributes.
     pub picked: Picked<'a>,
 }
 
-/// One byte of tag: field number and wire type.
+/// A one-byte tag: field number and wire type.
 const fn tag(number: u8, wire: u8) -> u8 {
     number << 3 | wire
 }
@@ -48,8 +48,8 @@ const STATUS: u8 = tag(15, BLOCK);
 const FLAGS: [u8; 2] = [0x85, 0x01];
 
 impl<'a> PlainSpan<'a> {
-    /// Reads a span into an empty one; nothing if anything in it is less usual, or wrong, which
-    /// takes a closer look.
+    /// Decodes a span into this empty one. None if anything in it is unusual or invalid, which
+    /// needs the general parser.
     #[inline(always)]
     pub fn fill(&mut self, bytes: &'a [u8]) -> Option<()> {
         let mut rest = self.in_usual_order(bytes)?;
@@ -92,8 +92,8 @@ impl<'a> PlainSpan<'a> {
         Some(())
     }
 
-    /// Fields as far as they come in the order of their numbers, as writers put them; what is left.
-    /// No field has to be guessed then, which is what a look at each tag costs.
+    /// Decodes the leading fields as long as they are in the order of their numbers; returns the
+    /// remaining bytes. A fixed order saves a dispatch on each tag.
     #[inline(always)]
     fn in_usual_order(&mut self, bytes: &'a [u8]) -> Option<&'a [u8]> {
         let mut rest = bytes;
@@ -118,7 +118,7 @@ impl<'a> PlainSpan<'a> {
         Some(rest)
     }
 
-    /// The ids of a call that has a cause, which is all but the outermost; what is behind them.
+    /// The three ids of a call with a parent; returns the bytes after them.
     #[inline(always)]
     fn three_ids(&mut self, bytes: &'a [u8]) -> Option<&'a [u8]> {
         let (head, behind) = bytes.split_first_chunk::<38>()?;
@@ -132,7 +132,7 @@ impl<'a> PlainSpan<'a> {
         Some(behind)
     }
 
-    /// Puts the span into the store, or counts why it cannot be.
+    /// Adds the span to the store, or counts why it is dropped.
     #[inline(always)]
     pub fn keep(&self, (service, host): (u32, u32), store: &mut SpanStore) {
         let (Ok(trace_id), Ok(span_id)) = (self.trace_id.try_into(), self.span_id.try_into())
@@ -168,7 +168,7 @@ impl<'a> PlainSpan<'a> {
     }
 }
 
-/// Passes over a field of this tag, if it stands here whole, and keeps what it holds.
+/// If the next field has this tag and is complete, decodes it and advances.
 #[inline(always)]
 fn take<'a, T>(
     rest: &mut &'a [u8],
@@ -184,28 +184,28 @@ fn take<'a, T>(
     true
 }
 
-/// Eight bytes, and what is behind them.
+/// Decodes eight bytes; returns the value and the remaining bytes.
 #[inline(always)]
 fn time(bytes: &[u8]) -> Option<(u64, &[u8])> {
     let (time, behind) = bytes.split_first_chunk::<8>()?;
     Some((u64::from_le_bytes(*time), behind))
 }
 
-/// A number below 128, and what is behind it.
+/// Decodes a varint below 128; returns the value and the remaining bytes.
 #[inline(always)]
 fn short(bytes: &[u8]) -> Option<(u8, &[u8])> {
     let (&number, behind) = bytes.split_first()?;
     (number < 0x80).then_some((number, behind))
 }
 
-/// What stands behind its length, and what is behind that.
+/// Decodes a length-prefixed block; returns it and the remaining bytes.
 #[inline(always)]
 fn block(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
     let (length, behind) = short(bytes)?;
     behind.split_at_checked(length.into())
 }
 
-/// A key of text and a value that is a whole number or a text.
+/// Decodes an attribute with a text key and an integer or text value.
 #[inline(always)]
 fn attribute<'a>(bytes: &'a [u8], picked: &mut Picked<'a>) -> Option<()> {
     let ([ATTRIBUTE_KEY], behind) = bytes.split_first_chunk::<1>()? else {
@@ -242,7 +242,7 @@ const ATTRIBUTE_VALUE: u8 = tag(2, BLOCK);
 const TEXT: u8 = tag(1, BLOCK);
 const INTEGER: u8 = tag(3, VARINT);
 
-/// A varint that fills its place.
+/// Decodes a varint that takes all of `bytes`.
 #[inline(always)]
 fn integer(bytes: &[u8]) -> Option<i64> {
     if let &[only @ 0..0x80] = bytes {

@@ -1,7 +1,7 @@
-//! OTLP protobuf: spans read straight from the wire, without building the messages they come in.
+//! Reads OTLP protobuf: spans are decoded directly from the wire format, without building messages.
 //!
 //! The generated messages of `opentelemetry-proto` serve the writer and, in the tests, as the
-//! oracle of this reader. They do not serve for reading because their decoder allocates for every
+//! oracle of this reader. They are not used for reading because their decoder allocates for every
 //! id, name and attribute (about ten times slower) and its errors carry no byte offset.
 
 use std::borrow::Cow;
@@ -13,22 +13,22 @@ use super::source::{Failure, Source};
 use super::wire::{Message, Result, Value, WireError};
 use crate::span::SpanStore;
 
-/// How messages follow one another in a file.
+/// How messages are delimited in a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Framing {
-    /// One message, or several written back to back, which protobuf reads as one.
+    /// One message, or several concatenated ones, which protobuf reads as one.
     Bare,
-    /// Each message behind its length as four big-endian bytes, as collectors write files.
+    /// Each message is preceded by its length as four big-endian bytes, as collectors write files.
     Fixed32,
-    /// Each message behind its length as a varint.
+    /// Each message is preceded by its length as a varint.
     Delimited,
 }
 
 impl Framing {
     const ALL: [Framing; 3] = [Framing::Bare, Framing::Fixed32, Framing::Delimited];
 
-    /// The framing under which the file (or its beginning, if that is not all) fits; failing that,
-    /// the one under which at least its first bytes do.
+    /// The framing that fits the whole file (or its given beginning); otherwise one that fits at
+    /// least the first bytes.
     pub fn recognise(bytes: &[u8]) -> Option<Framing> {
         let fits = |framing: &Framing| framing.fits(bytes).unwrap_or(false);
         let begins = |framing: &Framing| framing.begins(bytes).unwrap_or(false);
@@ -48,7 +48,7 @@ impl Framing {
         file.block(length)
     }
 
-    /// Whether every message holds resource spans only, two levels deep.
+    /// Whether all messages contain only resource spans, checked two levels deep.
     fn fits(self, bytes: &[u8]) -> Result<bool> {
         let mut file = Message::whole(bytes);
         while !file.is_empty() {
@@ -67,7 +67,7 @@ impl Framing {
         Ok(true)
     }
 
-    /// Whether the first bytes are those of a message, so that the rest may be called damaged.
+    /// Whether the first bytes start a valid message, so that the rest may be reported as damaged.
     fn begins(self, bytes: &[u8]) -> Result<bool> {
         let mut file = Message::whole(bytes);
         match self {
@@ -89,13 +89,13 @@ fn big_endian(bytes: &[u8]) -> u64 {
         .fold(0, |length, &byte| length << 8 | u64::from(byte))
 }
 
-/// The tag of a span among those of one scope.
+/// The tag of a span within its scope.
 const SPANS: u8 = 0x12;
 
-/// Tag and length of a field take no more bytes than this.
+/// Maximum length of a field's tag and length prefix.
 const HEAD_BYTES: usize = 20;
 
-/// What a message is, from the outside in.
+/// The type of a message, from the outermost to the innermost.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Level {
     Traces,
@@ -103,10 +103,10 @@ enum Level {
     ScopeSpans,
 }
 
-/// The reader of one file: the messages that are open, between two spans.
+/// Reads one file; its state between two spans is the stack of open messages.
 pub struct ProtobufReader {
     framing: Framing,
-    /// Where each open message ends; a bare file is a message that ends with the file.
+    /// Ends of the open messages; a bare file is a message that ends with the file.
     open: Vec<(Level, u64)>,
     place: Option<(u32, u32)>,
     first: usize,
@@ -115,7 +115,7 @@ pub struct ProtobufReader {
 }
 
 impl ProtobufReader {
-    /// A reader at the beginning of a file.
+    /// A reader at the start of a file.
     pub fn new(framing: Framing) -> Self {
         let (open, place) = (Vec::new(), None);
         Self {
@@ -136,7 +136,7 @@ impl ProtobufReader {
         room: usize,
     ) -> std::result::Result<bool, Failure> {
         self.first = store.spans.len();
-        // The store may be another one than before.
+        // Layouts refer to one store's table of texts, and the store may have changed.
         self.layouts = Layouts::new();
         while store.spans.len() < room {
             source.reach(HEAD_BYTES)?;
@@ -159,7 +159,7 @@ impl ProtobufReader {
         Ok(true)
     }
 
-    /// Bytes that the file's messages announce beyond its end.
+    /// Bytes that the file's length prefixes announce beyond its end.
     pub fn missing_bytes(&self, source: &Source<'_>) -> u64 {
         let ends = self.open.iter().map(|&(_, end)| end);
         let announced = ends.filter(|&end| end != u64::MAX).max().unwrap_or(0);
@@ -189,7 +189,7 @@ impl ProtobufReader {
         }
     }
 
-    /// One field of the innermost open message; of spans, as many as are in memory.
+    /// Reads one field of the innermost open message; of spans, all that are in memory.
     #[inline(always)]
     fn field(
         &mut self,
@@ -249,7 +249,7 @@ impl ProtobufReader {
         Ok(())
     }
 
-    /// A field that is no message, which nothing here needs.
+    /// Skips a field that is not a message; none is relevant.
     fn number(
         &self,
         level: Level,
@@ -279,7 +279,7 @@ impl ProtobufReader {
         Ok(())
     }
 
-    /// The spans that follow one another here and are wholly in memory.
+    /// Reads the consecutive spans that are completely in memory.
     #[inline(always)]
     fn spans(
         &mut self,
@@ -293,7 +293,7 @@ impl ProtobufReader {
         let mut walk = Message::whole(&rest[..rest.len().min(within)]);
         let mut used = 0;
         while store.spans.len() < room {
-            // Whatever is not a whole span is looked at again by the caller.
+            // An incomplete span is left to the caller.
             let Some(span) = walk.block_of(SPANS) else {
                 break;
             };
@@ -311,7 +311,7 @@ impl ProtobufReader {
         Ok(())
     }
 
-    /// The resource may stand behind its spans, which learn of it then.
+    /// Sets the resource of spans that precede it in the message.
     fn learn(&mut self, (service, host): (u32, u32), store: &mut SpanStore) {
         for span in &mut store.spans[self.first..] {
             (span.service, span.host) = (service, host);
@@ -321,7 +321,7 @@ impl ProtobufReader {
     }
 }
 
-/// A field's key and, if it has one, its length.
+/// Decodes a field's key and, if it has one, its length.
 fn head_of(head: &mut Message<'_>) -> Result<(u64, Option<u64>)> {
     let key = head.varint()?;
     let has_length = key & 7 == 2 && key >> 3 != 0;
@@ -335,8 +335,8 @@ fn head_of(head: &mut Message<'_>) -> Result<(u64, Option<u64>)> {
     ))
 }
 
-/// An error among the last bytes of the file is where it was cut off, if they are too few to hold
-/// what they begin.
+/// Reports an error among the file's last bytes as a truncation if they are too few for the value
+/// that they start.
 fn within_file<T>(source: &Source<'_>, outcome: Result<T>) -> std::result::Result<T, Failure> {
     let few = source.rest().len() < HEAD_BYTES;
     match outcome {
@@ -365,7 +365,7 @@ fn read_span(
     layouts: &mut Layouts,
     store: &mut SpanStore,
 ) -> Result<()> {
-    // Filled where it stands: handing it on would copy it.
+    // Decoded in place, since returning it would copy it.
     let mut span = PlainSpan::default();
     if span.fill(message.bytes()).is_none() {
         span = read_fields(message)?;
@@ -378,7 +378,7 @@ fn read_span(
     Ok(())
 }
 
-/// The fields of a span in whatever way protobuf allows them to be written.
+/// Decodes a span's fields in every encoding that protobuf allows.
 fn read_fields(mut message: Message<'_>) -> Result<PlainSpan<'_>> {
     let mut span = PlainSpan::default();
     while let Some((number, value)) = message.field()? {

@@ -1,23 +1,23 @@
-//! A trace file as a window of bytes that moves forward, so that no file is too large to read.
+//! A moving window over a trace file's bytes, so that file size is unlimited.
 
 use std::io::{self, Read};
 
 use crate::error::Place;
 
-/// One value (a span, a resource, a foreign trace) may be as large as this and no larger.
+/// Maximum size of one value (a span, a resource, a foreign trace).
 pub const UNIT_BYTES_MAX: usize = 64 << 20;
 
-/// Read at a time: what has just been copied should still be in the nearest caches.
+/// Read size: a block just copied should still be in the nearest cache.
 const BLOCK_BYTES: usize = 1 << 18;
 
-/// Why reading cannot go on.
+/// Why reading stops.
 #[derive(Debug)]
 pub enum Failure {
-    /// The file is wrong at this place.
+    /// The file is invalid at this place.
     At(Place, String),
-    /// The file ends at this place, in the middle of something.
+    /// The file ends at this place, within a value.
     Cut(Place, String),
-    /// The operating system refused.
+    /// The operating system reported an error.
     Io(io::Error),
 }
 
@@ -27,17 +27,17 @@ pub struct Source<'r> {
     buffer: Vec<u8>,
     at: usize,
     filled: usize,
-    /// Bytes and line breaks before the buffer's first byte, and bytes since the last of those.
+    /// Bytes and line breaks before the buffer's first byte, and bytes since the last line break.
     before: u64,
     lines: usize,
     column: usize,
-    /// Whether errors are told by line and column.
+    /// Whether places are reported as line and column.
     text: bool,
     ended: bool,
 }
 
 impl<'r> Source<'r> {
-    /// Reads from here; nothing is read before it is asked for.
+    /// A source at the start of `input`; reads nothing yet.
     pub fn new(input: impl Read + Send + 'r) -> Self {
         Source {
             input: Box::new(input),
@@ -52,18 +52,18 @@ impl<'r> Source<'r> {
         }
     }
 
-    /// From now on places are lines and columns, which takes counting.
+    /// Reports places as line and column from now on, which requires counting line breaks.
     pub fn count_lines(&mut self) {
         self.text = true;
     }
 
-    /// What is read and not consumed.
+    /// The bytes read and not yet consumed.
     #[inline(always)]
     pub fn rest(&self) -> &[u8] {
         &self.buffer[self.at..self.filled]
     }
 
-    /// Goes on behind so many bytes of the rest.
+    /// Consumes this number of bytes.
     #[inline(always)]
     pub fn consume(&mut self, bytes: usize) {
         self.at += bytes;
@@ -76,7 +76,7 @@ impl<'r> Source<'r> {
         self.before + self.at as u64
     }
 
-    /// Reads more behind the rest; false at the end of the file.
+    /// Reads another block; false at the end of the file.
     pub fn more(&mut self) -> Result<bool, Failure> {
         if self.ended {
             return Ok(false);
@@ -100,7 +100,7 @@ impl<'r> Source<'r> {
         Ok(read > 0)
     }
 
-    /// Reads until the rest holds so many bytes, or the file is at its end.
+    /// Reads until `bytes` unconsumed bytes are available, or the file ends.
     #[inline(always)]
     pub fn reach(&mut self, bytes: usize) -> Result<(), Failure> {
         while self.filled - self.at < bytes && self.more()? {}
@@ -122,7 +122,7 @@ impl<'r> Source<'r> {
         self.at = 0;
     }
 
-    /// The place so many bytes into the rest.
+    /// The place `ahead` bytes after the first unconsumed one.
     pub fn place(&self, ahead: usize) -> Place {
         if !self.text {
             return Place::Byte(self.offset() + ahead as u64);
@@ -135,17 +135,17 @@ impl<'r> Source<'r> {
         }
     }
 
-    /// A failure so many bytes into the rest.
+    /// A failure `ahead` bytes after the first unconsumed one.
     pub fn failure(&self, ahead: usize, reason: impl Into<String>) -> Failure {
         Failure::At(self.place(ahead), reason.into())
     }
 
-    /// The file's end so many bytes into the rest, in the middle of something.
+    /// A truncation `ahead` bytes after the first unconsumed one.
     pub fn cut(&self, ahead: usize, reason: impl Into<String>) -> Failure {
         Failure::Cut(self.place(ahead), reason.into())
     }
 
-    /// Goes on behind the colon between a key and its value.
+    /// Consumes the colon between a key and its value.
     pub fn colon(&mut self) -> Result<(), Failure> {
         match self.visible()? {
             Some(b':') => self.consume(1),
@@ -155,7 +155,8 @@ impl<'r> Source<'r> {
         Ok(())
     }
 
-    /// What serde says of a value that begins where the rest does, with its place in the file.
+    /// Converts a serde error in the value at the first unconsumed byte, with its place in the
+    /// file.
     pub fn json_failure(&self, error: &serde_json::Error) -> Failure {
         let message = error.to_string();
         let end = message.rfind(" at line ").unwrap_or(message.len());
@@ -169,7 +170,7 @@ impl<'r> Source<'r> {
         Failure::At(place, message[..end].to_owned())
     }
 
-    /// The length of the JSON value that begins with the rest, read to its end.
+    /// The length of the JSON value at the first unconsumed byte; reads it completely.
     pub fn json_value(&mut self) -> Result<usize, Failure> {
         loop {
             let mut values = serde_json::Deserializer::from_slice(self.rest())
@@ -177,7 +178,7 @@ impl<'r> Source<'r> {
             let found = values.next();
             let length = values.byte_offset();
             match found {
-                // A number may go on behind what is read.
+                // A number may continue after the bytes read so far.
                 Some(Ok(_)) if length < self.rest().len() || self.ended => return Ok(length),
                 Some(Err(error)) if !error.is_eof() => return Err(self.json_failure(&error)),
                 Some(Err(error)) if self.ended => {
@@ -192,7 +193,7 @@ impl<'r> Source<'r> {
         }
     }
 
-    /// The next byte that is no space, with the spaces before it consumed.
+    /// Consumes spaces; returns the next byte without consuming it.
     #[inline(always)]
     pub fn visible(&mut self) -> Result<Option<u8>, Failure> {
         loop {

@@ -1,15 +1,15 @@
-//! The protobuf wire format, walked in place: no copies, no recursion, byte offsets in errors.
+//! Decodes the protobuf wire format in place: no copies, no recursion, byte offsets in errors.
 
-/// A place in a message where the bytes stop making sense, and why.
+/// The offset at which a message is invalid, and the reason.
 #[derive(Debug, PartialEq, Eq)]
 pub struct WireError {
     /// Bytes from the start of the file.
     pub offset: usize,
-    /// What is wrong there.
+    /// The reason.
     pub reason: String,
 }
 
-/// The result of a step; errors are rare, so they are boxed to keep the steps small.
+/// The result of a decoding step; errors are rare, so they are boxed to keep results small.
 pub type Result<T> = std::result::Result<T, Box<WireError>>;
 
 /// One field of a message.
@@ -21,7 +21,7 @@ pub enum Value<'a> {
     Fixed64(u64),
     /// Wire type 2: text, bytes or a message, with the offset of its first byte.
     Block(Message<'a>),
-    /// Wire type 5: four bytes, which no field of a trace that matters here uses.
+    /// Wire type 5: four bytes; no relevant field uses it.
     Fixed32,
 }
 
@@ -30,12 +30,12 @@ pub enum Value<'a> {
 pub struct Message<'a> {
     file: &'a [u8],
     position: usize,
-    /// Where the message ends; never beyond the file.
+    /// End of the message; never beyond the file.
     end: usize,
 }
 
 impl<'a> Message<'a> {
-    /// A whole file as one message.
+    /// A file as one message.
     pub fn whole(file: &'a [u8]) -> Self {
         Self {
             file,
@@ -44,18 +44,18 @@ impl<'a> Message<'a> {
         }
     }
 
-    /// The bytes not read yet.
+    /// The bytes not decoded yet.
     #[inline]
     pub fn bytes(&self) -> &'a [u8] {
         &self.file[self.position..self.end]
     }
 
-    /// Where the next byte stands in the file.
+    /// The offset of the next byte in the file.
     pub fn offset(&self) -> usize {
         self.position
     }
 
-    /// Whether everything is read.
+    /// Whether all bytes are decoded.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.position == self.end
@@ -69,7 +69,7 @@ impl<'a> Message<'a> {
         })
     }
 
-    /// The next base-128 integer.
+    /// Decodes a varint.
     #[inline(always)]
     pub fn varint(&mut self) -> Result<u64> {
         // Nearly every tag and length is one byte.
@@ -101,7 +101,7 @@ impl<'a> Message<'a> {
         }))
     }
 
-    /// The next `length` bytes as a message of their own.
+    /// The next `length` bytes as a nested message.
     #[inline(always)]
     pub fn block(&mut self, length: u64) -> Result<Message<'a>> {
         let left = self.end - self.position;
@@ -115,7 +115,7 @@ impl<'a> Message<'a> {
         Ok(block)
     }
 
-    /// The next field, if it is a block behind this tag of one byte and stands here whole.
+    /// The next field, if it is a complete block with this one-byte tag.
     #[inline(always)]
     pub fn block_of(&mut self, tag: u8) -> Option<Message<'a>> {
         let mut ahead = *self;
@@ -131,7 +131,7 @@ impl<'a> Message<'a> {
         Some(block)
     }
 
-    /// The same, behind a length of more than one byte.
+    /// Like `block_of`, for a length of more than one byte.
     fn long_block_of(&mut self, tag: u8) -> Option<Message<'a>> {
         let mut ahead = *self;
         if ahead.varint().ok()? != u64::from(tag) {
@@ -143,7 +143,7 @@ impl<'a> Message<'a> {
         Some(block)
     }
 
-    /// The next field as (number, value), or nothing at the end of the message.
+    /// The next field as (number, value); None at the end of the message.
     #[inline(always)]
     pub fn field(&mut self) -> Result<Option<(u64, Value<'a>)>> {
         if self.is_empty() {

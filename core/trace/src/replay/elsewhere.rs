@@ -1,20 +1,21 @@
-//! The calls that a span makes on other lanes, met once each while its own time is laid out.
+//! A span's calls on other lanes (logical threads), each visited once while the span's own time is
+//! laid out.
 
 use super::steps;
 
 /// A call's start and end in nanoseconds, and its span.
 pub type Call = (u64, u64, u32);
 
-/// A span's calls on other lanes. It is asked for one stretch of time after the other.
+/// A span's calls on other lanes, queried for consecutive time intervals.
 pub struct Elsewhere {
     calls: Vec<Call>,
     next: usize,
-    /// The call met so far that ends last; of equals the first.
+    /// The call visited so far that ends last; the first of equals.
     last: Option<Call>,
 }
 
 impl Elsewhere {
-    /// The calls in whatever order; those that begin together stay in it.
+    /// The calls may be in any order; the order of those that begin together is kept.
     pub fn of(mut calls: Vec<Call>) -> Self {
         calls.sort_by_key(|call| call.0);
         Self {
@@ -24,8 +25,8 @@ impl Elsewhere {
         }
     }
 
-    /// Where calls run within a stretch that begins no earlier than the one before ended: from
-    /// when, until when without a gap, and the span that ends there.
+    /// The periods within an interval during which such calls run without a gap: start, end, and
+    /// the span that ends last. Intervals must not overlap and must be in order of time.
     pub fn within(&mut self, start_ns: u64, end_ns: u64) -> Vec<Call> {
         while self.peek().is_some_and(|call| call.0 <= start_ns) {
             self.meet();
@@ -71,7 +72,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// What it is defined to be: every call is looked at for every stretch.
+    /// The naive definition: every call is checked for every interval.
     fn plain(calls: &[Call], (start_ns, end_ns): (u64, u64)) -> Vec<Call> {
         let mut found: Vec<Call> = Vec::new();
         for &(from_ns, to_ns, span) in calls {

@@ -1,4 +1,4 @@
-//! The events of a forest and what each of them waits for, replayed in one pass.
+//! The event graph of a forest with its happens-before edges, replayed in one pass.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -13,10 +13,10 @@ use crate::tree::{Forest, NONE};
 /// A call was queued if it begins within this part of its caller's pause after another was served.
 const QUEUE_SLACK: u64 = 20;
 
-/// A gap without explanation counts if it takes this part of its tree or more.
+/// An unexplained gap is significant if it takes at least 1 / `OPEN_SHARE` of its tree.
 const OPEN_SHARE: u64 = 50;
 
-/// One reading of the future.
+/// A hypothetical change of the recorded execution.
 #[derive(Clone, Copy, Debug)]
 pub struct Change {
     step: u32,
@@ -26,7 +26,7 @@ pub struct Change {
 }
 
 impl Change {
-    /// Everything as it was.
+    /// No change.
     pub fn none() -> Self {
         Self::faster(NONE, 1.0)
     }
@@ -41,7 +41,7 @@ impl Change {
         }
     }
 
-    /// And unexplained gaps end when they ended.
+    /// Additionally, unexplained gaps end at their recorded times.
     pub fn pinned(self) -> Self {
         Self {
             pinned: true,
@@ -49,7 +49,7 @@ impl Change {
         }
     }
 
-    /// And unexplained gaps shrink by the same factor.
+    /// Additionally, unexplained gaps shrink by the same factor.
     pub fn shrinking(self) -> Self {
         Self {
             shrinking: true,
@@ -58,23 +58,23 @@ impl Change {
     }
 }
 
-/// An event's earliest time after another.
+/// A happens-before edge: the earliest time of an event after another.
 #[derive(Clone, Copy, Debug)]
 struct After {
     event: u32,
     lag_ns: u64,
 }
 
-/// Two events a segment: number 2n is its start, 2n + 1 its end.
+/// The event graph. Each segment has two events: number 2n is its start, 2n + 1 its end.
 pub struct Graph {
     lanes: Lanes,
     /// Each span's step.
     pub steps: Vec<u32>,
-    /// Each segment's own work, without what it waited for others.
+    /// Each segment's own work, without its waiting time, ns.
     pub service_ns: Vec<u64>,
     names: Vec<(u32, u32)>,
     after: Vec<Vec<After>>,
-    /// What a start waits beyond the events before it.
+    /// Delay of a start after the latest of its predecessors, ns.
     lag_ns: Vec<u64>,
     open: Vec<bool>,
     order: Vec<u32>,
@@ -119,7 +119,7 @@ impl Graph {
         &self.lanes.segments
     }
 
-    /// A step as people call it.
+    /// A step's display name.
     pub fn name(&self, forest: &Forest, step: u32) -> String {
         let (service, name) = self.names[step as usize];
         let (service, name) = (forest.texts.text(service), forest.texts.text(name));
@@ -129,12 +129,12 @@ impl Graph {
         }
     }
 
-    /// Whether some gap has no explanation.
+    /// Whether any gap is unexplained.
     pub fn has_open(&self) -> bool {
         self.open.contains(&true)
     }
 
-    /// Time in gaps without explanation.
+    /// Total time in unexplained gaps, ns.
     pub fn open_ns(&self) -> u128 {
         let open = self
             .open
@@ -188,7 +188,8 @@ impl Graph {
         }
     }
 
-    /// Lanes in order, calls after their callers, callers after the calls they wait for.
+    /// Adds edges: lanes in order, calls after their callers, callers after the calls that they
+    /// wait for.
     fn link(&mut self, forest: &Forest) {
         let mut latest: HashMap<u32, u32> = HashMap::new();
         let mut before_in_lane = vec![NONE; self.lanes.segments.len()];
@@ -226,8 +227,8 @@ impl Graph {
         }
     }
 
-    /// A caller whose call began as soon as the thread that serves it was free stood in a queue:
-    /// its pause before the call is that queue, and no work of its own.
+    /// Classifies a caller's pause as queueing if its call began as soon as the serving thread was
+    /// free: then the pause is no work of the caller.
     fn queue(&mut self, caller: u32, served: u32, start_ns: u64) {
         let pause = self.lanes.segments[caller as usize];
         if served == NONE || pause.end_ns != start_ns || pause.kind == Kind::Leaf {
@@ -249,7 +250,7 @@ impl Graph {
         self.after[event as usize].push(one);
     }
 
-    /// Adds what repetitions show, and takes the waiting out of the segments' own work.
+    /// Adds inferred dependencies and subtracts the waiting time from the segments' own work.
     fn release(&mut self, releases: &[Release]) {
         let mut held: BTreeMap<(u32, u32, Class), Vec<u32>> = BTreeMap::new();
         let mut tight = vec![false; self.lanes.segments.len()];
@@ -306,7 +307,7 @@ impl Graph {
         }
     }
 
-    /// Gaps too short to matter are taken as what they were.
+    /// Ignores unexplained gaps that are too short to matter.
     fn keep_notable(&mut self, forest: &Forest) {
         let roots = roots_of(forest);
         for (open, segment) in self.open.iter_mut().zip(&self.lanes.segments) {
@@ -315,7 +316,8 @@ impl Graph {
         }
     }
 
-    /// Every event behind those it waits for; a ring of inferred waits is cut at its earliest.
+    /// Sorts the events topologically; a cycle of inferred dependencies is cut at its earliest
+    /// event.
     fn sort(&mut self) {
         let events = self.after.len();
         let mut missing: Vec<u32> = vec![0; events];
@@ -365,7 +367,7 @@ impl Graph {
         }
     }
 
-    /// What is left to explain: gaps before starts, and ends whose cause was cut with a ring.
+    /// Computes the residual delays: gaps before starts, and ends whose cause was cut with a cycle.
     fn measure_lags(&mut self) {
         for at in 0..self.lanes.segments.len() {
             let latest = |event: usize| {

@@ -1,4 +1,4 @@
-//! Trees laid out on lanes: one lane a thread of control, each a row of segments in time.
+//! Lays out trees on lanes: a lane is a logical thread, a sequence of segments in time.
 
 use std::collections::HashMap;
 
@@ -8,22 +8,22 @@ use super::steps;
 use crate::span::Span;
 use crate::tree::{Forest, NONE};
 
-/// What a segment of a lane is.
+/// The type of a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// A call without calls of its own.
+    /// A call without child calls.
     Leaf,
-    /// What a call does between its own calls.
+    /// A call's own time between its child calls.
     Between,
-    /// A call that is named a wait.
+    /// A call whose name marks it as a wait.
     Wait,
-    /// A call that stands still until a call on another lane has ended.
+    /// A call that is blocked until a call on another lane has ended.
     Joined,
-    /// A call on another lane runs, and yet it is not that call's end that ends this.
+    /// A call on another lane runs, but its end is not what ends this segment.
     Open,
 }
 
-/// A piece of one lane's time, which belongs to one span.
+/// A time interval on one lane that belongs to one span.
 #[derive(Clone, Copy, Debug)]
 pub struct Segment {
     /// The span whose own time it is.
@@ -34,7 +34,7 @@ pub struct Segment {
     pub kind: Kind,
     /// When it began, nanoseconds.
     pub start_ns: u64,
-    /// When it was over.
+    /// When it ended, nanoseconds.
     pub end_ns: u64,
     /// The span whose end ends it, or `NONE`.
     pub joins: u32,
@@ -43,7 +43,7 @@ pub struct Segment {
 /// The segments of a forest, and where each span begins and ends among them.
 #[derive(Debug, Default)]
 pub struct Lanes {
-    /// All segments; those of one lane are in the order of time.
+    /// All segments; those of one lane are ordered by time.
     pub segments: Vec<Segment>,
     /// Each span's first and last segment.
     pub of_span: Vec<(u32, u32)>,
@@ -60,7 +60,7 @@ enum Key {
 }
 
 impl Lanes {
-    /// Lays out a forest. `waits` says of each span whether it is named a wait.
+    /// Lays out a forest. `waits` says for each span whether its name marks it as a wait.
     pub fn of(forest: &Forest, waits: &[bool]) -> Self {
         let mut lanes = Lanes {
             of_span: vec![(NONE, NONE); forest.spans.len()],
@@ -82,7 +82,7 @@ impl Lanes {
         self.nested[span as usize]
     }
 
-    /// Gives every span its lane; spans of one lane never overlap unless one is inside the other.
+    /// Assigns each span a lane; spans of one lane are disjoint or nested.
     fn assign(&mut self, forest: &Forest) {
         self.lane_of = vec![NONE; forest.spans.len()];
         self.nested = vec![false; forest.spans.len()];
@@ -126,7 +126,7 @@ impl Lanes {
         }
     }
 
-    /// Lays one span and the calls inside it on its lane, without recursion beyond its depth.
+    /// Lays out one span and the calls inside it on its lane; recursion is bounded by the depth.
     fn lay(&mut self, forest: &Forest, waits: &[bool], span: u32) {
         let whole = &forest.spans[span as usize];
         let first = self.segments.len() as u32;

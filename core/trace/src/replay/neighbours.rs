@@ -1,13 +1,13 @@
-//! Which lanes of a tree call which, and how many calls lie between two of them.
+//! The graph of calls between a tree's lanes, and distances in it.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
 use super::steps;
 
-/// Lanes further apart than this in the tree's calls are not thought to wait for each other.
+/// Lanes at a larger distance are not considered as dependencies.
 const DISTANCE_MAX: u32 = 6;
 
-/// Each lane's neighbours, as ranges of one list.
+/// Each lane's adjacent lanes, as ranges of one list.
 #[derive(Default)]
 pub struct Neighbours {
     ranges: HashMap<u32, (u32, u32)>,
@@ -47,7 +47,7 @@ impl Neighbours {
         &self.lanes[first as usize..end as usize]
     }
 
-    /// How far the lanes that may be asked for are from one, as far as they are near enough.
+    /// Distances from a lane to the lanes within the limit that may be queried.
     pub fn distances(&self, from: u32) -> HashMap<u32, u32> {
         let mut far = HashMap::from([(from, 0)]);
         let mut open = VecDeque::from([from]);
@@ -74,7 +74,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// The walk as it is defined: every call is looked at from every lane.
+    /// The naive definition: every call is checked from every lane.
     fn plain(calls: &[(u32, u32)], from: u32) -> HashMap<u32, u32> {
         let mut far = HashMap::from([(from, 0)]);
         for distance in 1..=DISTANCE_MAX {
@@ -90,7 +90,7 @@ mod tests {
         far
     }
 
-    /// Lanes that call each other: mostly a tree, of which some lanes call back.
+    /// Lanes that call each other: mostly a tree, with some calls back.
     fn calls() -> impl Strategy<Value = Vec<(u32, u32)>> {
         let one = (any::<prop::sample::Index>(), any::<bool>(), 0..40u32);
         prop::collection::vec(one, 1..60).prop_map(|rows| {

@@ -1,11 +1,11 @@
-//! The lanes of one kind of call whose thread the trace does not name: a call takes the first free.
+//! Lanes for calls of unknown thread: each call takes the lowest free lane.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use super::steps;
 
-/// Lanes that are free, the lowest first, and the others by when they will be.
+/// Free lanes, lowest first, and busy lanes by the time at which they become free.
 #[derive(Default)]
 pub struct Rows {
     free: BinaryHeap<Reverse<u32>>,
@@ -13,7 +13,7 @@ pub struct Rows {
 }
 
 impl Rows {
-    /// The lowest lane that is free at a time, which is no earlier than any asked for before.
+    /// The lowest lane that is free at a time; times must not decrease from call to call.
     pub fn free_at(&mut self, start_ns: u64) -> Option<u32> {
         steps::take(1);
         while let Some(&Reverse((until_ns, lane))) = self.busy.peek() {
@@ -27,7 +27,7 @@ impl Rows {
         self.free.pop().map(|Reverse(lane)| lane)
     }
 
-    /// A lane is taken until then.
+    /// Marks a lane as busy until a time.
     pub fn take(&mut self, lane: u32, until_ns: u64) {
         self.busy.push(Reverse((until_ns, lane)));
     }

@@ -1,4 +1,4 @@
-//! Whole traces by lot, as many as can be replayed, from a stream of any length.
+//! A uniform random sample of complete traces from a stream of any length, limited by replay size.
 
 use std::collections::BTreeMap;
 
@@ -7,8 +7,8 @@ use crate::shape::mix;
 use crate::span::{Span, Texts};
 use crate::tree::Forest;
 
-/// The traces with the smallest lots (bottom-k sampling): what was offered in which order plays no
-/// part, and of traces of whatever size each was as likely to come first.
+/// The traces with the smallest random numbers (bottom-k sampling): neither the order of arrival
+/// nor the size of a trace affects its chance to come first.
 #[derive(Default)]
 pub struct Sample {
     traces: BTreeMap<(u64, u128), Vec<Span>>,
@@ -16,7 +16,7 @@ pub struct Sample {
 }
 
 impl Sample {
-    /// Takes a trace, if its lot is small enough; it may later be dropped for others.
+    /// Offers a trace; it is kept if its random number is small enough and may be dropped later.
     pub fn offer(&mut self, trace: &[Span]) {
         let id = trace[0].trace_id;
         let lot = (mix(id as u64 ^ mix((id >> 64) as u64)), id);

@@ -1,11 +1,11 @@
-//! Counts the steps that a replay takes, so that tests can hold them against a trace's size.
+//! Counts the elementary steps of a replay, so that tests can relate them to a trace's size.
 
 #[cfg(test)]
 thread_local! {
     static TAKEN: std::cell::Cell<u64> = const { std::cell::Cell::new(0) };
 }
 
-/// So many steps are taken; outside tests nobody counts.
+/// Counts `steps` elementary steps; has no effect outside tests.
 #[inline(always)]
 pub fn take(steps: usize) {
     #[cfg(test)]
@@ -14,7 +14,7 @@ pub fn take(steps: usize) {
     let _ = steps;
 }
 
-/// How many steps some work takes on this thread.
+/// The number of elementary steps that `work` takes on this thread.
 #[cfg(test)]
 pub fn counted(work: impl FnOnce()) -> u64 {
     let before = TAKEN.with(std::cell::Cell::get);

@@ -1,12 +1,13 @@
 //! A rate that changes over time.
 
-/// A rate over time as its running total, walked forwards: arrivals of rate 1 become those of the
-/// profile where their time is sent through the inverse (Çinlar 1975, non-homogeneous Poisson).
+/// A time-dependent rate as its cumulative integral, evaluated forwards. Arrivals of a process of
+/// rate 1 are mapped through the inverse of the integral (Çinlar 1975, non-homogeneous Poisson
+/// processes).
 pub(super) struct Profile {
-    /// (time, rate) where lines begin.
+    /// (time, rate) at the vertices of the piecewise linear rate.
     points: Vec<(f64, f64)>,
     piece: usize,
-    /// Arrivals expected before the present piece.
+    /// Integral of the rate up to the current piece.
     before: f64,
 }
 
@@ -26,7 +27,7 @@ impl Profile {
         }
     }
 
-    /// When the running total reaches `total`, which never falls from call to call.
+    /// The time at which the integral reaches `total`, which must not decrease from call to call.
     pub fn time_of(&mut self, total: f64) -> f64 {
         loop {
             let (start, rate) = self.points[self.piece];
@@ -36,7 +37,8 @@ impl Profile {
             };
             let (span, in_piece) = (end - start, (end - start) * (rate + next) / 2.0);
             if left <= in_piece && in_piece > 0.0 {
-                // rate t + (next - rate) t² / (2 span) = left, in the form that stays exact.
+                // Solves rate t + (next - rate) t² / (2 span) = left for t, in a form without
+                // cancellation.
                 let slope = (next - rate) / span;
                 let root = (rate * rate + 2.0 * slope * left).max(0.0).sqrt();
                 let after = if left > 0.0 {

@@ -1,19 +1,19 @@
-//! Phases of nothing but single transfers at random places, worked out in few steps.
+//! A fast path for phases that consist only of single transfers at random offsets.
 
 use super::{Live, Purpose, Stream};
 use crate::random::{unit, Keyed};
 use crate::spec::{FileChoice, Files, MixOrder, Phase, Share};
 use crate::{Access, Operation, OperationKind, Order};
 
-/// Bits of a drawn number that decide which operation of a mix it is.
+/// Bits of a random number that select the operation of a mix.
 const DECIDING_BITS: u32 = 53;
 
-/// What such a phase comes to. Its files stay as they are, so that all but the numbers drawn for an
-/// operation is known before; what it says is what `Stream` says of any phase, which is tested.
+/// Precomputed values of such a phase. Its files do not change, so an operation depends only on its
+/// random numbers. A test checks that the result equals that of `Stream` without this path.
 pub(super) struct Singles {
     shares: Vec<Drawn>,
     transfer_bytes: u64,
-    /// Of transfers that are a power of two: dividing is slow.
+    /// Logarithm of the transfer size where it is a power of two, since a division is slow.
     shift: Option<u32>,
 }
 
@@ -21,12 +21,13 @@ pub(super) struct Singles {
 pub(super) struct Drawn {
     kind: OperationKind,
     choice: FileChoice,
-    /// It is taken where the deciding bits are below this, and not below that of the one before.
+    /// The operation is selected where the deciding bits are below this bound and not below the
+    /// bound of the operation before it.
     below: u64,
 }
 
 impl Singles {
-    /// None of any other phase.
+    /// The fast path for a phase; None where it does not apply.
     pub fn of(phase: &Phase, transfer_bytes: u64) -> Option<Self> {
         let drawn = phase.mix.len() == 1 || phase.mix_order == MixOrder::Random;
         if !drawn || phase.files != Files::Own {
@@ -51,7 +52,7 @@ impl Singles {
         })
     }
 
-    /// The operation that is drawn.
+    /// The operation that these bits select.
     #[inline]
     fn drawn(&self, bits: u64) -> &Drawn {
         let deciding = bits >> (u64::BITS - DECIDING_BITS);
@@ -62,13 +63,13 @@ impl Singles {
         &self.shares[place]
     }
 
-    /// Whether there is anything to draw.
+    /// Whether the mix has more than one operation.
     #[inline]
     fn is_mixed(&self) -> bool {
         self.shares.len() > 1
     }
 
-    /// Where in a file of so many bytes the transfer is: (offset, length).
+    /// The transfer in a file of `file_bytes`: (offset, length).
     #[inline]
     fn place(&self, file_bytes: u64, bits: u64) -> (u64, u64) {
         if file_bytes == 0 {
@@ -85,8 +86,8 @@ impl Singles {
 }
 
 impl Stream<'_> {
-    /// Put up to `most` of what is left of a phase of single transfers behind `operations`; nothing
-    /// in any other phase.
+    /// Appends up to `most` remaining operations of a phase of single transfers to `operations`;
+    /// appends nothing in any other phase.
     pub(super) fn singles_ahead(&mut self, most: usize, operations: &mut Vec<Operation>) {
         let Some(singles) = self.singles.as_ref() else {
             return;
@@ -95,7 +96,8 @@ impl Stream<'_> {
         let (keyed, client, phase) = (self.keyed, self.client, self.phase as u32);
         let transfer_size_bytes = self.spec.transfer_size_bytes;
         let (own, mut turn) = (self.own.make_contiguous(), self.turn);
-        // Each is written where it stays: a copy that is wider than what was written last waits.
+        // Each operation is constructed in place: a load wider than the last store would stall on
+        // store forwarding.
         operations.extend((self.index..self.index + count).map(|index| {
             let (kind, live, (offset_bytes, size_bytes)) =
                 singles.operation(keyed.at(index), own, &mut turn);
@@ -118,7 +120,7 @@ impl Stream<'_> {
 }
 
 impl Singles {
-    /// What is drawn with these numbers: the operation, its file, and where in it.
+    /// The operation, its file and its offset, determined by these random numbers.
     #[inline(always)]
     fn operation<'l>(
         &self,
@@ -158,7 +160,7 @@ fn is_single(kind: OperationKind, access: &Access, choice: &FileChoice) -> bool 
         && !matches!(choice, FileChoice::Zipf(_))
 }
 
-/// Place in a mix, by weight, of the operation that these bits draw.
+/// Index in a mix of the operation that these bits select by weight.
 #[inline]
 pub(super) fn place_in(mix: &[Share], total_weight: f64, bits: u64) -> usize {
     let mut point = unit(bits) * total_weight;
@@ -171,8 +173,8 @@ pub(super) fn place_in(mix: &[Share], total_weight: f64, bits: u64) -> usize {
     mix.len() - 1
 }
 
-/// The least deciding bits that draw an operation behind this one: found by halving, so that it is
-/// exactly what the sums above come to, rounded as they are.
+/// The least deciding bits that select an operation after this one. Bisection makes the bound agree
+/// exactly with the rounding of the cumulative weights above.
 fn below(mix: &[Share], total_weight: f64, place: usize) -> u64 {
     if place + 1 == mix.len() {
         return u64::MAX;

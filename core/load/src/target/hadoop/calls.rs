@@ -1,5 +1,5 @@
-//! The methods of Hadoop's that a load calls, found once: looking one up by name costs as much as
-//! some of them take.
+//! The Hadoop methods that a load calls, resolved once: resolving one by name costs as much as some
+//! calls.
 
 use jni::objects::{GlobalRef, JClass, JMethodID, JObject, JStaticMethodID, JValue};
 use jni::signature::{Primitive, ReturnType, TypeSignature};
@@ -40,7 +40,7 @@ impl Method {
         Ok(Method { class, id, returns })
     }
 
-    /// What the call gives, an object for a constructor; `on` is nothing for static ones.
+    /// The result of the call, an object for a constructor; `on` is null for static methods.
     fn call<'l>(
         &self,
         env: &mut JNIEnv<'l>,
@@ -48,8 +48,8 @@ impl Method {
         arguments: &[jvalue],
     ) -> Outcome<jni::objects::JValueOwned<'l>> {
         let class: &JClass = self.class.as_obj().into();
-        // SAFETY: the identifier is of this class, found by the signature that the callers'
-        // arguments were written after and whose result this is.
+        // SAFETY: the method id belongs to this class and was resolved by the signature that
+        // determines the callers' arguments and this result type.
         unsafe {
             match self.id {
                 Id::New(id) => env
@@ -63,7 +63,7 @@ impl Method {
         }
     }
 
-    /// The object that the call gives, which may be null.
+    /// The returned object, which may be null.
     pub fn object<'l>(
         &self,
         env: &mut JNIEnv<'l>,
@@ -73,7 +73,7 @@ impl Method {
         self.call(env, on, &raw(arguments))?.l()
     }
 
-    /// The number that the call gives, 0 where it gives nothing and 1 for true.
+    /// The returned number: 0 for void, 1 for true.
     pub fn number(&self, env: &mut JNIEnv, on: &JObject, arguments: &[JValue]) -> Outcome<i64> {
         let given = self.call(env, on, &raw(arguments))?;
         match self.returns {
@@ -90,7 +90,7 @@ fn raw(arguments: &[JValue]) -> Vec<jvalue> {
     arguments.iter().map(JValue::as_jni).collect()
 }
 
-/// A class as the loader knows it.
+/// Loads a class by this class loader.
 pub fn load<'l>(env: &mut JNIEnv<'l>, loader: &GlobalRef, name: &str) -> Outcome<JClass<'l>> {
     let name = env.new_string(name)?;
     let signature = "(Ljava/lang/String;)Ljava/lang/Class;";
@@ -100,14 +100,14 @@ pub fn load<'l>(env: &mut JNIEnv<'l>, loader: &GlobalRef, name: &str) -> Outcome
 
 macro_rules! calls {
     ($($name:ident $spelt:expr;)*) => {
-        /// Hadoop's methods by what they do here.
+        /// The resolved methods of Hadoop, by their purpose.
         pub struct Calls {
             $(pub $name: Method,)*
         }
 
         impl Calls {
-            /// Find them all, each by kind (`+` makes an object, `:` is static), class, name and
-            /// signature.
+            /// Resolves all methods, each given by kind (`+` is a constructor, `:` is static),
+            /// class, name and signature.
             pub fn of(env: &mut JNIEnv, loader: &GlobalRef) -> Outcome<Calls> {
                 Ok(Calls { $($name: Method::of(env, loader, $spelt)?,)* })
             }

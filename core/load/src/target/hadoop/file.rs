@@ -1,4 +1,4 @@
-//! Open files of Hadoop's client, and the Java array that their bytes go through.
+//! Open files of Hadoop's client, and the Java array that holds their transfers.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -10,7 +10,7 @@ use super::super::File;
 use super::machine::Hadoop;
 use crate::{Error, ErrorKind, Result};
 
-/// One array of a client's, as long as its longest transfer: its files are used one after another.
+/// A client's Java array, as long as its longest transfer: a client uses one file at a time.
 #[derive(Clone, Default)]
 pub struct Array(Arc<Mutex<Option<(GlobalRef, usize)>>>);
 
@@ -38,7 +38,7 @@ fn refused(operation: &'static str, opened_for: &str) -> Error {
     Error::new(ErrorKind::Other, operation, "", reason)
 }
 
-/// A file that is read.
+/// A file open for reading.
 pub struct Reader {
     hadoop: Arc<Hadoop>,
     stream: GlobalRef,
@@ -54,7 +54,7 @@ impl Reader {
         }
     }
 
-    /// One call of Java's; 0 at the end of the file.
+    /// One Java read call; 0 at the end of the file.
     fn once(&mut self, buffer: &mut [u8], offset: Option<u64>) -> Result<usize> {
         self.hadoop.work("read", "", |env, calls| {
             let array = self.array.of(env, buffer.len())?;
@@ -71,7 +71,7 @@ impl Reader {
                 }
             };
             let got = got.max(0) as usize;
-            // SAFETY: bytes are as long and as aligned whether they have a sign or not.
+            // SAFETY: signed and unsigned bytes have the same size and alignment.
             let part =
                 unsafe { std::slice::from_raw_parts_mut(buffer.as_mut_ptr().cast::<i8>(), got) };
             env.get_byte_array_region(as_bytes(&array), 0, part)?;
@@ -113,7 +113,7 @@ impl File for Reader {
     }
 }
 
-/// A file that is written.
+/// A file open for writing.
 pub struct Writer {
     hadoop: Arc<Hadoop>,
     stream: GlobalRef,
@@ -139,7 +139,7 @@ impl File for Writer {
         self.hadoop
             .work("write", "", |env, calls| {
                 let array = self.array.of(env, bytes.len())?;
-                // SAFETY: bytes are as long and as aligned whether they have a sign or not.
+                // SAFETY: signed and unsigned bytes have the same size and alignment.
                 let signed =
                     unsafe { std::slice::from_raw_parts(bytes.as_ptr().cast::<i8>(), bytes.len()) };
                 env.set_byte_array_region(as_bytes(&array), 0, signed)?;

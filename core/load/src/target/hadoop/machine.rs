@@ -1,5 +1,5 @@
-//! The Java machine of this process: started once, its classes by class path, its exceptions as
-//! errors.
+//! The Java virtual machine of this process: started once, with classes by class path and
+//! exceptions mapped to errors.
 
 use std::cell::Cell;
 use std::collections::HashMap;
@@ -13,10 +13,10 @@ use jni::{InitArgsBuilder, JNIEnv, JNIVersion, JavaVM};
 use super::calls::Calls;
 use crate::{Error, ErrorKind, Result};
 
-/// Local references of one call; more are had when they are needed.
+/// Capacity for local references of one call; it grows when needed.
 const FRAME: i32 = 16;
-/// Signals stay this process's; nothing is written to the system's temporary folder; names that
-/// Hadoop and its libraries open by reflection.
+/// Leaves signals to this process, writes nothing to the system's temporary folder, and opens the
+/// packages that Hadoop and its libraries access by reflection.
 const OPTIONS: [&str; 4] = [
     "-Xrs",
     "-XX:-UsePerfData",
@@ -24,13 +24,13 @@ const OPTIONS: [&str; 4] = [
     "--add-opens=java.base/java.lang=ALL-UNNAMED",
 ];
 
-/// One machine for the process, which can hold no second one and never ends it.
+/// The only machine: a process can start one, and cannot restart it.
 static MACHINE: Mutex<Option<Arc<JavaVM>>> = Mutex::new(None);
-/// The classes of every class path asked for so far: Hadoop keeps too much to load it for each run.
+/// The loaded classes by class path: Hadoop's static state is too large to load it for each run.
 static LOADED: Mutex<Option<HashMap<String, Arc<Hadoop>>>> = Mutex::new(None);
 
 thread_local! {
-    /// Whose class loader this thread has.
+    /// The class loader that is set for this thread.
     static ENTERED: Cell<usize> = const { Cell::new(0) };
 }
 
@@ -42,7 +42,7 @@ pub struct Hadoop {
 }
 
 impl Hadoop {
-    /// The classes of a class path, loaded when they are first asked for.
+    /// The classes of a class path, loaded on first use.
     pub fn of(class_path: &str, heap_bytes: u64) -> Result<Arc<Hadoop>> {
         let machine = machine(heap_bytes)?;
         let mut loaded = LOADED.lock().unwrap_or_else(PoisonError::into_inner);
@@ -69,7 +69,7 @@ impl Hadoop {
         Ok(hadoop)
     }
 
-    /// Call Java from whatever thread this is; what it throws becomes an error.
+    /// Runs Java calls on the current thread; a Java exception becomes an error.
     pub fn work<T>(
         &self,
         operation: &'static str,
@@ -77,7 +77,7 @@ impl Hadoop {
         work: impl FnOnce(&mut JNIEnv, &Calls) -> jni::errors::Result<T>,
     ) -> Result<T> {
         in_frame(&self.machine, operation, path, |env| {
-            // Hadoop finds classes by the loader of the thread that asks.
+            // Hadoop finds classes by the context class loader of the thread.
             let own = self.loader.as_raw() as usize;
             if ENTERED.get() != own {
                 enter(env, &self.loader)?;
@@ -127,7 +127,7 @@ fn in_frame<T>(
     }
 }
 
-/// Addresses of a class path's parts, separated by colons; DIRECTORY/* is all jars in it.
+/// URLs of a class path's entries, separated by colons; DIRECTORY/* is all jars in it.
 fn addresses(class_path: &str) -> Result<Vec<String>> {
     let wrong = |part: &str, reason: &str| {
         let reason = format!("{part:?} {reason}");
@@ -186,7 +186,7 @@ fn class_loader<'l>(
     )
 }
 
-/// Give this thread the class loader.
+/// Sets the context class loader of this thread.
 fn enter(env: &mut JNIEnv, loader: &GlobalRef) -> jni::errors::Result<()> {
     let signature = "()Ljava/lang/Thread;";
     let thread = env
@@ -198,7 +198,7 @@ fn enter(env: &mut JNIEnv, loader: &GlobalRef) -> jni::errors::Result<()> {
     Ok(())
 }
 
-/// Class and first line of what was thrown, which is over then.
+/// Clears the pending exception; returns its class and its first line.
 fn thrown(env: &mut JNIEnv) -> jni::errors::Result<(String, String)> {
     let thrown: JThrowable = env.exception_occurred()?;
     env.exception_clear()?;
@@ -222,7 +222,7 @@ fn text_of(env: &mut JNIEnv, object: &JObject, method: &str) -> jni::errors::Res
     Ok(plain)
 }
 
-/// The kind of an exception by the name of its class; some only say it in their text.
+/// Maps an exception to an error kind by its class, and by its text where the class is generic.
 fn kind(class: &str, text: &str) -> ErrorKind {
     match class.rsplit('.').next().unwrap_or(class) {
         "FileNotFoundException" | "NoSuchFileException" => ErrorKind::NotFound,

@@ -1,4 +1,4 @@
-//! What a Hadoop target is told, and what the file system of its address can.
+//! The options of a Hadoop target, and the capabilities of its file system.
 
 use std::collections::BTreeMap;
 
@@ -7,10 +7,11 @@ use serde::Deserialize;
 use super::super::{root_directory, Capabilities, DropCaches, Fsync};
 use crate::{Error, Result};
 
-/// Of HDFS, which can most; `Spec::capabilities` knows what others lack.
+/// Capabilities of HDFS, the largest set; `Spec::capabilities` removes what other file systems
+/// lack.
 pub const CAPABILITIES: Capabilities = Capabilities {
     pwrite: false,
-    // HDFS goes on cutting after the call has returned, and refuses appends meanwhile.
+    // HDFS truncates asynchronously after the call has returned, and refuses appends meanwhile.
     truncate: false,
     lock: false,
     sync_io: false,
@@ -27,42 +28,42 @@ const HEAP_BYTES_LEAST: u64 = 64 << 20;
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Spec {
-    /// Any address that the class path has a file system for: hdfs://host:8020, file:///.
+    /// Any URI for which the class path has a file system: hdfs://host:8020, file:///.
     pub uri: String,
     /// An existing directory.
     #[serde(default = "root_directory")]
     pub root: String,
     /// Jars and folders, separated by colons; FOLDER/* is all jars in it.
     pub class_path: String,
-    /// Configuration files, later ones before earlier ones.
+    /// Configuration files; later ones take precedence.
     #[serde(default)]
     pub configuration: Vec<String>,
-    /// Hadoop properties, before those of any file.
+    /// Hadoop properties, which take precedence over all files.
     #[serde(default)]
     pub properties: BTreeMap<String, String>,
-    /// Replicas of a block; as configured when it is not said.
+    /// Replicas of a block; None: as configured.
     #[serde(default)]
     pub replication: Option<u16>,
-    /// Bytes of a block; as configured when it is not said.
+    /// Bytes of a block; None: as configured.
     #[serde(default)]
     pub block_size_bytes: Option<u64>,
-    /// Each block is on disk before it is done (CreateFlag.SYNC_BLOCK).
+    /// Whether each completed block is synced to disk (CreateFlag.SYNC_BLOCK).
     #[serde(default)]
     pub sync_block: bool,
-    /// One client for all threads, as `FileSystem.get` gives it, instead of one each with its own
-    /// connections.
+    /// One client for all threads, as `FileSystem.get` returns it, instead of one client with
+    /// separate connections for each.
     #[serde(default)]
     pub shared_client: bool,
-    /// Most memory of the Java machine; the first target of a process decides.
+    /// Maximum heap of the Java machine; the first target of a process determines it.
     #[serde(default = "heap_bytes")]
     pub heap_bytes: u64,
-    /// Not possible; named so that asking is a clear error.
+    /// Not supported; it exists so that requesting it is a clear error.
     #[serde(default)]
     pub direct: bool,
     /// When data is forced to disk.
     #[serde(default)]
     pub fsync: Fsync,
-    /// Caches to empty before the timed part.
+    /// Caches to drop before the timed part.
     #[serde(default)]
     pub drop_caches: DropCaches,
 }
@@ -72,7 +73,7 @@ fn heap_bytes() -> u64 {
 }
 
 impl Spec {
-    /// Values that no Hadoop file system takes.
+    /// Checks for values that no Hadoop file system accepts.
     pub fn check(&self) -> Result<()> {
         let wrong = |key: &str, reason: String| Err(Error::input(key, reason));
         if !self.uri.contains(":/") {
@@ -95,11 +96,11 @@ impl Spec {
         Ok(())
     }
 
-    /// What the file system of the address can: what is not known of one is not promised.
+    /// The capabilities of the URI's file system; unknown file systems get the least set.
     pub fn capabilities(&self) -> Capabilities {
         match self.uri.split(':').next().unwrap_or_default() {
             "hdfs" | "viewfs" => CAPABILITIES,
-            // Checksums beside the data forbid more than writing once, and hsync is not passed on.
+            // Its checksum files forbid overwrites, and it does not pass on hsync.
             "file" => Capabilities {
                 append: false,
                 xattr: false,

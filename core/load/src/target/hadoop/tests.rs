@@ -1,7 +1,7 @@
-//! Hadoop's client on this machine's own files: all it can, what it cannot, and its errors.
+//! Hadoop's client on the local file system: what it supports, what it does not, and its errors.
 //!
-//! Needs Java and a folder of Hadoop's jars, named by DFSLAB_HADOOP_JARS, as `make test` names it;
-//! `tests/unit/test_hadoop.py` reaches the same from scenarios.
+//! Needs Java and a folder of Hadoop's jars, named by DFSLAB_HADOOP_JARS as `make test` sets it.
+//! `tests/unit/test_hadoop.py` tests the same from scenarios.
 
 use std::fs;
 use std::path::PathBuf;
@@ -154,7 +154,7 @@ fn a_flipped_byte_is_found() {
     });
     let report = run(&plan, &control).unwrap().report;
     spoiler.join().unwrap();
-    // Hadoop's own checksum beside the file tells first.
+    // Hadoop's checksum file detects the difference first.
     assert!(
         report.errors.iter().any(|error| error.kind == "corruption"),
         "{:?}",

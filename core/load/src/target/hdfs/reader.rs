@@ -1,4 +1,4 @@
-//! A file of HDFS that is open for reading.
+//! An HDFS file open for reading.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -13,27 +13,27 @@ use tokio::runtime::Runtime;
 use super::{wait, File};
 use crate::{Error, ErrorKind, Result};
 
-/// How long a reader waits for the report of a file's last block: as long as Java's client asks
-/// for its length (`dfs.client.retry.times.get-last-block-length`, three times 4 s).
+/// Time limit for the report of a file's last block: as long as Java's client retries to get its
+/// length (`dfs.client.retry.times.get-last-block-length`, three times 4 s).
 const REPORT_LIMIT: Duration = Duration::from_secs(12);
 const REPORT_FIRST_PAUSE: Duration = Duration::from_millis(1);
 const REPORT_LONGEST_PAUSE: Duration = Duration::from_millis(64);
 
 type ByteStream = Pin<Box<dyn Stream<Item = hdfs_native::Result<Bytes>> + Send>>;
 
-/// Reads front to back over one block stream, as an application's sequential read does; a range
-/// request for every call would open every block anew.
+/// Reads front to back over one block stream, as an application's sequential read does. A range
+/// request for every call would open a block for each.
 pub struct Reader {
     runtime: Arc<Runtime>,
     client: Client,
     reader: FileReader,
-    /// Made with the first sequential read: who reads at places needs none.
+    /// Opened with the first sequential read; positional reads need no stream.
     stream: Option<ByteStream>,
     left: Bytes,
-    /// Bytes that came off streams, those that are left among them.
+    /// Bytes received from streams, including those not yet returned.
     taken: usize,
     path: String,
-    /// The whole path, for the NameNode.
+    /// The absolute path, for the NameNode.
     at: String,
 }
 
@@ -57,7 +57,7 @@ impl Reader {
         }
     }
 
-    /// The next bytes off the stream; None at the end of what is known of the file.
+    /// The next bytes of the stream; None at the known end of the file.
     fn next(&mut self) -> Result<Option<Bytes>> {
         let (reader, taken) = (&self.reader, self.taken);
         let rest = || reader.read_range_stream(taken, reader.file_length() - taken);
@@ -67,12 +67,12 @@ impl Reader {
         Ok(next)
     }
 
-    /// Whether the file turns out to be longer than it was known to be; then it is open anew.
+    /// Checks whether the file is longer than its known length; if so, reopens it.
     ///
     /// A NameNode lets a file be closed before any DataNode has reported its last block
-    /// (`dfs.namenode.file.close.num-committed-allowed`), and until then tells readers a length
+    /// (`dfs.namenode.file.close.num-committed-allowed`). Until then it tells readers a length
     /// without that block, which the crate takes for the file's end. Java's client asks a DataNode
-    /// for the missing length; here the report is waited for, which is some milliseconds away.
+    /// for the missing length; this reader waits some milliseconds for the report.
     fn turns_out_longer(&mut self) -> Result<bool> {
         let known = self.reader.file_length();
         let deadline = Instant::now() + REPORT_LIMIT;

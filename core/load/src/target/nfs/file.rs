@@ -1,4 +1,4 @@
-//! An open file of an NFS export: its handle, where it is at, what is not on the server's disk.
+//! An open file of an NFS export: its handle, its position, and whether writes are uncommitted.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ pub struct NfsFile {
     handle: nfs_fh3,
     offset: u64,
     at_end: bool,
-    /// What the server signed its unsynced writes with; another server life signs differently.
+    /// The server's write verifier for uncommitted writes; it changes when the server restarts.
     unstable: Option<writeverf3>,
     path: String,
 }
@@ -55,7 +55,7 @@ impl NfsFile {
         ))
     }
 
-    /// Add bytes where the file is, which goes on behind them.
+    /// Writes bytes at the file's position and advances it.
     fn put(&mut self, bytes: &[u8]) -> Result<()> {
         let mut left = bytes;
         while !left.is_empty() {
@@ -84,7 +84,7 @@ impl NfsFile {
     }
 }
 
-/// Whether the server that signs now is the one that signed `before`, if any did.
+/// Whether the verifier `now` equals `before`, if there was one.
 fn same_life(before: &mut Option<writeverf3>, now: writeverf3) -> bool {
     before.replace(now).is_none_or(|before| before == now)
 }
@@ -119,7 +119,7 @@ impl File for NfsFile {
     }
 
     fn fsync(&mut self) -> Result<()> {
-        // From 0 on and 0 bytes: the whole file.
+        // Offset 0 and count 0: the whole file.
         let asked = COMMIT3args {
             file: self.handle.clone(),
             offset: 0,

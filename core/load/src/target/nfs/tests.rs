@@ -1,4 +1,4 @@
-//! The NFS target against another implementation of the protocol, in memory.
+//! The NFS target against an independent in-memory implementation of the protocol.
 
 use std::sync::mpsc;
 
@@ -9,8 +9,8 @@ use nfs3_server::tcp::{NFSTcp, NFSTcpListener};
 use super::*;
 use crate::{run, Control, Plan};
 
-/// A server of this process on a port of its own, with one directory and one file; it serves until
-/// the process ends.
+/// A server in this process on a separate port, with one directory and one file; it runs until the
+/// process ends.
 fn served() -> u16 {
     let (tell, told) = mpsc::channel();
     std::thread::spawn(move || {
@@ -68,7 +68,7 @@ fn every_operation_works_is_verified_and_leaves_nothing() {
     let kinds = [
         "read", "write", "append", "create", "stat", "list", "rename", "delete", "mkdir",
     ];
-    // Twice, because the second finds what the first would have left.
+    // Twice: the second run finds whatever the first failed to remove.
     for _ in 0..2 {
         let report = run(&plan(&target, &kinds), &Control::default())
             .unwrap()
@@ -173,7 +173,7 @@ fn a_server_that_hangs_up_or_is_not_there_is_told_at_once() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
     let server = std::thread::spawn(move || drop(listener.accept().unwrap()));
-    // First somebody who hangs up, then nobody.
+    // First a server that hangs up, then none.
     for _ in 0..2 {
         let error = run(&plan(&spec(port, ""), &["write"]), &Control::default()).err();
         assert_eq!(error.unwrap().kind, ErrorKind::Unreachable);

@@ -1,4 +1,4 @@
-//! One NFSv3 connection over a blocking socket, mounted again when it broke, its errors typed.
+//! One NFSv3 connection over a blocking socket, remounted after a failure, with typed errors.
 
 use std::io::{self, Read, Write};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream, ToSocketAddrs};
@@ -19,14 +19,14 @@ use socket2::{Domain, Protocol, Socket, Type};
 use crate::{Error, ErrorKind, Result};
 
 const CONNECT_LIMIT: Duration = Duration::from_secs(10);
-/// A kernel client would wait without end; nobody who measures wants to.
+/// A kernel client would retry for ever, which no measurement can use.
 const CALL_LIMIT: Duration = Duration::from_secs(120);
 
-/// The crate is written for executors; a load's thread has nothing else to do than to wait for
-/// its answer, so it waits in the kernel, and no latency of an executor is measured.
+/// The crate is asynchronous, but a client's thread only waits for its answer. It blocks in the
+/// kernel, so that no executor's latency is measured.
 pub struct Wire(TcpStream);
 
-/// A blocking call that ran into its time limit says "would block".
+/// A blocking call that exceeded its time limit reports "would block".
 fn limited<T>(outcome: io::Result<T>) -> io::Result<T> {
     outcome.map_err(|error| match error.kind() {
         io::ErrorKind::WouldBlock => io::Error::new(io::ErrorKind::TimedOut, "no answer"),
@@ -36,7 +36,7 @@ fn limited<T>(outcome: io::Result<T>) -> io::Result<T> {
 
 impl AsyncRead for Wire {
     async fn async_read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        // Without this the crate would wait for more bytes for ever.
+        // Without this error the crate would wait for more bytes for ever.
         let closed = || io::Error::new(io::ErrorKind::ConnectionAborted, "the server hung up");
         loop {
             match self.0.read(buffer) {
@@ -87,7 +87,7 @@ impl Connector for Sockets {
     }
 }
 
-/// Where the server is and what is mounted from it.
+/// The server's address and its export.
 #[derive(Clone)]
 pub struct Server {
     address: IpAddr,
@@ -98,7 +98,7 @@ pub struct Server {
 }
 
 impl Server {
-    /// Finds the address; connects to nothing yet.
+    /// Resolves the address; does not connect yet.
     pub fn new(name: &str, export: &str, portmapper: u16, privileged: bool) -> Result<Self> {
         let wrong = |reason: String| Error::input("target.server", format!("{name:?}: {reason}"));
         let found = (name, portmapper)
@@ -116,7 +116,7 @@ impl Server {
     }
 
     fn mount(&self) -> std::result::Result<(Nfs3Client<Wire>, nfs_fh3), ConnectError> {
-        // SAFETY: both calls take nothing and cannot fail.
+        // SAFETY: both calls take no arguments and cannot fail.
         let (uid, gid) = unsafe { (libc::geteuid(), libc::getegid()) };
         let credential = opaque_auth::auth_unix(&auth_unix {
             machinename: Opaque::borrowed(b"dfslab"),
@@ -131,17 +131,17 @@ impl Server {
                 .credential(credential);
         let mut mounted = block_on(builder.mount())?;
         let root = mounted.root_nfs_fh3();
-        // The server's table of mounts only informs; the handle stays good without the entry.
+        // The server's table of mounts is informational; the handle stays valid without the entry.
         block_on(mounted.mount_client.umnt(mounted.mount_path)).map_err(MountError::Rpc)?;
         Ok((mounted.nfs3_client, root))
     }
 }
 
-/// What the crate makes of a remote call: the server's answer or why there is none.
+/// The crate's result of a remote call: the server's answer, or why there is none.
 type Called<T, E> = std::result::Result<Nfs3Result<T, E>, RpcError>;
 
-/// A client's connection. NFSv3 keeps no state between calls, so the call after one that broke the
-/// connection makes a new one; the broken one itself is reported, not repeated.
+/// A client's connection. NFSv3 is stateless, so the call after a failure reconnects; the failed
+/// call itself is reported, not retried.
 pub struct Connection {
     server: Server,
     client: Option<Nfs3Client<Wire>>,
@@ -159,7 +159,7 @@ impl Connection {
         })
     }
 
-    /// One remote call, waited for.
+    /// Makes one remote call and waits for its answer.
     pub fn call<T, E>(
         &mut self,
         operation: &'static str,
@@ -193,18 +193,18 @@ fn kind_of(status: nfsstat3) -> ErrorKind {
         S::NFS3ERR_PERM | S::NFS3ERR_ACCES | S::NFS3ERR_ROFS => ErrorKind::Permission,
         S::NFS3ERR_NOSPC | S::NFS3ERR_DQUOT => ErrorKind::NoSpace,
         S::NFS3ERR_STALE => ErrorKind::Unreachable,
-        // "Try again later": the server has not got it ready in time.
+        // The server asks for a later retry: it was not ready in time.
         S::NFS3ERR_JUKEBOX => ErrorKind::Timeout,
         _ => ErrorKind::Other,
     }
 }
 
-/// A directory that others still use, or have removed.
+/// Whether the directory is still used by other shards, or was removed by them.
 pub fn is_left_to_others(error: &Error) -> bool {
     error.kind == ErrorKind::NotFound || error.context == nfsstat3::NFS3ERR_NOTEMPTY.to_string()
 }
 
-/// The server lost what it had just found.
+/// Whether the server lost a file that it had just found.
 pub fn is_stale(error: &Error) -> bool {
     error.context == nfsstat3::NFS3ERR_STALE.to_string()
 }

@@ -1,4 +1,4 @@
-//! An object that is read or written through OpenDAL.
+//! An object open for reading or writing through OpenDAL.
 
 use std::sync::Arc;
 
@@ -11,12 +11,12 @@ use super::wait;
 use crate::target::File;
 use crate::{Error, ErrorKind, Result};
 
-/// Reads front to back over one request, as an application's sequential read does; one request for
-/// every call that reads at a place.
+/// Sequential reads share one request, as in an application; every positional read is a separate
+/// request.
 pub struct ObjectReader {
     runtime: Arc<Runtime>,
     reader: Reader,
-    /// Made with the first sequential read: who reads at places needs none.
+    /// Opened with the first sequential read; positional reads need no stream.
     stream: Option<BufferStream>,
     left: Buffer,
     path: String,
@@ -33,7 +33,7 @@ impl ObjectReader {
         }
     }
 
-    /// The next bytes of the stream; none at its end.
+    /// The next bytes of the stream; None at its end.
     fn next(&mut self) -> Result<Option<Buffer>> {
         let at = ("read", self.path.as_str());
         if self.stream.is_none() {
@@ -82,7 +82,7 @@ impl File for ObjectReader {
     }
 }
 
-/// An object that is there when it is closed, and not before.
+/// An object that comes into existence when it is closed, not before.
 pub struct ObjectWriter {
     runtime: Arc<Runtime>,
     writer: Writer,

@@ -1,4 +1,4 @@
-//! What an OpenDAL target is told, and what the service of its address can.
+//! The options of an OpenDAL target, and the capabilities of its service.
 
 use opendal::services::{FsConfig, MemoryConfig, S3Config};
 use opendal::{Configurator, Operator, OperatorUri};
@@ -7,8 +7,8 @@ use serde::Deserialize;
 use super::super::{root_directory, Capabilities, DropCaches, Fsync};
 use crate::{Error, Result};
 
-/// Of every service; `Spec::capabilities` knows what some have beside it. Objects are written whole
-/// and once, have no permissions, attributes or locks, and are safe when they are written at all.
+/// Capabilities common to all services; `Spec::capabilities` adds those that some have. Objects are
+/// written whole and once, have no permissions, attributes or locks, and are durable once written.
 pub const CAPABILITIES: Capabilities = Capabilities {
     append: false,
     rename: false,
@@ -25,7 +25,7 @@ pub const CAPABILITIES: Capabilities = Capabilities {
     ..Capabilities::ALL
 };
 
-/// What an address of S3 may say of its service; who asks is told by the environment.
+/// Service options allowed in an S3 URI; credentials come from the environment.
 const S3_OPTIONS: [&str; 11] = [
     "endpoint",
     "region",
@@ -40,32 +40,32 @@ const S3_OPTIONS: [&str; 11] = [
     "enable_request_payer",
 ];
 
-/// S3 takes no smaller parts but the last, and no larger ones.
+/// The part sizes that S3 accepts; the last part may be smaller.
 const PART_BYTES_LEAST: u64 = 5 << 20;
 const PART_BYTES_MOST: u64 = 5 << 30;
 
-/// An address and how its service is used.
+/// A URI and how its service is used.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Spec {
     /// s3://BUCKET/PREFIX?endpoint=URL&region=NAME, fs:///DIRECTORY or memory:///.
     pub uri: String,
-    /// Where below it; of a directory it must exist.
+    /// The path below the URI; for a directory service it must exist.
     #[serde(default = "root_directory")]
     pub root: String,
-    /// Objects of more bytes are written in parts of so many.
+    /// Larger objects are written in parts of this size.
     #[serde(default = "part_bytes")]
     pub part_size_bytes: u64,
-    /// One client for all threads, with its connections, instead of one each.
+    /// One client with its connections for all threads, instead of one for each.
     #[serde(default)]
     pub shared_client: bool,
-    /// Not possible; named so that asking is a clear error.
+    /// Not supported; it exists so that requesting it is a clear error.
     #[serde(default)]
     pub direct: bool,
-    /// Not possible but never, likewise.
+    /// Only "never" is supported; it exists so that others are a clear error.
     #[serde(default)]
     pub fsync: Fsync,
-    /// Caches to empty before the timed part.
+    /// Caches to drop before the timed part.
     #[serde(default)]
     pub drop_caches: DropCaches,
 }
@@ -83,7 +83,7 @@ pub enum Service {
 }
 
 impl Spec {
-    /// Values that no service takes.
+    /// Checks for values that no service accepts.
     pub fn check(&self) -> Result<()> {
         let root = &self.root;
         if !root.starts_with('/') || root.split('/').any(|part| part == "..") {
@@ -113,13 +113,14 @@ impl Spec {
             return Err(Error::input("target.uri", reason));
         }
         match service {
-            // Building one makes its directory where there is none: that is for who begins a run.
+            // Building its operator would create the directory, which only the start of a run may
+            // do.
             Service::Directory => Ok(()),
             _ => self.operator().map(drop),
         }
     }
 
-    /// The service of the address, and the address taken apart.
+    /// Parses the URI and determines its service.
     pub fn address(&self) -> Result<(Service, OperatorUri)> {
         let shown = &self.uri;
         let wrong = |reason: String| Error::input("target.uri", reason);
@@ -150,7 +151,7 @@ impl Spec {
         }
     }
 
-    /// Where the run's directory is made: the address' own place and the root below it.
+    /// The parent of the run's directory: the URI's path and the root below it.
     pub fn place(&self, uri: &OperatorUri) -> String {
         let parts = [uri.root().unwrap_or_default(), &self.root];
         let parts = parts.iter().flat_map(|part| part.split('/'));
@@ -158,10 +159,10 @@ impl Spec {
         format!("/{}", names.join("/"))
     }
 
-    /// A client of its own, which asks nobody yet.
+    /// A separate client; it sends no request yet.
     pub fn operator(&self) -> Result<Operator> {
         let (service, uri) = self.address()?;
-        // The place goes before what an address says of its root.
+        // The computed root replaces the one that the URI implies.
         let bare = format!("{}://{}", uri.scheme(), uri.name().unwrap_or_default());
         let root = ("root".to_string(), self.place(&uri));
         let options = uri.options().clone().into_iter().chain([root]);
@@ -177,7 +178,7 @@ impl Spec {
         })
     }
 
-    /// What the service of the address can.
+    /// The capabilities of the URI's service.
     pub fn capabilities(&self) -> Capabilities {
         match self.address() {
             Ok((Service::Directory, _)) => Capabilities {
@@ -185,7 +186,7 @@ impl Spec {
                 rename: true,
                 ..CAPABILITIES
             },
-            // A copy and a removal, as everybody renames objects.
+            // A rename is a copy and a removal, as usual for objects.
             Ok((Service::S3, _)) => Capabilities {
                 rename: true,
                 ..CAPABILITIES

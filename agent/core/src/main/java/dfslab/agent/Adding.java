@@ -4,13 +4,15 @@ import java.util.Arrays;
 import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.atomic.AtomicInteger;
 
-/** Puts calls in a tree: their places from the top down, their times from the bottom up. */
+/**
+ * Adds calls to a tree: nodes are located from the root down, times are summed from the leaves up.
+ */
 final class Adding {
   static final int NODE_LIMIT = 50_000;
   static final int ABOUT_LIMIT = 200;
   private static final Context MERGED = new Context("(merged at the node limit)", false, -1);
 
-  /** What calls took of those that are open: it stays until they end. */
+  /** For each open call, the time spent so far in calls that it made and that have ended. */
   final long[] belowNs = new long[Calls.ROOM];
 
   private final Node root;
@@ -32,13 +34,13 @@ final class Adding {
   }
 
   /**
-   * Adds the calls that ended, and of outermost ones those that are kept whole.
+   * Adds the calls that ended, and offers outermost ones as exemplars.
    *
-   * @param since the time before which none is kept whole
-   * @return how many calls had no room at their place
+   * @param since the time before which no call becomes an exemplar
+   * @return how many calls had no room at their node
    */
   long add(Calls calls, int count, long since) {
-    // Short loops around methods: these are compiled well long before the loops are.
+    // Short loops around methods: the JVM compiles the methods long before it compiles the loops.
     long misplaced = 0;
     for (int call = 0; call < count; call++) {
       misplaced += find(calls, call) ? 0 : 1;
@@ -52,7 +54,7 @@ final class Adding {
     return misplaced;
   }
 
-  /** Finds the place of a call; the answer is false if it is to be counted elsewhere. */
+  /** Locates the node of a call; false if the tree is full and another node counts the call. */
   private boolean find(Calls calls, int call) {
     int caller = calls.caller(call);
     Node above = caller < 0 ? root : places[caller];
@@ -61,12 +63,12 @@ final class Adding {
     return place.parent == above || calls.isCause(call) || !calls.fresh(call);
   }
 
-  /** Where a call of the last addition is. */
+  /** The node of a call of the last addition. */
   Node place(int call) {
     return places[call];
   }
 
-  /** Where calls are that are inside each other, the outermost first. */
+  /** The node of the innermost of nested open calls, which are listed outermost first. */
   Node place(Calls calls, int[] open, int depth) {
     Node place = root;
     for (int at = 0; at < depth; at++) {
@@ -88,7 +90,9 @@ final class Adding {
     return child(above, Recorder.step(calls.number(call)));
   }
 
-  /** The place of a step below another; away from there when there is no room for more. */
+  /**
+   * The child of a node for a step; a node elsewhere in the tree if there is no room for a new one.
+   */
   Node child(Node above, Step step) {
     Node found = above.child(step);
     if (found != null) {
@@ -125,7 +129,7 @@ final class Adding {
     }
   }
 
-  /** A copy of an outermost call that has ended is kept if its place wants one. */
+  /** Copies an outermost call that has ended if its node accepts it as an exemplar. */
   private void offer(Calls calls, int outermost, int count, long since) {
     if (!calls.isOutermost(outermost)
         || !calls.ended(outermost)
@@ -174,7 +178,7 @@ final class Adding {
         ended ? calls.moved(call) : 0, ended && calls.failed(call), asks ? text(about) : about);
   }
 
-  /** What an argument says of itself; the host's code may fail in that. */
+  /** The text of an argument; toString() is the host's code and may fail. */
   static String text(Object about) {
     if (about == null) {
       return null;

@@ -63,16 +63,16 @@ public final class Agent {
       }
       Agent agent = new Agent(instrumentation, parse(arguments));
       Recorder.activate(true);
-      // What a look at a class needs is loaded before the first one is looked at.
+      // Loads the classes that a look-up needs before the first look-up.
       agent.weaver.concerns("");
-      // Not able to change it back: what a class has when it is loaded, it has for good.
+      // This transformer cannot retransform: a loaded class cannot gain fields.
       instrumentation.addTransformer(agent.fields, false);
       instrumentation.addTransformer(agent.weaver, true);
       agent.retransform();
       agent.snapshots.start();
       running = agent;
     } catch (Throwable failure) {
-      // The host comes first: it runs untraced.
+      // After a failure the host goes on untraced.
       Recorder.activate(false);
       Log.line("traces nothing: " + failure.getMessage());
     }
@@ -98,7 +98,7 @@ public final class Agent {
     running = null;
   }
 
-  /** Weaves, or unweaves, the classes that are loaded already. */
+  /** Instruments the classes that are loaded already, or restores them. */
   private void retransform() {
     List<Class<?>> concerned = new ArrayList<>();
     for (Class<?> loaded : instrumentation.getAllLoadedClasses()) {

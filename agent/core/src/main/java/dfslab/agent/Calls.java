@@ -5,17 +5,17 @@ import java.lang.invoke.VarHandle;
 /**
  * A thread's calls that are not in its tree yet, in the order of their starts.
  *
- * <p>Each takes four words behind each other, and no reference: a call touches one line of the
- * processor's caches where its place in the tree has ten, which are cold in a server. Only their
- * thread writes; a snapshot reads beside it.
+ * <p>Each call takes four consecutive words and no reference: it touches one cache line, where its
+ * node in the tree takes ten, which are cold in a server. Only the owning thread writes; snapshots
+ * read concurrently.
  */
 final class Calls {
-  /** Calls there is room for, and how many there may be when an outermost one begins. */
+  /** Capacity in calls, and the limit on their number when an outermost call begins. */
   static final int ROOM = 1024;
 
   static final int BETWEEN = 512;
 
-  /** Calls of an outermost one that are kept whole while it lasts. */
+  /** Maximum number of calls kept of one outermost call while it lasts, for its exemplar. */
   static final int WHOLE = 256;
 
   /** The caller of a thread's first call. */
@@ -27,7 +27,7 @@ final class Calls {
   private static final int END = 2;
   private static final int RESULT = 3;
 
-  /** The end of a call that is open. */
+  /** The end time of an open call. */
   private static final long OPEN = Long.MIN_VALUE;
 
   private static final int NUMBER_BITS = 16;
@@ -53,14 +53,17 @@ final class Calls {
     return count;
   }
 
-  /** The same for another thread, which may read all of so many calls but how open ones end. */
+  /**
+   * Acquire-read of count, for other threads: entries below it are visible, except the end fields
+   * of open calls.
+   */
   int seenCount() {
     int seen = count;
     VarHandle.acquireFence();
     return seen;
   }
 
-  /** A timed call begins; its caller is a number, or {@link #NONE}. */
+  /** Begins a timed call; its caller is a call number, or {@link #NONE}. */
   int begin(int step, int caller, boolean outermost, Object about) {
     long how = outermost ? OUTERMOST : 0;
     if (about != null) {
@@ -70,12 +73,12 @@ final class Calls {
     return append(step, caller, how, OPEN, System.nanoTime());
   }
 
-  /** What follows is done for a cause. */
+  /** Begins a calling context: the calls that follow are counted below it. */
   int resume(int cause, int caller) {
     return append(cause, caller, CAUSE, OPEN, 0);
   }
 
-  /** A call that was timed elsewhere, below one that ended. */
+  /** Records a call that was timed by other code, as a child of a call that has ended. */
   void after(int step, int caller, long tookNs) {
     append(step, caller, AFTER, 0, tookNs);
   }
@@ -101,14 +104,14 @@ final class Calls {
     words[at + END] = nowNs;
   }
 
-  /** Whether a call has ended; then how it did may be read, by another thread, too. */
+  /** Whether a call has ended; if so, its result is visible to the calling thread. */
   boolean ended(int call) {
     boolean ended = words[call * WORDS + END] != OPEN;
     VarHandle.acquireFence();
     return ended;
   }
 
-  /** Whether a call's time counts: not that of a cause, nor of what was timed elsewhere. */
+  /** Whether this class timed the call: false for contexts and calls timed by other code. */
   boolean timed(int call) {
     return (words[call * WORDS + ABOUT] & (CAUSE | AFTER)) == 0;
   }
@@ -125,12 +128,12 @@ final class Calls {
     return is(call, OUTERMOST);
   }
 
-  /** Whether it has ended and is not in the tree yet. */
+  /** Whether the call has ended and is not in the tree yet. */
   boolean fresh(int call) {
     return ended(call) && !is(call, ADDED);
   }
 
-  /** Whether calls inside this outermost one are no longer here. */
+  /** Whether calls inside this outermost one were dropped. */
   boolean cut(int call) {
     return is(call, CUT);
   }
@@ -139,7 +142,7 @@ final class Calls {
     return (words[call * WORDS + ABOUT] & what) != 0;
   }
 
-  /** The number of its step, or of its cause. */
+  /** The number of the call's step, or of its context. */
   int number(int call) {
     return (int) (words[call * WORDS + ABOUT] & NUMBER);
   }
@@ -156,7 +159,7 @@ final class Calls {
     return words[call * WORDS + END];
   }
 
-  /** What it took, of a call that ended or was timed elsewhere. */
+  /** Duration of a call that has ended or was timed by other code, ns. */
   long tookNs(int call) {
     long startNs = words[call * WORDS + START];
     return isAfter(call) ? startNs : endNs(call) - startNs;
@@ -170,17 +173,17 @@ final class Calls {
     return (words[call * WORDS + RESULT] & FAILED) != 0;
   }
 
-  /** Whether it or a call inside it failed, of an outermost one. */
+  /** Whether an outermost call or a call inside it failed. */
   boolean failedInside(int call) {
     return (words[call * WORDS + RESULT] & (FAILED | FAILED_INSIDE)) != 0;
   }
 
-  /** What tells it from other calls; null if that was not asked for. */
+  /** The object that describes the call, such as a file; null if none was recorded. */
   Object about(int call) {
     return is(call, TOLD) ? abouts[call] : null;
   }
 
-  /** The first number behind the calls inside an outermost one. */
+  /** The first call number after the calls inside an outermost one. */
   int behind(int outermost, int limit) {
     int call = outermost + 1;
     while (call < limit && (isAfter(call) || caller(call) >= outermost)) {
@@ -190,9 +193,9 @@ final class Calls {
   }
 
   /**
-   * Lets go of calls that are in the tree: all but open ones, and the first of an open outermost
-   * one. Those that stay get new numbers, also in the list of open ones and of what they took
-   * below.
+   * Drops the calls that are in the tree, except open ones and the first {@link #WHOLE} calls of an
+   * open outermost one. The remaining calls are renumbered, also in the list of open calls and in
+   * the times below them.
    */
   void letGo(int[] open, int depth, int outermost, long[] belowNs) {
     int stack = 0;
@@ -214,12 +217,12 @@ final class Calls {
     count = kept;
   }
 
-  /** What a call's number became when others went last; {@link #NONE} if it went, too. */
+  /** The new number of a call after the last {@link #letGo}; {@link #NONE} if it was dropped. */
   int renumbered(int call) {
     return call == NONE ? NONE : renumbered[call];
   }
 
-  /** Moves a call to another number, if it is to stay. */
+  /** Renumbers a call and moves its data if it is to be kept. */
   private boolean stays(int call, int to, boolean isOpen, int outermost) {
     boolean inside = outermost != NONE && call >= outermost;
     if (!isOpen && !(inside && call < outermost + WHOLE)) {

@@ -15,10 +15,11 @@ import net.bytebuddy.implementation.Implementation;
 import net.bytebuddy.pool.TypePool;
 
 /**
- * Gives classes that carry operations from thread to thread a field for the cause, as they load.
+ * Adds a field for the calling context, at load time, to classes that carry operations between
+ * threads.
  *
- * <p>A field costs nothing beside {@link Carriers}. Only classes that hand over and go on by
- * themselves get one; a class that is loaded already cannot.
+ * <p>A field costs far less than a look-up in {@link Carriers}. Only classes that both capture and
+ * resume a context in their own methods get one; a class that is loaded already cannot.
  */
 final class CarrierFields implements ClassFileTransformer {
   static final String NAME = "dfslab$cause";
@@ -36,7 +37,7 @@ final class CarrierFields implements ClassFileTransformer {
         continue;
       }
       if (!cut.owner().plain() || cut.source().from() != Points.From.THIS) {
-        // Such a carrier may be of any class: all stay in one table.
+        // Objects captured from arguments may be of any class: all contexts stay in one table.
         owners.clear();
         return;
       }
@@ -47,7 +48,7 @@ final class CarrierFields implements ClassFileTransformer {
     }
   }
 
-  /** Whether a class has the field. */
+  /** Whether a class has been given the field. */
   static boolean has(TypeDescription type) {
     return type.getDeclaredFields().stream().anyMatch(field -> field.getName().equals(NAME));
   }

@@ -6,10 +6,10 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.LongAdder;
 
 /**
- * The causes that objects carry from thread to thread, until they are taken up.
+ * The calling contexts that objects carry from thread to thread, until they are resumed.
  *
- * <p>What is taken up is forgotten: an entry that waits for its carrier's end is work for the
- * collector. Those that nobody takes up end with their carriers.
+ * <p>Resuming removes an entry, since one that outlives its carrier is work for the collector.
+ * Entries that are never resumed end with their carriers.
  */
 public final class Carriers {
   static final int LIMIT = 65_536;
@@ -19,7 +19,7 @@ public final class Carriers {
 
   private Carriers() {}
 
-  /** An object by identity, which the key does not keep alive. */
+  /** Identity key that holds its object weakly. */
   private static final class Key extends WeakReference<Object> {
     private final int hash;
 
@@ -40,7 +40,7 @@ public final class Carriers {
     }
   }
 
-  /** The object in a question: not another weak reference for the collector to look at. */
+  /** Identity key for look-ups: it avoids another weak reference for the collector to process. */
   private static final class Asked {
     private final Object carrier;
 
@@ -59,7 +59,7 @@ public final class Carriers {
     }
   }
 
-  /** The carrier now stands for what this thread is in. */
+  /** Associates the carrier with this thread's current calling context. */
   public static void put(Object carrier) {
     Context cause = Recorder.context();
     for (Object ended = ENDED.poll(); ended != null; ended = ENDED.poll()) {
@@ -75,12 +75,12 @@ public final class Carriers {
     CAUSES.put(new Key(carrier, ENDED), cause);
   }
 
-  /** Hand-overs for which there was no room: what follows them has no cause. */
+  /** Context propagations dropped for lack of room: the calls that follow have no context. */
   static long lost() {
     return LOST.sum();
   }
 
-  /** Goes on, once, with what the carrier stands for; the answer goes to {@link Recorder#exit}. */
+  /** Resumes, once, the context of the carrier; the result is passed to {@link Recorder#exit}. */
   public static int resume(Object carrier) {
     return Recorder.resume(carrier == null ? null : CAUSES.remove(new Asked(carrier)));
   }

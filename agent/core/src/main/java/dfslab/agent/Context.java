@@ -1,21 +1,25 @@
 package dfslab.agent;
 
 /**
- * What caused a call: a path of steps in another thread or process.
+ * The calling context of calls in another thread or process: a path of steps.
  *
- * <p>Equal paths are one object, so that trees are merged by cause and none is made for each call.
+ * <p>Equal paths are one object, so that trees are merged by context and no object is made for each
+ * call.
  */
 public final class Context {
-  /** Steps from the first cause down, joined by "/"; a process's first has its name and ":". */
+  /**
+   * Steps from the outermost down, joined by "/"; the first step of a process is preceded by its
+   * name and ":".
+   */
   public final String path;
 
-  /** Whether it came from another process. */
+  /** Whether the context came from another process. */
   public final boolean remote;
 
-  /** Room for what a carrier wants to keep with a context, such as its form on the wire. */
+  /** A slot for a cached representation of the context, such as its wire format. */
   public volatile Object carried;
 
-  /** What {@link Contexts} knows it by; negative where it is in no table. */
+  /** Index in the table of {@link Contexts}; negative where the context is in no table. */
   final int number;
 
   Context(String path, boolean remote, int number) {

@@ -4,7 +4,7 @@ import java.lang.invoke.VarHandle;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicReferenceArray;
 
-/** Every context of this process, each path once, and no more of them than a limit. */
+/** All contexts of this process, one for each path, up to a limit. */
 final class Contexts {
   static final int LIMIT = 4096;
   static final int PATH_LIMIT = 1024;
@@ -15,7 +15,7 @@ final class Contexts {
   private static int made = 2;
   private static final ConcurrentHashMap<String, Context> LOCAL = new ConcurrentHashMap<>();
   private static final ConcurrentHashMap<String, Context> REMOTE = new ConcurrentHashMap<>();
-  /** Causes by what stands for their path: no thread has to look for its place in its tree. */
+  /** A table of contexts by path hash: threads need no search in their trees. */
   private static final int SLOTS = 4 * LIMIT;
 
   private static final int TRIES = 8;
@@ -31,18 +31,18 @@ final class Contexts {
 
   private Contexts() {}
 
-  /** The context of that number. */
+  /** The context with that number. */
   static Context numbered(int number) {
     return NUMBERED.get(number);
   }
 
-  /** What stands for a path with one more step; 0 stands for none. */
+  /** The hash of a path extended by one step; 0 is the hash of no path. */
   static long below(long path, int step) {
     long mixed = (path ^ step) * SPREAD;
     return mixed ^ mixed >>> 32 | 1;
   }
 
-  /** The cause that was remembered for a path; null if none was. */
+  /** The context remembered for a path hash; null if there is none. */
   static Context known(long path) {
     for (int tried = 0; tried < TRIES; tried++) {
       int slot = slot(path, tried);
@@ -54,7 +54,7 @@ final class Contexts {
     return null;
   }
 
-  /** Remembers a cause, if there is room near its slot. */
+  /** Remembers a context, if there is a free slot near its hash. */
   static synchronized void remember(long path, Context context) {
     for (int tried = 0; tried < TRIES; tried++) {
       int slot = slot(path, tried);
@@ -107,7 +107,7 @@ final class Contexts {
     if (context != null) {
       return context;
     }
-    // Another thread may have taken the last place meanwhile.
+    // Another thread may have used the last free entry in the meantime.
     if (known.size() >= LIMIT) {
       return remote ? REMOTE_BEYOND : LOCAL_BEYOND;
     }

@@ -1,9 +1,9 @@
 package dfslab.agent;
 
 /**
- * One whole call with all timed calls inside it, as it was.
+ * One sampled outermost call with all timed calls inside it.
  *
- * <p>What a call was about is a text, or an object that is still to be asked for one.
+ * <p>What a call was about is a text, or an object whose text a snapshot still has to ask for.
  */
 record Exemplar(
     long tookNs,
@@ -14,7 +14,7 @@ record Exemplar(
     long traceHigh,
     long traceLow,
     Span[] spans) {
-  /** A call of an exemplar; parent is its number among the spans, or -1. */
+  /** One call of an exemplar; parent is the index of its parent among the spans, or -1. */
   record Span(
       Step step, int parent, long startNs, long endNs, long bytes, boolean failed, Object about) {}
 }

@@ -4,15 +4,18 @@ import java.lang.annotation.Retention;
 import java.lang.annotation.RetentionPolicy;
 import net.bytebuddy.asm.Advice;
 
-/** The code woven where an operation leaves one thread, by an object, and goes on in another. */
+/**
+ * Advice for context propagation: an operation leaves one thread with an object and goes on in
+ * another.
+ */
 final class Handover {
-  /** The object that carries the operation over. */
+  /** The object that carries the context. */
   @Retention(RetentionPolicy.RUNTIME)
   @interface Carrier {}
 
   private Handover() {}
 
-  /** Where the carrier is made or handed over. */
+  /** Entered where the carrier is created or handed to another thread. */
   static final class Capture {
     private Capture() {}
 
@@ -22,7 +25,7 @@ final class Handover {
     }
   }
 
-  /** Where the other thread works for it. */
+  /** Entered where the other thread processes the carrier. */
   static final class Resume {
     private Resume() {}
 
@@ -37,7 +40,7 @@ final class Handover {
     }
   }
 
-  /** The first of them, where the carrier has a field for the cause. */
+  /** {@link Capture} for a carrier that has a field for the context. */
   static final class CaptureInField {
     private CaptureInField() {}
 
@@ -48,7 +51,7 @@ final class Handover {
     }
   }
 
-  /** The second. */
+  /** {@link Resume} for a carrier that has a field for the context. */
   static final class ResumeFromField {
     private ResumeFromField() {}
 

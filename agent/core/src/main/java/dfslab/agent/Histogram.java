@@ -1,9 +1,9 @@
 package dfslab.agent;
 
 /**
- * Counts of durations in log-linear buckets, 64 to an octave: a value is known within 0.8 %.
+ * Counts of durations in log-linear buckets, 64 to an octave: values are resolved to 0.8 %.
  *
- * <p>An octave's buckets are made when its first value comes, so a steady state allocates nothing.
+ * <p>An octave's buckets are allocated with its first value, so a steady state allocates nothing.
  */
 final class Histogram {
   private static final int BITS = 6;
@@ -35,7 +35,7 @@ final class Histogram {
     }
   }
 
-  /** Told the lowest value and the count of every bucket in use, rising. */
+  /** Receives the lowest value and the count of every non-empty bucket, ascending. */
   interface Visitor {
     void bucket(long low, long count);
   }
@@ -50,7 +50,10 @@ final class Histogram {
     }
   }
 
-  /** Values below 64 are octave 0, with a bucket each; above, the leading bit names the octave. */
+  /**
+   * Values below 64 form octave 0, with a bucket each; above, the leading bit determines the
+   * octave.
+   */
   private static int octave(long value) {
     return value < WIDTH ? 0 : 64 - BITS - Long.numberOfLeadingZeros(value);
   }

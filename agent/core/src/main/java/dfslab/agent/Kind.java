@@ -2,25 +2,25 @@ package dfslab.agent;
 
 import java.util.Locale;
 
-/** What the time of a step is: work, or which wait. */
+/** The cost class of a step's time: work, or a type of wait. */
 enum Kind {
-  /** The step works. */
+  /** The step computes. */
   SERVICE,
-  /** It works with a disk, or with what the kernel keeps of one. */
+  /** The step accesses a disk, or the kernel's cache of one. */
   DISK,
-  /** It waits in a queue. */
+  /** The step waits in a queue. */
   QUEUE,
-  /** It waits for a lock. */
+  /** The step waits for a lock. */
   LOCK,
-  /** It waits for another process, thread or device. */
+  /** The step waits for another process, thread or device. */
   BLOCKED,
-  /** It sends, and is held up when the network or whoever receives does not take it. */
+  /** The step sends; it blocks while the network or the receiver does not accept data. */
   SEND,
-  /** It waits for what somebody sends. */
+  /** The step waits for data to arrive. */
   RECEIVE,
-  /** It lets time pass and waits for nobody. */
+  /** The step sleeps. */
   SLEEP,
-  /** A figure beside the tree, which overlaps other steps and belongs in no sum. */
+  /** A figure that overlaps other steps and belongs to no sum. */
   DETAIL;
 
   static Kind of(String word) {

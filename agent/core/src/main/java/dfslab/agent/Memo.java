@@ -3,10 +3,11 @@ package dfslab.agent;
 import java.util.concurrent.ConcurrentHashMap;
 
 /**
- * What the traced program works out anew at every call, and need not: texts by what they describe.
+ * A cache of texts that the traced program would otherwise compute at every call, by the object
+ * that they describe.
  *
- * <p>It is for texts that a program makes for its tracer alone, so that asking for them again costs
- * a look-up.
+ * <p>It is for texts that the program makes for its tracer alone; a repeated request costs a
+ * look-up.
  */
 public final class Memo {
   static final int LIMIT = 4096;
@@ -14,12 +15,12 @@ public final class Memo {
 
   private Memo() {}
 
-  /** The text of an object that was put here; null if it has none. */
+  /** The cached text of an object; null if there is none. */
   public static String text(Object described) {
     return KNOWN.get(described);
   }
 
-  /** Keeps the text of an object that never changes. */
+  /** Caches the text of an immutable object. */
   public static void put(Object described, String text) {
     if (KNOWN.size() < LIMIT) {
       KNOWN.put(described, text);

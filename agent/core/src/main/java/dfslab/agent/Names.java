@@ -3,7 +3,7 @@ package dfslab.agent;
 import java.util.List;
 import java.util.concurrent.ConcurrentHashMap;
 
-/** Which of the names that the traced program gives its own calls are recorded, and as what. */
+/** Maps the names that the traced program gives its own calls to recorded steps. */
 final class Names {
   static final int LIMIT = 4096;
   private static final ConcurrentHashMap<String, Integer> CALLED = new ConcurrentHashMap<>();
@@ -18,7 +18,7 @@ final class Names {
     SERVED.clear();
   }
 
-  /** The number of a name's step, or {@link Recorder#NOTHING}. */
+  /** The number of the step for a name, or {@link Recorder#NOTHING}. */
   static int step(String name, boolean served) {
     ConcurrentHashMap<String, Integer> known = served ? SERVED : CALLED;
     Integer step = known.get(name);

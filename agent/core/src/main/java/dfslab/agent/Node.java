@@ -6,15 +6,15 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * A step at one place of one thread's call tree, with sums over its calls.
+ * A node of one thread's calling-context tree: a step with sums over its calls.
  *
- * <p>Only its thread makes children, perhaps while a snapshot reads; sums change under the lock
- * of the tree.
+ * <p>Only the owning thread adds children, perhaps while a snapshot reads; sums change under the
+ * lock of the tree.
  */
 final class Node {
   final Step step;
   final Node parent;
-  /** What caused the calls below, at a node that stands for a cause. */
+  /** The calling context of the calls below; null at a node that is a step. */
   final Context context;
 
   Node firstChild;
@@ -31,7 +31,7 @@ final class Node {
   private Exemplars exemplars;
   private Node recent;
 
-  /** The children that stand for causes: a server's thread meets thousands. */
+  /** The children that are contexts, by hash: a server's thread has thousands. */
   private Map<Context, Node> causes;
 
   private Context own;
@@ -43,7 +43,7 @@ final class Node {
     durations = step == null ? null : new Histogram();
   }
 
-  /** The child for a step; null if there is none yet. */
+  /** The child for a step; null if there is none. */
   Node child(Step wanted) {
     Node found = recent;
     if (found != null && found.step == wanted) {
@@ -58,12 +58,12 @@ final class Node {
     return null;
   }
 
-  /** The child for a cause; null if there is none yet. */
+  /** The child for a context; null if there is none. */
   Node child(Context wanted) {
     return causes == null ? null : causes.get(wanted);
   }
 
-  /** A new child, whole before a snapshot can see it. */
+  /** Adds a child, which is complete before a snapshot can see it. */
   Node add(Step childStep, Context childContext) {
     Node child = new Node(childStep, this, childContext);
     if (childContext != null) {
@@ -97,7 +97,7 @@ final class Node {
     durations.record(Math.max(0, tookNs));
   }
 
-  /** The calls kept whole, where this is a thread's outermost call. */
+  /** The exemplars of this step, where it is a thread's outermost call. */
   Exemplars exemplars() {
     if (exemplars == null) {
       exemplars = new Exemplars();
@@ -105,7 +105,7 @@ final class Node {
     return exemplars;
   }
 
-  /** Adds every kept call of this tree to a list. */
+  /** Appends all exemplars of this subtree to a list. */
   void collect(List<Exemplar> found) {
     if (exemplars != null) {
       found.addAll(exemplars.all());
@@ -115,7 +115,7 @@ final class Node {
     }
   }
 
-  /** Lets go of every kept call of this tree, and of no sum. */
+  /** Drops all exemplars of this subtree; sums stay. */
   void forgetCalls() {
     exemplars = null;
     for (Node child = firstChild; child != null; child = child.sibling) {
@@ -123,7 +123,7 @@ final class Node {
     }
   }
 
-  /** Adds another tree's sums, place by place. */
+  /** Adds another tree's sums, node by node. */
   void merge(Node other) {
     if (step != null) {
       count += other.count;
@@ -144,7 +144,7 @@ final class Node {
     }
   }
 
-  /** This node as a cause of calls elsewhere; null at the top of a tree. */
+  /** The path to this node as a context for calls in other threads; null at the root. */
   Context asContext() {
     if (step == null) {
       return context;

@@ -1,10 +1,12 @@
 package dfslab.agent;
 
-/** Text in which "*" stands for any text and "?" for any one character. */
+/** A pattern in which "*" matches any text and "?" any one character. */
 final class Pattern {
   private final String text;
 
-  /** What stands before the first wildcard: most names differ from it, which takes no regex. */
+  /**
+   * The literal prefix before the first wildcard: most names differ from it, which needs no regex.
+   */
   private final String beginning;
 
   private final java.util.regex.Pattern compiled;
@@ -31,7 +33,10 @@ final class Pattern {
     return name.startsWith(beginning) && compiled.matcher(name).matches();
   }
 
-  /** A template whose "*" is what the last "*" here stood for; null if the name does not match. */
+  /**
+   * Replaces "*" in a template by the text that the last "*" here matched; null if the name does
+   * not match.
+   */
   String fill(String name, String template) {
     if (!name.startsWith(beginning)) {
       return null;

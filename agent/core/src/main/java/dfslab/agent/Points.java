@@ -8,11 +8,11 @@ import java.util.List;
 import java.util.Locale;
 
 /**
- * A points file: where to cut, line by line.
+ * A points file: one instrumentation point a line.
  *
  * <pre>
  * point   CLASS METHOD STEP KIND [bytes=return|argN|field:NAME] [about=this|argN|field:NAME]
- * capture CLASS METHOD [this|argN]        the object now carries the operation ...
+ * capture CLASS METHOD [this|argN]        the object now carries the context ...
  * resume  CLASS METHOD [this|argN]        ... and this method goes on with it in another thread
  * scope   NAME STEP KIND                  a call that the program names itself
  * serve   NAME STEP KIND                  the same, on behalf of another process
@@ -24,7 +24,7 @@ import java.util.Locale;
  * "*" in a STEP is what the name's last "*" stood for. Text after "#" and a blank is a comment.
  */
 final class Points {
-  /** A change to the methods of a class: timed, a hand-over, or own code. */
+  /** An instrumentation point: what is done to the methods of a class. */
   record Cut(
       Action action,
       Pattern owner,
@@ -39,7 +39,7 @@ final class Points {
     }
   }
 
-  /** What is woven in, from the outermost inwards; STEP holds the class of own advice. */
+  /** The type of advice, outermost first; for ADVICE, STEP holds the advice class. */
   enum Action {
     RESUME,
     CAPTURE,
@@ -47,13 +47,13 @@ final class Points {
     POINT
   }
 
-  /** Where a figure or an object comes from. */
+  /** The source of a recorded value or object. */
   record Source(From from, int argument, String field) {
     static final Source NOWHERE = new Source(From.NOWHERE, 0, "");
     static final Source THIS = new Source(From.THIS, 0, "");
   }
 
-  /** The places. */
+  /** The kinds of sources. */
   enum From {
     NOWHERE,
     THIS,
@@ -62,14 +62,14 @@ final class Points {
     FIELD
   }
 
-  /** A name the program uses for its own calls. */
+  /** A pattern for names that the program gives its own calls. */
   record Name(boolean served, Pattern pattern, String step, Kind kind) {}
 
   final List<Cut> cuts = new ArrayList<>();
   final List<Name> names = new ArrayList<>();
   final List<String> replaced = new ArrayList<>();
 
-  /** Reads a file; IllegalArgumentException names the line that is wrong. */
+  /** Reads a file; an IllegalArgumentException names the line that is invalid. */
   static Points read(Path file) throws IOException {
     Points points = new Points();
     List<String> lines = Files.readAllLines(file);
@@ -148,7 +148,7 @@ final class Points {
         "kinds are service, disk, queue, lock, blocked, send, receive, sleep and detail");
   }
 
-  /** Where a point's option says that something comes from; nowhere if it is not there. */
+  /** The source named by a point's option; the source "nowhere" if the option is absent. */
   private static Source option(String[] words, String prefix) {
     Source found = Source.NOWHERE;
     for (int at = 5; at < words.length; at++) {

@@ -5,11 +5,14 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.concurrent.ConcurrentHashMap;
 
-/** What woven code calls. It allocates nothing once every path of a thread was seen. */
+/**
+ * The entry points of instrumented code. They allocate nothing once each path of a thread has
+ * occurred.
+ */
 public final class Recorder {
   static final int STEP_LIMIT = 4096;
 
-  /** The answer of a call that was not recorded; ending it does nothing. */
+  /** The result of starting a call that is not recorded; ending such a call does nothing. */
   public static final int NOTHING = -1;
 
   private static final List<ThreadTree> TREES = new ArrayList<>();
@@ -25,76 +28,81 @@ public final class Recorder {
     return active ? TREE.get() : null;
   }
 
-  /** Starts a call of the step with this number, and with what is worth telling about it. */
+  /**
+   * Starts a call of the step with this number; {@code about} is an object that describes the call.
+   */
   public static int enter(Object tree, int step, Object about) {
     return tree == null ? NOTHING : ((ThreadTree) tree).enter(step, about);
   }
 
-  /** Ends a call that moved so many bytes; negative is none. */
+  /** Ends a call that moved {@code moved} bytes; negative: none. */
   public static void exit(Object tree, int entered, long moved, boolean failed) {
     if (entered != NOTHING) {
       ((ThreadTree) tree).exit(entered, moved, failed);
     }
   }
 
-  /** The same of a call whose tree was not kept: this thread's own. */
+  /** Ends a call of this thread whose tree the caller did not keep. */
   public static void exit(int entered, long moved, boolean failed) {
     if (entered != NOTHING) {
       TREE.get().exit(entered, moved, failed);
     }
   }
 
-  /** The step of calls that the traced program names itself; {@link #NOTHING} if none asks. */
+  /**
+   * The step for a name that the traced program gives its own calls; {@link #NOTHING} if none
+   * matches.
+   */
   public static int named(String name, boolean served) {
     return Names.step(name, served);
   }
 
-  /** Starts a call of such a step. */
+  /** Starts a call of a step found by {@link #named}. */
   public static int enterNamed(int step) {
     return active && step != NOTHING ? TREE.get().enter(step, null) : NOTHING;
   }
 
-  /** Puts this thread's calls under their cause; the answer goes to {@link #exit}. */
+  /** Puts this thread's calls under a calling context; the result is passed to {@link #exit}. */
   public static int resume(Context cause) {
     return active && cause != null ? TREE.get().resume(cause) : NOTHING;
   }
 
-  /** Records a call timed by somebody else, under the call that this thread ended last. */
+  /** Records a call timed by other code, as a child of the call that this thread ended last. */
   public static void recordAfter(String step, String kind, long tookNs) {
     if (active) {
       TREE.get().recordAfter(step(step, kind), tookNs);
     }
   }
 
-  /** The same of a detail, where there was any of it. */
+  /** Records a detail timed by other code, unless its time is zero. */
   public static void detailAfter(String step, long tookNs) {
     if (tookNs != 0) {
       recordAfter(step, "detail", tookNs);
     }
   }
 
-  /** Where this thread is, as a cause of calls elsewhere; null outside all calls. */
+  /** This thread's current path as a context for calls elsewhere; null outside all calls. */
   public static Context context() {
     return active ? TREE.get().context() : null;
   }
 
-  /** A cause that came from another process. */
+  /** A context that came from another process. */
   public static Context remote(String path) {
     return Contexts.remote(path);
   }
 
-  /** The step of that number. */
+  /** The step with that number. */
   static Step step(int number) {
     return steps[number];
   }
 
-  /** The step of that name and kind. */
+  /** The step with that name and kind. */
   static Step step(String name, String kind) {
     Step step = BY_NAME.get(name);
     return step != null ? step : define(name, Kind.of(kind));
   }
 
-  /** The step of that name, made if need be; names beyond the limit are one step. */
+  /** The step with that name, created if needed; all names beyond the limit share one step. */
   static synchronized Step define(String name, Kind kind) {
     Step step = BY_NAME.get(name);
     if (step != null) {
@@ -115,7 +123,7 @@ public final class Recorder {
     active = on;
   }
 
-  /** Every tree there is; their threads may be writing them. */
+  /** All trees; their threads may be writing to them. */
   static List<ThreadTree> trees() {
     synchronized (TREES) {
       return List.copyOf(TREES);

@@ -11,18 +11,21 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * Writes the profile of this process, and its exemplars, anew at an interval and at the end.
+ * Rewrites the profile of this process and its exemplars at an interval and at the end.
  *
- * <p>{@code agent/README.md} describes the files. Each appears whole or not at all, and a profile's
- * sums are over the process's life so far, so the last one says everything.
+ * <p>{@code agent/README.md} describes the files. Each is replaced atomically. A profile's sums
+ * cover the process's life so far, so the last snapshot is complete.
  */
 final class Snapshots implements Runnable {
   static final String FORMAT = "dfslab-profile/1";
 
-  /** Whoever measures leaves such a file beside the profile when a warm-up is over. */
+  /**
+   * The measuring program creates a file with this suffix next to the profile when a warm-up is
+   * over.
+   */
   private static final String FORGET = ".forget";
 
-  /** Exemplars change little and are long: they are written each so many snapshots. */
+  /** Exemplars change little and are long: they are written only with every tenth snapshot. */
   private static final int EXEMPLARS_EVERY = 10;
 
   private static final int SPAN_LIMIT = 50_000;
@@ -54,7 +57,7 @@ final class Snapshots implements Runnable {
     Runtime.getRuntime().addShutdownHook(atExit);
   }
 
-  /** Writes the last one; for an agent that leaves before its host does. */
+  /** Writes the last snapshot; for an agent that detaches before its host ends. */
   void stop() {
     Runtime.getRuntime().removeShutdownHook(atExit);
     writeLast();
@@ -69,7 +72,7 @@ final class Snapshots implements Runnable {
         write(false);
       }
     } catch (InterruptedException stopped) {
-      // The last snapshot is written by whoever stopped this thread.
+      // The thread that stopped this one writes the last snapshot.
     }
   }
 
@@ -99,7 +102,7 @@ final class Snapshots implements Runnable {
         replace(".otlp.json", Otlp.document(Contexts.service(), instance, exemplars));
       }
       if (anew) {
-        // Not before both files are written: whoever asked sees by this that it was done.
+        // Removed only after both files are written: this tells the requester that it was done.
         Files.deleteIfExists(asked);
       }
     } catch (IOException | RuntimeException failure) {
@@ -114,7 +117,7 @@ final class Snapshots implements Runnable {
     Files.move(partial, file, StandardCopyOption.ATOMIC_MOVE);
   }
 
-  /** Leaves as many exemplars as there is room for; the answer is how many went. */
+  /** Truncates the exemplars to the limit; returns how many were dropped. */
   private static long limit(List<Exemplar> exemplars) {
     int spans = 0;
     for (int kept = 0; kept < exemplars.size(); kept++) {
@@ -165,7 +168,9 @@ final class Snapshots implements Runnable {
     json.close(']');
   }
 
-  /** A node's row: a cause has "under", a step its sums; both have the row number above, or -1. */
+  /**
+   * Writes a node's row: a context has "under", a step its sums; both have the parent's row, or -1.
+   */
   private static void nodes(Json json, Node above, Map<Node, Integer> numbers) {
     for (Node node = above.firstChild; node != null; node = node.sibling) {
       if (node.step != null && node.count == 0 && node.firstChild == null) {

@@ -1,4 +1,4 @@
 package dfslab.agent;
 
-/** A named step of a call tree; its number is what woven code carries. */
+/** A named step of a call tree; instrumented code refers to it by its number. */
 record Step(int number, String name, Kind kind) {}

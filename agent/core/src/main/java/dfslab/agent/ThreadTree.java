@@ -4,11 +4,11 @@ import java.lang.ref.WeakReference;
 import java.util.concurrent.atomic.AtomicInteger;
 
 /**
- * One thread's calling-context tree, the calls it is in, and those that are yet to be added.
+ * One thread's calling-context tree, its open calls, and the calls that are yet to be added.
  *
- * <p>A thread that begins takes over the tree of one that ended: their calls are merged in any
- * case, and so there are never more trees than there were threads at one time. Sums change only
- * under this object's lock, which the thread takes once for some hundred calls.
+ * <p>A new thread adopts the tree of one that ended: their calls are merged in any case, and the
+ * number of trees never exceeds the largest number of simultaneous threads. Sums change only under
+ * this object's lock, which the thread takes once for some hundred calls.
  */
 final class ThreadTree {
   static final int DEPTH_LIMIT = 200;
@@ -19,7 +19,7 @@ final class ThreadTree {
   private final Adding adding = new Adding(root, NODES, true);
   private final int[] open = new int[DEPTH_LIMIT];
 
-  /** What stands for the path down to each open call: {@link Contexts} knows causes by it. */
+  /** The hash of the path to each open call, by which {@link Contexts} finds contexts. */
   private final long[] paths = new long[DEPTH_LIMIT];
 
   private volatile WeakReference<Thread> owner;
@@ -28,21 +28,21 @@ final class ThreadTree {
   private int outermost = Calls.NONE;
   private boolean failedInside;
 
-  /** The call that ended last; its place, once it is only there. */
+  /** The call that ended last; NONE once only the tree has it, at {@code leftPlace}. */
   private int left = Calls.NONE;
 
   private Node leftPlace = root;
   private long tooDeep;
   private long misplaced;
 
-  /** Calls that ended before are not to be kept whole. */
+  /** Calls that ended before this time do not become exemplars. */
   private long forgottenNs = System.nanoTime();
 
   ThreadTree(Thread owner) {
     this.owner = new WeakReference<>(owner);
   }
 
-  /** Takes over from a thread that ended, perhaps inside calls. */
+  /** Adopts the tree of a thread that ended, perhaps inside calls. */
   void adopt(Thread thread) {
     depth = 0;
     outermost = Calls.NONE;
@@ -57,7 +57,7 @@ final class ThreadTree {
     return thread == null || thread.getState() == Thread.State.TERMINATED;
   }
 
-  /** Starts a call of a step; the answer is what its end needs. */
+  /** Starts a call of a step; the result is passed to {@link #exit}. */
   int enter(int step, Object about) {
     int at = depth;
     if (at >= DEPTH_LIMIT) {
@@ -80,7 +80,7 @@ final class ThreadTree {
     return at;
   }
 
-  /** Ends the call that started at a depth; calls inside it that never ended are forgotten. */
+  /** Ends the call that started at a depth; calls inside it that never ended are dropped. */
   void exit(int at, long moved, boolean failed) {
     long nowNs = System.nanoTime();
     if (at >= depth) {
@@ -101,7 +101,7 @@ final class ThreadTree {
     }
   }
 
-  /** Puts the calls that follow under their cause, until {@link #exit}. */
+  /** Puts the calls that follow under a calling context, until {@link #exit}. */
   int resume(Context cause) {
     int at = depth;
     if (at >= DEPTH_LIMIT) {
@@ -117,7 +117,7 @@ final class ThreadTree {
     return at;
   }
 
-  /** Records a call that was timed elsewhere, under the call this thread left last. */
+  /** Records a call timed by other code, as a child of the call that this thread ended last. */
   void recordAfter(Step step, long tookNs) {
     if (calls.count() >= Calls.ROOM) {
       makeRoom();
@@ -129,7 +129,7 @@ final class ThreadTree {
     }
   }
 
-  /** The innermost call's place as a cause of calls elsewhere; null outside all calls. */
+  /** The path to the innermost call as a context for calls elsewhere; null outside all calls. */
   Context context() {
     int inside = Math.min(depth, DEPTH_LIMIT);
     if (inside == 0) {
@@ -143,7 +143,7 @@ final class ThreadTree {
     return known;
   }
 
-  /** Adds what ended to the tree. */
+  /** Adds the calls that ended to the tree. */
   private synchronized void makeRoom() {
     misplaced += adding.add(calls, calls.count(), forgottenNs);
     if (left != Calls.NONE) {
@@ -158,13 +158,13 @@ final class ThreadTree {
     adding.child(leftPlace, step).record(tookNs, 0, 0, false);
   }
 
-  /** Lets go of the calls that were kept whole, and of no sum. */
+  /** Drops all exemplars; sums stay. */
   synchronized void forgetCalls() {
     forgottenNs = System.nanoTime();
     root.forgetCalls();
   }
 
-  /** Adds all that ended to another tree, which is counted apart. */
+  /** Adds all calls that ended to another tree, whose nodes are counted separately. */
   synchronized void mergeInto(Node merged, Totals totals) {
     merged.merge(root);
     Adding rest = new Adding(merged, new AtomicInteger(NODES.get()), false);
@@ -175,14 +175,14 @@ final class ThreadTree {
     totals.openCalls += openCalls();
   }
 
-  /** Sums over trees, beside those of their nodes. */
+  /** Sums over trees that no node holds. */
   static final class Totals {
     long misplaced;
     long tooDeep;
     long openCalls;
   }
 
-  /** Timed calls that have started and not ended, nearly. */
+  /** Approximate number of timed calls that have started and not ended. */
   private int openCalls() {
     int timed = 0;
     for (int at = Math.min(depth, DEPTH_LIMIT) - 1; at >= 0; at--) {

@@ -4,17 +4,17 @@ import java.lang.annotation.Retention;
 import java.lang.annotation.RetentionPolicy;
 import net.bytebuddy.asm.Advice;
 
-/** The code woven around a timed method; its failures are swallowed. */
+/** Advice around a timed method; its own failures are suppressed. */
 final class Timing {
   /** The number of the point's step. */
   @Retention(RetentionPolicy.RUNTIME)
   @interface StepNumber {}
 
-  /** The bytes a call moved: its result, an argument or a field, as the point says; else 0. */
+  /** The bytes a call moved: its result, an argument or a field, as the point specifies; else 0. */
   @Retention(RetentionPolicy.RUNTIME)
   @interface Moved {}
 
-  /** What tells one call from another, such as a file's name; else null. */
+  /** The object that describes a call, such as a file's name; else null. */
   @Retention(RetentionPolicy.RUNTIME)
   @interface About {}
 

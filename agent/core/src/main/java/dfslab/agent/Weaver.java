@@ -26,10 +26,10 @@ import net.bytebuddy.matcher.ElementMatchers;
 import net.bytebuddy.pool.TypePool;
 
 /**
- * Weaves the points into classes as they are loaded.
+ * Instruments classes as they are loaded, at the points of the points file.
  *
- * <p>A class that no point names costs one look-up. What cannot be woven is left as it was, with
- * one line of log.
+ * <p>A class that no point names costs one look-up. A class that cannot be instrumented is left
+ * unchanged, with one line of log.
  */
 final class Weaver implements ClassFileTransformer {
   private static final String LIFE = "life/";
@@ -59,7 +59,7 @@ final class Weaver implements ClassFileTransformer {
     }
   }
 
-  /** What became of a point: "unseen", "woven", or why it is off. */
+  /** The state of a point: "unseen", "woven", or why it is off. */
   String state(Points.Cut cut) {
     return states.get(cut);
   }
@@ -75,7 +75,7 @@ final class Weaver implements ClassFileTransformer {
       Class<?> loaded,
       ProtectionDomain domain,
       byte[] content) {
-    // What weaving itself needs is loaded as it is.
+    // Classes that instrumentation itself loads are left unchanged.
     if (internalName == null || weaving.get() != null) {
       return null;
     }
@@ -127,7 +127,8 @@ final class Weaver implements ClassFileTransformer {
       return exact;
     }
     List<Points.Cut> all = new ArrayList<>(exact);
-    // No stream: this looks at every class that is loaded, and may not need one that is not.
+    // A loop, not a stream: this runs for every class that is loaded, and must load no class
+    // itself.
     for (Points.Cut cut : byPattern) {
       if (cut.owner().matches(name)) {
         all.add(cut);
@@ -151,7 +152,9 @@ final class Weaver implements ClassFileTransformer {
     Log.line(cut + " is off: " + why);
   }
 
-  /** Whether a point can be woven; if several at once could not be, each is tried alone. */
+  /**
+   * Whether a point alone can be applied; used to find the failing one where several fail together.
+   */
   private boolean alone(TypeDescription type, ClassFileLocator locator, Points.Cut cut) {
     try {
       build(type, locator, List.of(cut));
@@ -201,7 +204,7 @@ final class Weaver implements ClassFileTransformer {
     }
   }
 
-  /** Finds classes of life/, and else those of the agent itself. */
+  /** Finds the classes of life/, then those of the agent itself. */
   private static final class Life implements ClassFileLocator {
     private final ClassFileLocator own = ForClassLoader.of(Weaver.class.getClassLoader());
 

@@ -8,7 +8,7 @@ import net.bytebuddy.dynamic.ClassFileLocator;
 import net.bytebuddy.implementation.bytecode.assign.Assigner;
 import net.bytebuddy.pool.TypePool;
 
-/** The code that a point weaves in, with the point's own numbers and places filled in. */
+/** The advice of a point, bound to the point's step number and sources. */
 final class Woven {
   private final ClassFileLocator locator;
   private final TypePool types;
@@ -18,7 +18,7 @@ final class Woven {
     types = TypePool.Default.of(locator);
   }
 
-  /** The code of a point, in a class whose carriers may have a field for their cause. */
+  /** The advice of a point; {@code inField} says whether the class has a field for the context. */
   Advice of(Points.Cut cut, boolean inField) {
     return switch (cut.action()) {
       case POINT -> Advice.withCustomMapping()
@@ -42,7 +42,7 @@ final class Woven {
     return types.describe(name).resolve();
   }
 
-  /** Fills an annotated parameter of advice from where a point says. */
+  /** Binds an annotated parameter of advice to the source that a point specifies. */
   private record Place<T extends java.lang.annotation.Annotation>(
       Class<T> annotation, Points.Source source) implements Advice.OffsetMapping.Factory<T> {
     @Override

@@ -5,10 +5,10 @@ import java.lang.reflect.Method;
 import net.bytebuddy.asm.Advice;
 
 /**
- * Keeps the names that a client's calls have for a tracer, which Hadoop makes anew for each call.
+ * Caches the names of a client's calls for the tracer, which Hadoop computes for each call.
  *
- * <p>Woven into {@code RpcClientUtil.methodToTraceString}, whose look at the classes around a
- * method costs more than all else that a call's tracing takes in the client.
+ * <p>Applied to {@code RpcClientUtil.methodToTraceString}, whose reflection on enclosing classes
+ * costs more than the rest of tracing a call in the client.
  */
 final class CallNames {
   private CallNames() {}

@@ -7,10 +7,10 @@ import org.apache.hadoop.ipc.ProcessingDetails;
 import org.apache.hadoop.ipc.Server;
 
 /**
- * Takes over what Hadoop measured itself of a call that was served, where it does its own sums.
+ * Records the times that Hadoop itself measured for a served call, where it updates its metrics.
  *
- * <p>Woven into {@code Server.updateMetrics}, which a handler calls right after the call. Only the
- * queue is time outside the served call; the others overlap its steps, and are details.
+ * <p>Applied to {@code Server.updateMetrics}, which a handler calls right after the call. Only the
+ * queue time is outside the served call; the others overlap its steps and are details.
  */
 final class RpcTimes {
   private RpcTimes() {}

@@ -3,7 +3,7 @@ package org.apache.hadoop.tracing;
 import dfslab.agent.Recorder;
 import java.io.Closeable;
 
-/** A call that others may be caused by; its time is kept by the scope that is open for it. */
+/** A call that can be the context of others; the scope that is open for it measures its time. */
 public class Span implements Closeable {
   static final Span NONE = new Span();
 
@@ -26,17 +26,17 @@ public class Span implements Closeable {
     return from != null && from.served();
   }
 
-  /** Annotations are not kept. */
+  /** Annotations are discarded. */
   public Span addKVAnnotation(String key, String value) {
     return this;
   }
 
-  /** Annotations are not kept. */
+  /** Annotations are discarded. */
   public Span addTimelineAnnotation(String text) {
     return this;
   }
 
-  /** Its place as a cause; null outside every call. */
+  /** The call's path as a context; null outside every call. */
   public SpanContext getContext() {
     return context;
   }

@@ -6,12 +6,12 @@ import java.io.Closeable;
 import java.nio.charset.StandardCharsets;
 import org.apache.hadoop.thirdparty.protobuf.ByteString;
 
-/** A cause, in Hadoop's terms; there is one for each cause of the agent's. */
+/** Hadoop's type for a calling context; there is one object for each context of the agent. */
 public class SpanContext implements Closeable, Comparable<SpanContext> {
-  /** The form on the wire begins with it, so that nobody else's bytes are taken for a path. */
+  /** Prefix of the wire format, so that other tracers' bytes are not taken for a path. */
   private static final String MARK = "dfslab1:";
 
-  /** Causes come again and again: those that came are at hand by their length and last bytes. */
+  /** Contexts recur: those received before are cached by their length and last bytes. */
   private static final SpanContext[] KNOWN = new SpanContext[4096];
 
   private static final int LAST_BYTES = 16;
@@ -20,10 +20,10 @@ public class SpanContext implements Closeable, Comparable<SpanContext> {
   final Span span = new Span(this, "");
   private final ByteString wire;
 
-  /** What this caused last: mostly the same again. */
+  /** The span last created under this context: usually the next one is the same. */
   private Span caused = Span.NONE;
 
-  /** A context of nothing. */
+  /** A context of no call. */
   public SpanContext() {
     this(null);
   }
@@ -43,7 +43,7 @@ public class SpanContext implements Closeable, Comparable<SpanContext> {
     return (SpanContext) cause.carried;
   }
 
-  /** A call of that name that this caused; what was made once is used again. */
+  /** The span with that name under this context; the span is reused. */
   Span caused(String name) {
     Span last = caused;
     if (!last.name.equals(name)) {
@@ -53,7 +53,7 @@ public class SpanContext implements Closeable, Comparable<SpanContext> {
     return last;
   }
 
-  /** Whether it came from another process. */
+  /** Whether the context came from another process. */
   boolean served() {
     return cause != null && cause.remote;
   }
@@ -87,7 +87,7 @@ public class SpanContext implements Closeable, Comparable<SpanContext> {
     return ours ? of(Recorder.remote(text.substring(MARK.length()))) : null;
   }
 
-  /** Packets sort the causes they have. */
+  /** Hadoop sorts the contexts of packets. */
   @Override
   public int compareTo(SpanContext other) {
     return path().compareTo(other.path());

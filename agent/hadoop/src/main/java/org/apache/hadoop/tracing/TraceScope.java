@@ -3,7 +3,7 @@ package org.apache.hadoop.tracing;
 import dfslab.agent.Recorder;
 import java.io.Closeable;
 
-/** An open call, under its cause if it has one from elsewhere. */
+/** An open call, under its context if it has one from another thread or process. */
 public class TraceScope implements Closeable {
   private int cause = Recorder.NOTHING;
   private int call = Recorder.NOTHING;
@@ -19,13 +19,13 @@ public class TraceScope implements Closeable {
     call = Recorder.enterNamed(step);
   }
 
-  /** Annotations are not kept. */
+  /** Annotations are discarded. */
   public void addKVAnnotation(String key, String value) {}
 
-  /** Annotations are not kept. */
+  /** Annotations are discarded. */
   public void addKVAnnotation(String key, Number value) {}
 
-  /** Annotations are not kept. */
+  /** Annotations are discarded. */
   public void addTimelineAnnotation(String text) {}
 
   /** The innermost call of this thread, while the scope is open. */
@@ -37,7 +37,7 @@ public class TraceScope implements Closeable {
     return span;
   }
 
-  /** The same. */
+  /** The span of {@link #span}. */
   public Span getSpan() {
     return span();
   }

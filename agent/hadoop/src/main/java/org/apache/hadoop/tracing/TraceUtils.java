@@ -3,7 +3,10 @@ package org.apache.hadoop.tracing;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.thirdparty.protobuf.ByteString;
 
-/** Causes to the bytes that Hadoop's RPC and data transfer headers have room for, and back. */
+/**
+ * Encodes contexts as the bytes that Hadoop's RPC and data transfer headers carry, and decodes
+ * them.
+ */
 public class TraceUtils {
   /** The configuration is not read. */
   public static TraceConfiguration wrapHadoopConf(String prefix, Configuration configuration) {
@@ -15,12 +18,12 @@ public class TraceUtils {
     return new Tracer(name);
   }
 
-  /** The cause in a header; null if the bytes are not ours. */
+  /** The context in a header; null if the bytes are not in the agent's format. */
   public static SpanContext byteStringToSpanContext(ByteString bytes) {
     return bytes == null ? null : SpanContext.fromBytes(bytes);
   }
 
-  /** A cause for a header. */
+  /** Encodes a context for a header. */
   public static ByteString spanContextToByteString(SpanContext context) {
     return context == null ? null : context.toBytes();
   }

@@ -2,7 +2,7 @@ package org.apache.hadoop.tracing;
 
 import dfslab.agent.Recorder;
 
-/** Opens scopes for the calls that Hadoop names itself. */
+/** Opens scopes for the calls that Hadoop itself names. */
 public class Tracer {
   /** Hadoop's name of a setting; nothing reads it here. */
   public static final String SPAN_RECEIVER_CLASSES_KEY = "span.receiver.classes";
@@ -10,12 +10,12 @@ public class Tracer {
   private static final Tracer ONLY = new Tracer("dfslab");
   private final String name;
 
-  /** A tracer; all do the same. */
+  /** A tracer; all tracers are equivalent. */
   public Tracer(String name) {
     this.name = name;
   }
 
-  /** Never null, so that servers and clients ask it for scopes. */
+  /** Never null, so that servers and clients always request scopes. */
   public static Tracer curThreadTracer() {
     return ONLY;
   }
@@ -26,40 +26,40 @@ public class Tracer {
     return context == null ? null : context.span;
   }
 
-  /** A call inside this thread's. */
+  /** A call inside this thread's current call. */
   public TraceScope newScope(String description) {
     return new TraceScope(null, Recorder.named(description, false));
   }
 
-  /** A call caused by another process or thread, to be opened by {@link #activateSpan}. */
+  /** A call whose context is in another process or thread; {@link #activateSpan} opens it. */
   public Span newSpan(String description, SpanContext from) {
     return from == null ? new Span(null, description) : from.caused(description);
   }
 
-  /** A call caused by another process or thread. */
+  /** A call whose context is in another process or thread. */
   public TraceScope newScope(String description, SpanContext from) {
     return activateSpan(newSpan(description, from));
   }
 
-  /** A call caused by another process or thread. */
+  /** A call whose context is in another process or thread. */
   public TraceScope newScope(String description, SpanContext from, boolean finishOnClose) {
     return activateSpan(newSpan(description, from));
   }
 
-  /** Opens what {@link #newSpan} made. */
+  /** Opens a span made by {@link #newSpan}. */
   public TraceScope activateSpan(Span span) {
     return span == null ? null : new TraceScope(span.getContext(), span.step);
   }
 
-  /** Nothing is held. */
+  /** There is nothing to release. */
   public void close() {}
 
-  /** The name it was made with. */
+  /** The tracer's name. */
   public String getName() {
     return name;
   }
 
-  /** Makes tracers. */
+  /** Builds tracers. */
   public static class Builder {
     private final String name;
 
