@@ -68,7 +68,7 @@ def _order(load: str, rows: Sequence[Row]) -> Order:
 
 
 def _agreeing(places: Sequence[Place], method: str) -> float:
-    """Share of pairs that a method ranks as measured; a predicted tie counts as wrong."""
+    """Share of pairs ranked as measured; a predicted tie is right only for a measured tie."""
     pairs = list(itertools.combinations(places, 2))
     right = [
         (b.measured - a.measured) * (b.predicted[method] - a.predicted[method]) > 0

@@ -27,7 +27,7 @@ MEASURED = (LATENCY, RESPONSE, STEP, COUNT, SCORE)
 
 
 def write(results: Sequence[Result], path: Path) -> int:
-    """Write the complete measurements; how many there were."""
+    """Write the complete measurements and return their number."""
     measured = [r for r in results if r.method == "measure" and r.complete]
     measured.sort(key=lambda result: (result.provenance.started, result.point_id))
     keys = list(dict.fromkeys(key for result in measured for key in result.labels))
@@ -124,7 +124,7 @@ def _named(row: dict[str, str], prefix: str) -> list[tuple[str, str]]:
 
 
 def _steps(row: dict[str, str]) -> list[Step]:
-    """The steps; a file of before there were any has none."""
+    """The steps of a row; empty for files of earlier versions without steps."""
     counts = {name: int(n) for name, n in _named(row, COUNT)}
     found = []
     for name, told in _named(row, STEP):
@@ -141,7 +141,7 @@ def _steps(row: dict[str, str]) -> list[Step]:
 
 
 class Recorded:
-    """Stands where the instrument would, and answers with what it measured once."""
+    """Replaces the instrument and returns its recorded results."""
 
     name = "measure"
 
