@@ -65,7 +65,7 @@ class Plan:
 
 
 class Laboratory:
-    """Does all that the commands ask for: `plan`, `measure`, `weigh` and `write` are one `run`."""
+    """Implements the commands; `run` consists of `plan`, `measure`, `weigh` and `write`."""
 
     def __init__(
         self,
@@ -152,7 +152,7 @@ class Laboratory:
             allowed = "all runs were there already; --fresh runs them again"
             raise InputError("--record", str(plan.recording), allowed)
         if any(name in INSTRUMENTS for name in plan.scenario.run.methods):
-            # Daemons and clients that end here are counted here.
+            # Processor time of daemons and clients that end here is counted here.
             with stages.of("loading"):
                 session.close()
         return results
@@ -190,9 +190,9 @@ class Laboratory:
         return run
 
     def learn(self, scenario: Scenario, data: Path, page: Path | None = None) -> FinishedRun:
-        """Studies runs that are there already: a run folder, or a table of runs.
+        """Apply studies to existing runs: a run folder, or a table of runs.
 
-        What they teach is also written as a page where one is named.
+        The findings are also written to `page`, if given.
         """
         if not scenario.design.factor:
             raise InputError("design.factor", None, "is empty: there is nothing to learn about")

@@ -311,7 +311,7 @@ def _burst(group: Sequence[Result], reference: Curve) -> Burst:
     scores = [told for result in group if (told := _score(result))]
     rate, clients = scenario.workload.rate, scenario.workload.clients
     q = _capacity_per_s(reference, clients, float(np.median(scores)))
-    assert group[0].load is not None  # its scores are there
+    assert group[0].load is not None  # only results with `load` have processor scores
     count = group[0].load.operations[operation].count
     length_s = count / rate
     waiting = burst.waits(rate, q, length_s, AT)

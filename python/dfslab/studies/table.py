@@ -1,7 +1,7 @@
-"""Runs as rows of a CSV file, and back: data that can be kept beside a scenario and read anywhere.
+"""Export and import of runs as CSV, to be kept next to a scenario and read by other tools.
 
-One row a run: every varied key as written, what was measured, and where it comes from. A file named
-like it with `.json` holds the scenario it belongs to and the host.
+One row per run: varied keys as written, measurements, and provenance. A file of the same name with
+`.json` holds the run's scenario and the host.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ def _parts(result: Result) -> dict[str, str]:
 
 
 def read(path: Path, scenario: Scenario) -> list[Result]:
-    """The runs of a file as results of the scenario. InputError when it is not such a file."""
+    """The runs of a file as results of the scenario. InputError if the file has another format."""
     try:
         rows = list(csv.DictReader(path.read_text(encoding="utf-8").splitlines()))
         about = json.loads(path.with_suffix(".json").read_text(encoding="utf-8"))
