@@ -1,4 +1,4 @@
-"""Finds the members of a room (file systems, workloads, models, …) and says which file is wrong.
+"""Discovers members of a room (file systems, workloads, models, …); errors name the file.
 
 Members live in this package and in the folders of DFSLAB_PATH, which are laid out like it
 (`filesystems/NAME/`, `workloads/NAME.py`, `models/NAME.py`, `studies/NAME.py`,
@@ -50,7 +50,7 @@ def members(room: str, folders: bool = False) -> dict[str, Path]:
 
 
 def _changed(folder: Path) -> int:
-    """When something last came into a folder or left it, ns; 0 when there is none."""
+    """Modification time of a folder in ns; 0 if there is no folder."""
     try:
         return folder.stat().st_mtime_ns
     except OSError:
@@ -59,7 +59,7 @@ def _changed(folder: Path) -> int:
 
 @lru_cache(maxsize=64)
 def _listed(room: str, folders: bool, places: tuple[tuple[Path, int], ...]) -> dict[str, Path]:
-    """The members in these folders, which have not changed since."""
+    """The members in these folders, cached by the folders' modification times."""
     found: dict[str, Path] = {}
     for place, _ in places:
         for path in sorted(place.glob("*")):
@@ -106,7 +106,7 @@ def _load_foreign(name: str, path: Path, parts: tuple[str, ...]) -> ModuleType:
 
 
 def declared(path: Path, name: str, kind: type[Kind]) -> Kind:
-    """What the module in `path` calls `name`. DiscoveryError where it is missing or no `kind`."""
+    """The attribute `name` of the module in `path`. DiscoveryError if missing or not a `kind`."""
     found = vars(load(path)).get(name)
     if not isinstance(found, kind):
         what = "lacks" if found is None else f"gives {type(found).__name__} for"
@@ -198,7 +198,7 @@ def title(path: Path) -> str:
 
 
 def checked(path: Path, *names: str) -> bool:
-    """Whether a member's file gives all these names at its top level, by its text."""
+    """Whether a member's file defines all these names at top level; not imported."""
     text = path.read_text(encoding="utf-8")
     return all(
         re.search(rf"^(?:def |class )?{name}\b|^from \S+ import .*\b{name}\b", text, re.MULTILINE)
@@ -218,9 +218,9 @@ def _declared_names(path: Path, changed_ns: int) -> tuple[str, ...]:
 
 @lru_cache(maxsize=512)
 def _declared(path: Path, changed_ns: int, name: str) -> Any:
-    """The constant that a file gives `name`, as written there; None where it gives none."""
+    """The literal value that a file assigns to `name`; None without one."""
     text = path.read_text(encoding="utf-8")
-    # Few files declare it, and those do in a line: a whole file takes a hundred times as long.
+    # Parse only the line of the declaration: the whole file takes a hundred times as long.
     found = re.search(rf"^{name}\b.*$", text, re.MULTILINE)
     if found is None:
         return None

@@ -1,4 +1,4 @@
-"""The laboratory: plans a run, measures it, weighs its results and writes what was found."""
+"""The laboratory: plans a run, measures it, applies studies and writes the findings."""
 
 from __future__ import annotations
 
@@ -46,15 +46,15 @@ Notify = Callable[[str], None]
 
 
 def quiet(done: float, total: float, text: str, /, *remaining_s: float) -> None:
-    """Progress that nobody watches."""
+    """A progress callback that does nothing."""
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What a run will do: its configurations, and the methods that answer for each.
+    """The plan of a run: its configurations and the methods applied to each.
 
-    `measured` names the instruments that touch the real system; none where runs were recorded
-    before. The operations of the first measured run go to a new file, `recording`.
+    `measured`: instruments that access the real system, none if recorded runs are used. The
+    operations of the first measured run are written to a new file, `recording`.
     """
 
     scenario: Scenario
@@ -65,7 +65,7 @@ class Plan:
 
 
 class Laboratory:
-    """Does all that the commands ask for: `plan`, `measure`, `weigh` and `write` are one `run`."""
+    """Implements the commands; `run` consists of `plan`, `measure`, `weigh` and `write`."""
 
     def __init__(
         self,
@@ -124,13 +124,13 @@ class Laboratory:
 
     @contextmanager
     def session(self) -> Iterator[access.Session]:
-        """What is reached is shared by all methods of a run."""
+        """An access session, shared by all methods of a run."""
         with access.session(notify=lambda text: self.progress(0, 1, text)) as session:
             session.watch = self._watch
             yield session
 
     def _reach(self, plan: Plan, session: access.Session, stages: Stages) -> None:
-        """Asks whether the file system of the first configuration answers."""
+        """Check that the file system of the first configuration is reachable."""
         for point in plan.points:
             command.expect(point)
         session.traced = plan.measured[0] == "trace" and command.is_command(plan.points[0])
@@ -152,13 +152,13 @@ class Laboratory:
             allowed = "all runs were there already; --fresh runs them again"
             raise InputError("--record", str(plan.recording), allowed)
         if any(name in INSTRUMENTS for name in plan.scenario.run.methods):
-            # Daemons and clients that end here are counted here.
+            # Processor time of daemons and clients that end here is counted here.
             with stages.of("loading"):
                 session.close()
         return results
 
     def weigh(self, run: FinishedRun, stages: Stages | None = None) -> Findings:
-        """Asks every study whose needs the run meets, and adds what they find to the run."""
+        """Run every study whose needs are met, and add the findings to the run."""
         stages, said = stages or Stages(self._clock), run.findings
         said.notes += dict.fromkeys(note for result in run.settled for note in result.notes)
         for study in contract.all_studies():
@@ -167,7 +167,7 @@ class Laboratory:
         return said
 
     def _ask(self, study: Study[StudyResult], run: FinishedRun, stages: Stages) -> None:
-        """Adds what one study finds; why it cannot is kept, so that nobody tries again."""
+        """Add one study's result, or store the reason of its failure to avoid a retry."""
         try:
             found = stages.timed(study.stage, lambda: study.run(run, self.progress))
         except RunFailed as error:
@@ -190,9 +190,9 @@ class Laboratory:
         return run
 
     def learn(self, scenario: Scenario, data: Path, page: Path | None = None) -> FinishedRun:
-        """Studies runs that are there already: a run folder, or a table of runs.
+        """Apply studies to existing runs: a run folder, or a table of runs.
 
-        What they teach is also written as a page where one is named.
+        The findings are also written to `page`, if given.
         """
         if not scenario.design.factor:
             raise InputError("design.factor", None, "is empty: there is nothing to learn about")
@@ -211,7 +211,7 @@ class Laboratory:
         once, and one line says so. RunFailed where one of the studies cannot say anything.
         """
         store.check_folder(folder)
-        # Before the results are read: one that comes meanwhile must not pass for computed.
+        # Hash before reading, so that a result added meanwhile invalidates the findings.
         inputs = stored.inputs_hash(folder)
         known, reason = findings.load(folder, inputs)
         run = FinishedRun(read(folder / "scenario.toml"), findings=known, folder=folder)

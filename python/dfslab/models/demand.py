@@ -109,7 +109,7 @@ class Calibration:
         residual_sd: Mapping[str, float] | None = None,
         extra_variance: float = 0.0,
     ) -> float:
-        """The factor by which a 90 % prediction interval reaches up and down."""
+        """The factor f of the 90 % prediction interval [value / f, value * f]."""
         spread = self.residual_sd if residual_sd is None else residual_sd
         residual = spread.get(operations_key(situation), spread["*"]) ** 2
         variance = residual + self.parameter_variance(situation) + extra_variance

@@ -26,7 +26,7 @@ from dfslab.spec.units import PerSecond, Seconds, quantity
 
 
 class Access(Model):
-    """How to reach the file system; each file system says which of these keys it takes."""
+    """How to access the file system; each file system declares which of these keys it supports."""
 
     bed: bool = Field(False, description="Start the file system's daemons on this machine")
     directory: str = Field(

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 else:
     scipy = lazily("scipy")
 
-# Seconds, measured on two cores: to start a testbed, per host, and per warm-up run.
+# Overhead in seconds, measured on two cores: per testbed start, per host, and per run.
 BED_S, HOST_S, RUN_S = 4.0, 0.5, 0.8
 MOST_CANDIDATES = 1500
 MOST_BEDS = 400

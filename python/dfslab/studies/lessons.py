@@ -1,4 +1,4 @@
-"""What a designed sweep teaches, as it is stored and printed; learning.py computes it."""
+"""Results of a designed sweep's analysis, as stored and printed; learning.py computes them."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from dfslab.studies.crossval import Learnt, Validation
 
 
 class Slope(BaseModel):
-    """How log2 of an operation's rate changes for a doubling (names: a step) of one factor.
+    """Change of log2 of an operation's rate per doubling of a factor (or per named level).
 
-    Log-linear over the runs of the operation alone; 90 % interval.
+    From a log-linear regression over the operation's runs, with a 90 % interval.
     """
 
     operation: str
@@ -25,7 +25,7 @@ class Slope(BaseModel):
 
 
 class Importance(BaseModel):
-    """One factor: every measure with its 90 % interval; `verdict` says what the data can tell."""
+    """Importance of one factor: all measures with 90 % intervals, and a verdict in words."""
 
     factor: str
     first_order: Metric
@@ -36,7 +36,7 @@ class Importance(BaseModel):
 
 
 class Regime(BaseModel):
-    """Importance of all factors where something holds, such as cache = direct."""
+    """Importance of all factors under a condition, such as cache = direct."""
 
     name: str
     rows: int
@@ -44,7 +44,7 @@ class Regime(BaseModel):
 
 
 class Proposal(BaseModel):
-    """One run: what to set, its cost, and the standard deviation of log rate at the question."""
+    """A proposed run: values, cost, and the sd of log rate at the question."""
 
     labels: dict[str, Value]
     seconds: float
@@ -77,10 +77,10 @@ class PaperTable(BaseModel):
 
 
 class Noise(BaseModel):
-    """What repeating a run tells of it: no model can be asked to be nearer than that.
+    """Noise between repetitions, a lower bound on the error of any model.
 
-    `median_abs_error` and `p90_abs_error` are of one run as the prediction of another of the same
-    configuration.
+    `median_abs_error` and `p90_abs_error`: error of one run as the prediction of another run of the
+    same configuration.
     """
 
     configurations: int
@@ -89,7 +89,7 @@ class Noise(BaseModel):
 
 
 class Learning(StudyResult):
-    """Everything that a sweep over declared factors says."""
+    """All results of a sweep over declared factors."""
 
     study = "learning"
 
@@ -112,7 +112,7 @@ class Learning(StudyResult):
     proposals: list[Proposal]
 
     def tables(self, run: FinishedRun) -> list[Table]:
-        """In short: validation, importance, slopes, the next runs."""
+        """Summary tables: validation, importance, slopes, the next runs."""
         return [
             *(
                 score_table(f"Errors on what was left out: {what}", scores)
@@ -139,7 +139,7 @@ class Learning(StudyResult):
         return Table("Slope of log2 rate for a doubling of each factor", columns, rows)
 
     def document(self, run: FinishedRun) -> dict[str, JsonValue]:
-        """All but the rows of the validation."""
+        """The result without the rows of the validation."""
         return {"learning": self.model_dump(mode="json", exclude={"validation": {"rows"}})}
 
 

@@ -1,8 +1,8 @@
-"""The next experiment: which runs take most off the uncertainty of a question, for each hour.
+"""The next experiments: runs that reduce the uncertainty of a question most per second.
 
-A Gaussian process knows how a run at x would shrink the variance at the asked configurations q:
-by cov(q, x)² / (var(x) + noise), whatever the run would say (Krause and Guestrin 2008). Divided by
-what the run costs, the best is taken, and so on.
+By a Gaussian process, a run at x reduces the variance at the configurations q of the question by
+cov(q, x)² / (var(x) + noise), whatever its outcome (Krause and Guestrin 2008). Runs are selected
+greedily by this reduction divided by their cost.
 """
 
 from __future__ import annotations
@@ -28,8 +28,9 @@ def propose(
     question: Mapping[str, Value] | None = None,
     count: int = 3,
 ) -> list[Proposal]:
-    """The best runs, one after the other. The question: every legal configuration, or those
-    that have the values given (dotted keys).
+    """The best runs in greedy order.
+
+    The question is every legal configuration, or those with the given values (dotted keys).
     """
     random = np.random.default_rng(scenario.run.seed)
     model = Learnt("gaussian").fit_rows(rows, None, conformal=False)
@@ -69,18 +70,19 @@ def posterior(model: Learnt, points: Sequence[Point]) -> tuple[np.ndarray, float
     process = estimator.process_
     shown = (model.matrix(points) - estimator.mean_) / estimator.scale_
     covariance = process.predict(shown, return_cov=True)[1]
-    # scikit-learn gives the scale of its targets no public name.
+    # scikit-learn has no public attribute for the scale of its targets.
     scale = float(np.ravel(process._y_train_std)[0]) ** 2  # noqa: SLF001
     noise = float(process.kernel_.k2.noise_level) * scale
-    # The process counts its noise as part of every variance; only what can be learnt stays.
+    # The process includes noise in every variance; subtract it to keep the reducible part.
     return covariance - noise * np.eye(len(points)), max(noise, 1e-9)
 
 
 def shrink(
     covariance: np.ndarray, noise: float, asked: int, costs: Sequence[float], count: int
 ) -> list[tuple[int, float, float]]:
-    """(candidate, sd before, sd after) of the runs that take most off the mean variance of the
-    first `asked` points for each second, each given those before.
+    """(candidate, sd before, sd after) of the greedily selected runs.
+
+    Each maximises the reduction per second of the mean variance of the first `asked` points.
     """
     covariance = covariance.copy()
     found = []

@@ -1,4 +1,4 @@
-"""One run of a scenario at an offered rate: what the search for the highest rate asks for."""
+"""One run of a scenario at an offered rate, a probe of the search for the highest rate."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from dfslab.spec.search import objective
 from dfslab.spec.stream import operations_per_client, stream_spec
 from dfslab.studies.search import Seen
 
-# A tail is known from at least so many operations beyond it.
+# Least number of operations beyond a quantile for its estimate.
 BEYOND = 10
-# No workload has so many operations by itself.
+# A number of operations that no workload has as its default.
 TRIED = 7919
 
 
 class RateProbe:
-    """Runs a scenario's first configuration at any rate; `text` is what it is about just now."""
+    """Runs a scenario's first configuration at any rate; `text`: description of the probe."""
 
     def __init__(self, scenario: Scenario, session: Session | None = None) -> None:
-        """A closed load is made an open one with Poisson arrivals; each run is in the session."""
+        """A closed workload is converted to an open one with Poisson arrivals."""
         self._session = session
         self.text = ""
         self._told = scenario.run.search
@@ -41,14 +41,14 @@ class RateProbe:
             }
         )
         check(self._base)
-        # Longer runs at higher rates, enough operations for a tail: the probe says how many.
+        # The probe sets the number of operations: more at higher rates, enough for the quantile.
         tried = self._base.with_values({"workload.operations_per_client": TRIED})
         if operations_per_client(stream_spec(tried)) != TRIED:
             allowed = "has a number of operations of its own; a search needs one that takes any"
             raise InputError("workload.name", first.workload.name, allowed)
 
     def __call__(self, rate_per_s: float, number: int) -> Seen:
-        """One run, whose stream is its number's own."""
+        """One run at a rate; its stream is seeded by `number`."""
         least = BEYOND / (1 - self._objective.share)
         clients = self._base.workload.clients
         wanted = max(rate_per_s * self._told.length, least)
@@ -73,7 +73,7 @@ class RateProbe:
         if not values:
             raise RunFailed("no operation succeeded")
         load = result.load
-        # It was an open load.
+        # An open workload run always reports `load`.
         assert load is not None
         assert load.schedule is not None
         counts = {key: one.count for key, one in load.operations.items()}

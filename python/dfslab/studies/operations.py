@@ -1,7 +1,7 @@
-"""How long each operation's steps took, by size and count, and how well models said so.
+"""Times of each operation's steps by size and count, and the errors of models.
 
-Figures 4 and 5 of Wu 2013 with what they lack: intervals, predictions, and errors on whole sizes
-and deployments that no model was fitted on, beside a serial fit and a mean.
+Figures 4 and 5 of Wu 2013, extended by intervals, predictions, and errors on held-out sizes and
+deployments, compared with two baselines: a serial fit and a mean.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from dfslab.studies.contract import FinishedRun, Needs, Progress, Study, StudyRe
 
 NAMES = ("operations", "functions")
 SIZE = "workload.file_size"
-# A mean whose own 90 % interval reaches further than this cannot judge an error of 15 %.
+# Noise floor: a mean whose 90 % half-width exceeds this cannot judge an error of 15 %.
 NOISE_FLOOR = 0.15
-# What waking a thread takes and varies by where processors are shared: a time of less tells of the
-# machine's scheduler, whatever it is the time of. A read's close is of microseconds.
+# Shorter times are excluded: they are dominated by wake-up latency on shared processors. Example:
+# a read's close takes microseconds.
 LEAST_TIME_S = 1e-4
-# Repetitions that differ by more than this factor from their mean are not consistent.
+# Repetitions that differ from their mean by more than this factor are inconsistent.
 INCONSISTENT = 2.0
 LATENCY = metrics.time_name(metrics.LATENCY, metrics.MEAN)
 FITTED = "fitted"
@@ -43,10 +43,10 @@ Key = tuple[str, str]
 
 
 class At(BaseModel):
-    """One step at one configuration: measured mean and what each method said, in seconds.
+    """One step at one configuration: measured mean and predictions by method, in seconds.
 
-    `count` is the number of operations of one run; `worst` the largest factor between a repetition
-    and the mean of all.
+    `count`: operations of one run. `worst`: largest factor between a repetition and the mean of
+    all.
     """
 
     operation: str
@@ -64,13 +64,13 @@ class At(BaseModel):
 
     @property
     def reach(self) -> float:
-        """How far the measured mean's own 90 % interval reaches, as a fraction."""
+        """Half-width of the measured mean's 90 % interval, as a fraction."""
         high = self.measured.high
         return float("inf") if high is None else high / self.measured.value - 1
 
     @property
     def judged(self) -> bool:
-        """Whether the measured mean is above the noise: sure enough, and more than a wake-up."""
+        """Whether the measured mean is precise enough and longer than LEAST_TIME_S."""
         return self.reach <= NOISE_FLOOR and self.measured.value >= LEAST_TIME_S
 
 
@@ -102,10 +102,10 @@ class Function(BaseModel):
 
 
 class Floor(BaseModel):
-    """How sure the held-out times of a step are, by their repetitions alone.
+    """Noise floor of a step's held-out times, from repetitions.
 
-    `reach`: median half-width of the 90 % interval of a mean, as a fraction; what an error of a
-    prediction is at least, whoever predicts. `judged` of `points` are above the noise floor.
+    `reach`: median half-width of a mean's 90 % interval, as a fraction, a lower bound on any
+    method's error. `judged` of `points` are not excluded below the noise floor.
     """
 
     points: int
@@ -116,8 +116,8 @@ class Floor(BaseModel):
 class Operations(StudyResult):
     """All steps, and each method's scores by step: held out, above the noise floor.
 
-    `everywhere` holds the scores over all that was held out, `floors` how sure that was measured,
-    `functions` the fitted times of the steps that were reported.
+    `everywhere`: scores over all held-out times. `floors`: precision of these times. `functions`:
+    fitted times of the reported steps.
     """
 
     study = "operations"
@@ -131,7 +131,7 @@ class Operations(StudyResult):
     functions: list[Function] = []
 
     def document(self, run: FinishedRun) -> dict[str, JsonValue]:
-        """Scores and noise by step; the steps themselves stand on the page."""
+        """Scores and noise by step; the steps themselves are on the page."""
         scores: dict[str, JsonValue] = {
             step: {method: one.model_dump(mode="json") for method, one in found.items()}
             for step, found in self.held_out.items()
@@ -151,7 +151,7 @@ class Functions(StudyResult):
     functions: list[Function]
 
     def tables(self, run: FinishedRun) -> list[Table]:
-        """One row a function, every factor with its interval."""
+        """One row per function, with the interval of every coefficient."""
         columns = heads(
             "operation",
             "step",
@@ -181,12 +181,12 @@ class Functions(StudyResult):
         return [Table("Time of each step, fitted (90 % interval of every factor)", columns, rows)]
 
     def document(self, run: FinishedRun) -> dict[str, JsonValue]:
-        """Nothing: `dfslab fit` is asked for them."""
+        """Empty, because `dfslab fit` prints the functions."""
         return {}
 
 
 class OperationsStudy(Study[Operations]):
-    """Weighs what all methods say of each step's time against what was measured."""
+    """Compares each step's time as predicted by all methods with the measured one."""
 
     name = "operations"
     result = Operations
@@ -207,7 +207,7 @@ class FunctionsStudy(Study[Functions]):
     order = 25
 
     def run(self, run: FinishedRun, progress: Progress) -> Functions:
-        """Those of the operations where they are known. RunFailed where none can be fitted."""
+        """Functions from the operations study, else fitted. RunFailed if none can be fitted."""
         known = run.find(Operations)
         if known is not None and known.functions:
             return Functions(functions=known.functions)
@@ -257,10 +257,10 @@ def _function(fitted: StepFunction) -> Function:
 
 
 def whole(result: Result, asked: Iterable[Key] = ()) -> Result:
-    """The result with the "whole" operation as a step, and "outer/rest" of the outer steps: what
-    they take beside the calls that are told apart.
+    """The result with two kinds of added steps: "whole", the operation, and "outer/rest".
 
-    `asked` names the calls; all of the result's own where there are none.
+    "outer/rest" is the self time of an outer step without its inner calls. `asked` names the inner
+    calls; empty means all of the result's.
     """
     times = {(s.operation, s.step): s for s in result.steps}
     inside: dict[Key, float] = {}
@@ -288,7 +288,7 @@ def whole(result: Result, asked: Iterable[Key] = ()) -> Result:
 
 
 def _modelled(results: Sequence[Result], asked: set[Key]) -> dict[str, dict[str, Mapping]]:
-    """Method -> point -> step -> seconds, of the methods that tell steps."""
+    """Method -> point -> step -> seconds, for methods that predict step times."""
     found: dict[str, dict[str, Mapping]] = {}
     for result in results:
         if result.method not in ("measure", "trace") and result.steps:
@@ -338,7 +338,7 @@ def _count(result: Result, operation: str) -> int:
 
 
 def _add_models(found: Sequence[At], modelled: Mapping[str, Mapping[str, Mapping]]) -> None:
-    """A method's own steps; the interval is how far it was off where it was fitted."""
+    """Add a method's predicted steps; their intervals come from its errors on fitted points."""
     for method, points in modelled.items():
         errors: dict[Key, list[float]] = {}
         said = []
@@ -355,7 +355,7 @@ def _add_models(found: Sequence[At], modelled: Mapping[str, Mapping[str, Mapping
 
 
 def _reach(errors: Sequence[float]) -> float:
-    """The factor of a 90 % interval around a prediction whose errors had this spread, or bias."""
+    """Interval factor of a 90 % interval, from the spread and bias of log errors."""
     if len(errors) < 2:
         return 3.0
     quantile = quantiles.student(0.5 + CONFIDENCE / 2, len(errors) - 1)
@@ -369,7 +369,7 @@ def _add_functions(
     name: str,
     terms: Sequence[str],
 ) -> list[StepFunction]:
-    """f1 to f7, or a baseline: the same with fewer terms."""
+    """Add predictions by f1 to f7, or by a baseline, which has fewer `terms`."""
     try:
         fitted = step_functions.fit(fitted_on, only=terms)
     except RunFailed:

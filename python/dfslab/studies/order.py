@@ -1,4 +1,4 @@
-"""One load on several configurations: who is faster and by how much, predicted beside measured."""
+"""Ranking of configurations under one workload, predicted compared with measured."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ FEWEST, MOST = 2, 24
 
 
 class Place(BaseModel):
-    """One configuration: rates as multiples of the slowest measured one's, by method."""
+    """One configuration: rates by method, as multiples of the slowest measured rate."""
 
     labels: dict[str, str]
     measured: float
@@ -21,9 +21,9 @@ class Place(BaseModel):
 
 
 class Order(BaseModel):
-    """One load's configurations, the slowest first.
+    """One workload's configurations, the slowest first.
 
-    `pairs` is the share of pairs of configurations that a method puts in the measured order.
+    `pairs`: method -> share of pairs of configurations that it ranks as measured.
     """
 
     load: str
@@ -32,8 +32,8 @@ class Order(BaseModel):
 
 
 def orders(rows: Sequence[Row]) -> list[Order]:
-    """Held-out loads that ran on several deployments or file systems; a method that predicts less
-    than all of a load's configurations is left out."""
+    """Orders of held-out workloads that ran on several deployments or file systems. A method that
+    lacks a configuration of a workload is omitted."""
     groups: dict[str, list[Row]] = {}
     for row in rows:
         if row.held_out and row.measured.value > 0:
@@ -68,7 +68,7 @@ def _order(load: str, rows: Sequence[Row]) -> Order:
 
 
 def _agreeing(places: Sequence[Place], method: str) -> float:
-    """Share of pairs in the measured order; a tie that was not measured is no order."""
+    """Share of pairs ranked as measured; a predicted tie is right only for a measured tie."""
     pairs = list(itertools.combinations(places, 2))
     right = [
         (b.measured - a.measured) * (b.predicted[method] - a.predicted[method]) > 0

@@ -1,4 +1,4 @@
-"""How precisely runs of one configuration tell a metric of theirs."""
+"""Precision of a metric's mean over the runs of one configuration."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ CONFIDENCE = 0.95
 
 
 def half_width(values: Sequence[float]) -> float:
-    """Half the width of the mean's interval as a share of it: Student's, in logarithms, since runs
-    differ by factors. Without end below two runs, and where one did nothing."""
+    """Half-width of the mean's interval as a fraction: Student's t in logarithms, because runs
+    differ by factors. Infinite with fewer than two runs, or if a value is 0."""
     if len(values) < 2 or min(values) <= 0:
         return math.inf
     spread = statistics.stdev(math.log(one) for one in values)

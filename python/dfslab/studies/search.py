@@ -10,21 +10,21 @@ from typing import Any
 from dfslab import quantiles
 from dfslab.spec.search import Search, objective
 
-# A run that began its last operation later than this share of its schedule cannot keep up.
+# Lag of the last start, as a share of the schedule's length, from which a run is saturated.
 BEHIND = 0.05
 CONFIDENCE = 0.90
 FEWEST_RUNS = 2
-# Where the curve is filled, as shares of the lowest rate that was too high.
+# Rates that fill in the curve, as shares of the lowest rate that was too high.
 SHARES = (0.3, 0.45, 0.6, 0.75, 0.9)
 
 
 @dataclass(frozen=True)
 class Seen:
-    """One run at a rate: what it did, the objective's statistic, its mean response time.
+    """One run at a rate: achieved rate, the objective's statistic, mean response time.
 
-    `offered_per_s` is what its own schedule asked for: one of a few hundred random arrivals is
-    some per cent longer or shorter than the rate that was wished for. `span_s` is how long that
-    schedule was, `behind_s` how much later than intended its last operation began.
+    `offered_per_s`: rate of the run's schedule, which differs from the requested rate by some per
+    cent for a few hundred random arrivals. `span_s`: length of the schedule. `behind_s`: lag of the
+    last operation's start behind its scheduled start.
     """
 
     rate_per_s: float
@@ -37,7 +37,7 @@ class Seen:
 
     @property
     def kept_up(self) -> bool:
-        """Whether it did what its schedule asked for while that lasted."""
+        """Whether the run kept up with its schedule."""
         return self.complete and self.behind_s <= BEHIND * self.span_s
 
 
@@ -46,7 +46,7 @@ Probe = Callable[[float, int], Seen]
 
 @dataclass
 class Rate:
-    """All runs at one rate that was wished for; `verdict`: "meets", "fails" or "unclear"."""
+    """All runs at one requested rate; `verdict`: "meets", "fails" or "unclear"."""
 
     offered_per_s: float
     runs: list[Seen] = field(default_factory=list)
@@ -54,11 +54,11 @@ class Rate:
 
     @property
     def saturated(self) -> bool:
-        """Whether a run could not keep up: its times then only say how long it was."""
+        """Whether a run could not keep up; its response times then grow with its length."""
         return not all(run.kept_up for run in self.runs)
 
     def interval(self) -> tuple[float, float, float]:
-        """The statistic's mean over the runs, in logarithms, with Student's interval."""
+        """(mean, low, high) of the statistic over runs, by Student's t in logarithms."""
         logs = [math.log(max(1e-9, run.value_s)) for run in self.runs]
         mean = sum(logs) / len(logs)
         if len(logs) < FEWEST_RUNS:
@@ -70,7 +70,7 @@ class Rate:
         return math.exp(mean), math.exp(mean - half), math.exp(mean + half)
 
     def document(self) -> dict[str, Any]:
-        """It as plain data; a single run has no interval."""
+        """The rate as JSON data; a single run has no interval."""
         value, low, high = self.interval()
         several = len(self.runs) >= FEWEST_RUNS
         return {
@@ -90,12 +90,12 @@ class Rate:
 
 @dataclass
 class Found:
-    """The rates between which the objective breaks, and the knee of the curve.
+    """Bounds of the highest rate that meets the objective, and the knee of the curve.
 
-    `meets_per_s` is the highest rate that surely keeps to it (None: not even the lowest),
-    `fails_per_s` the lowest that surely does not (None: none was found); those between are unclear.
-    `knee` has rate_per_s, low, high: the largest power, which is rate over mean response time
-    (Kleinrock 1979, ICC), and the probed rates around it.
+    `meets_per_s`: highest rate that significantly meets it (None: not even the lowest).
+    `fails_per_s`: lowest rate that significantly fails (None: none found). Rates between are
+    unclear. `knee` has rate_per_s, low, high: the rate of largest power, which is rate / mean
+    response time (Kleinrock 1979, ICC), and the neighbouring probed rates.
     """
 
     objective: str
@@ -105,7 +105,7 @@ class Found:
     knee: dict[str, float] | None
 
     def document(self) -> dict[str, Any]:
-        """It as plain data."""
+        """The result as JSON data."""
         return {
             "objective": self.objective,
             "meets_per_s": self.meets_per_s,
@@ -116,8 +116,8 @@ class Found:
 
 
 def search(told: Search, probe: Probe, note: Callable[[str], object] = lambda text: None) -> Found:
-    """Double the rate until the objective breaks, then halve what is between (geometrically), then
-    fill the curve. `probe(rate, number)` runs once at a rate; numbers differ for each run."""
+    """Double the rate until the objective fails, then bisect geometrically, then fill the curve.
+    `probe(rate, number)` makes one run at a rate; `number` is unique per run."""
     limit_s = objective(told.objective).limit_s
     rates: dict[float, Rate] = {}
 
@@ -134,7 +134,7 @@ def search(told: Search, probe: Probe, note: Callable[[str], object] = lambda te
         offered = min(2 * offered, told.highest)
     while (gap := _gap(rates)) is not None and gap[1] > gap[0] * (1 + told.precision):
         judged(math.sqrt(gap[0] * gap[1]), told.repeats)
-    # What is unclear keeps the two apart: a rate above that surely fails ends the search.
+    # Unclear rates do not end the search; a higher rate that significantly fails does.
     while _bounds(rates)[1] is None and (top := max(rates)) < told.highest:
         judged(min(top * (1 + 2 * told.precision), told.highest), told.repeats)
     fails = _bounds(rates)[1]
@@ -155,7 +155,7 @@ def _verdict(rate: Rate, limit_s: float) -> str:
 
 
 def _gap(rates: dict[float, Rate]) -> tuple[float, float] | None:
-    """The highest rate that meets the objective, and the next above it that was looked at."""
+    """(highest rate that meets the objective, next higher probed rate)."""
     meets = [rate.offered_per_s for rate in rates.values() if rate.verdict == "meets"]
     if not meets:
         return None
@@ -164,7 +164,7 @@ def _gap(rates: dict[float, Rate]) -> tuple[float, float] | None:
 
 
 def _bounds(rates: dict[float, Rate]) -> tuple[float | None, float | None]:
-    """The lowest rate that surely fails, and before it the highest that surely meets."""
+    """(highest rate below that significantly meets, lowest rate that significantly fails)."""
     fails = min((r.offered_per_s for r in rates.values() if r.verdict == "fails"), default=None)
     below = math.inf if fails is None else fails
     good = [r.offered_per_s for r in rates.values() if r.verdict == "meets"]
@@ -172,8 +172,8 @@ def _bounds(rates: dict[float, Rate]) -> tuple[float | None, float | None]:
 
 
 def knee(curve: Sequence[Rate]) -> dict[str, float] | None:
-    """Where rate over mean response time is largest, and the rates beside it; None when that is
-    at an end of the curve: the knee is beyond it."""
+    """The rate with the largest rate / mean response time, and its neighbours. None if that rate
+    is at an end of the curve, because the knee then lies outside."""
     powers = [
         _mean([run.rate_per_s for run in rate.runs])
         / max(1e-9, _mean([run.response_s_mean for run in rate.runs]))

@@ -1,9 +1,10 @@
-"""Which factors decide: variance-based indices of a model over the legal set, and of data alone.
+"""Sensitivity: variance-based indices of a model over the legal set, and indices of data alone.
 
-Factors that a rule ties together (servers and copies) are not independent. First-order indices are
-V(E(Y | x_i)) / V(Y) over the legal rows, total ones E(V(Y | the others)) / V(Y) with x_i redrawn
-among what is legal beside the others (Kucherenko 2012); for free factors these are Sobol's own. A
-tied factor's first-order index holds what it shares with its partners and may exceed its total.
+Factors in a common rule (servers and copies) are dependent. First-order indices are
+V(E(Y | x_i)) / V(Y) over the legal rows. Total indices are E(V(Y | the others)) / V(Y), where x_i
+is redrawn from its legal levels given the others (Kucherenko 2012). For independent factors these
+are Sobol's indices. A dependent factor's first-order index includes effects shared with its
+partners, so it may exceed the total index.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from dfslab.studies.lessons import Importance
 RESAMPLES = 200
 # A power of two: SALib's quantiles of other counts round beyond 1.
 PAWN_SLICES = 4
-# Above this the other factors explain a factor's column nearly whole (a VIF of 10).
+# R² of a factor's column on the other factors from which it is collinear (a VIF of 10).
 MOST_EXPLAINED = 0.9
 NOTHING = 0.01
 WIDE = 0.1
@@ -67,7 +68,7 @@ def sample(legal: Legal, count: int, seed: int) -> Sample:
 
 
 def first_order(levels: np.ndarray, values: np.ndarray) -> float:
-    """V(E(Y | x)) / V(Y) over rows, less what chance alone would give groups of their sizes."""
+    """V(E(Y | x)) / V(Y) over rows, corrected for the value expected by chance."""
     total = float(values.var())
     if total <= 0:
         return 0.0
@@ -93,9 +94,9 @@ def indices(
     seed: int,
     keep: Callable[[Row], bool] = lambda row: True,
 ) -> list[Importance]:
-    """Indices of a model, whose answers at `drawn.rows` came from several fits (the first counts).
+    """Indices of a model; `answers`: predictions at `drawn.rows`, of the model and of refits.
 
-    Intervals hold what the fits differ in and what the sample leaves open.
+    The first gives the estimates. Intervals include the variance between fits and of sampling.
     """
     random = np.random.default_rng(seed)
     levels = np.array(drawn.rows)
@@ -142,7 +143,7 @@ def _both(
 
 
 def _metric(values: np.ndarray) -> Metric:
-    """The first value is the estimate; the others say how far it may be off."""
+    """A metric: the first value is the estimate, the others are resamples for the interval."""
     low, high = np.quantile(values, [0.5 - CONFIDENCE / 2, 0.5 + CONFIDENCE / 2])
     value = float(values[0])
     return Metric(value=value, low=min(float(low), value), high=max(float(high), value))
@@ -234,7 +235,7 @@ def _bootstrapped(
     measure: Callable[[np.ndarray, np.ndarray], np.ndarray],
     repeats: int = RESAMPLES // 2,
 ) -> dict[str, Metric]:
-    """A measure over the rows, and over rows drawn from them again."""
+    """A measure over the rows, with a bootstrap interval."""
     random = np.random.default_rng(seed)
     found = [measure(levels, values)]
     for _ in range(repeats):
@@ -272,7 +273,7 @@ def shapley(
     model: Any, matrix: np.ndarray, owner: np.ndarray, names: Sequence[str], seed: int
 ) -> dict[str, Metric]:
     """Mean |SHAP value| of a tree model by factor, in log rate."""
-    import shap  # compiles at import: only who asks for it waits
+    import shap  # imported here because it compiles at import
 
     values = shap.TreeExplainer(model).shap_values(matrix)
     by_factor = np.column_stack([values[:, owner == i].sum(axis=1) for i in range(len(names))])
@@ -286,7 +287,7 @@ def shapley(
 
 
 def moves_with(matrix: np.ndarray, owner: np.ndarray, names: Sequence[str]) -> dict[str, str]:
-    """Factors that the runs cannot tell from others, each with the one it moves with most."""
+    """Factor -> most correlated factor, for factors that are collinear in the runs."""
     found = {}
     centred = matrix - matrix.mean(axis=0)
     for index, name in enumerate(names):
@@ -306,7 +307,7 @@ def moves_with(matrix: np.ndarray, owner: np.ndarray, names: Sequence[str]) -> d
 
 
 def verdict(importance: Importance, partner: str | None) -> str:
-    """What the data can tell of a factor, in words."""
+    """A text on what the data show about a factor."""
     if partner is not None:
         return f"not identifiable: it moves with {partner} in these runs"
     low, high = importance.total.low or 0.0, importance.total.high or 0.0

@@ -1,8 +1,8 @@
 """The law of a metadata server from its clients and its processor: Wu 2013, section 4.2.
 
-Response time against clients for every share of a processor, each candidate law with its evidence,
-coefficients beside scores of the processor, and what one server's law and another's score say of
-that other: its capacity, the largest burst it bears, and how bursts that were measured went.
+Response time against clients for every share of a processor: candidate laws with their evidence,
+and coefficients compared with processor scores. One server's law and another server's score predict
+the other's capacity and largest burst, which are compared with measured bursts.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ FEWEST = 4
 DRAWN = 60
 PAPER = "x ln x"
 LAWS = tuple(laws.LAWS)
-# The bound on the mean response that p_max is told for, and how long the peak lasts.
+# Bound on the mean response for p_max, and length of the peak.
 BOUND_S, PEAK_S = 1.0, 1.0
-# The quantile of a burst's responses that is told beside their mean.
+# Quantile of a burst's response times that is reported in addition to the mean.
 AT = 0.9
 
 
 class LawFit(BaseModel):
-    """One law on one curve; `residuals`: said / measured - 1 at the curve's clients.
+    """One law on one curve; `residuals`: predicted / measured - 1 at the curve's clients.
 
-    `line` holds (clients, seconds) to draw it by.
+    `line`: points (clients, seconds) for the chart.
     """
 
     law: str
@@ -48,9 +48,9 @@ class LawFit(BaseModel):
 
 
 class Curve(BaseModel):
-    """Mean response of one operation by clients, at one share and one rule for the files.
+    """Mean response of one operation by clients, at one processor share and one file rule.
 
-    `held_out` says which of them no law was fitted on; `rates` are operations a second.
+    `held_out`: client counts that are excluded from fits. `rates`: operations a second.
     """
 
     operation: str
@@ -66,9 +66,9 @@ class Curve(BaseModel):
 
 
 class Ratio(BaseModel):
-    """A curve beside the reference: ratio of capacities by the law's k, and of scores.
+    """A curve compared with the reference: ratio of capacities by the law's k, and of scores.
 
-    `q_best_per_s` is what the score says with the reference's likeliest law in x ln x's place.
+    `q_best_per_s`: capacity by score and the reference's likeliest law instead of x ln x.
     """
 
     share: float
@@ -85,10 +85,10 @@ class Ratio(BaseModel):
 
 
 class Burst(BaseModel):
-    """A measured peak of `rate_per_s` for `length_s`, beside what the score alone says of it.
+    """A measured peak of `rate_per_s` for `length_s`, compared with the prediction by score.
 
-    The capacity is the likeliest law's of the reference at as many clients, times the ratio of
-    scores. `drain`: how long after the peak its last request was answered.
+    The capacity is that of the reference's likeliest law at the same number of clients, times the
+    ratio of scores. `drain`: time from the peak's end to its last response.
     """
 
     share: float
@@ -123,7 +123,7 @@ class ServerLawStudy(Study[ServerLaw]):
     order = 5
 
     def run(self, run: FinishedRun, progress: Progress) -> ServerLaw | None:
-        """The curves, where a server was loaded with several numbers of clients."""
+        """The curves; None unless a server was measured with several numbers of clients."""
         return server_law(run.settled)
 
 
@@ -151,7 +151,7 @@ def server_law(results: Sequence[Result]) -> ServerLaw | None:
 
 
 def _only_metadata(result: Result) -> bool:
-    """One operation, on empty files, of a system with a metadata server on nodes of its own."""
+    """Whether a result is one operation on empty files, with a dedicated metadata server."""
     if not has_stream(result.point.scenario):
         return False
     situation = situation_of(result.point.scenario)
@@ -161,7 +161,7 @@ def _only_metadata(result: Result) -> bool:
 
 
 def _share(result: Result) -> float:
-    """Cores that the metadata server has."""
+    """Cores of the metadata server."""
     deployment, system = (
         result.point.scenario.deployment,
         situation_of(result.point.scenario).system,
@@ -190,7 +190,7 @@ def _files(result: Result) -> int:
 
 
 def _curves(closed: Sequence[Result]) -> list[Curve]:
-    """Files in proportion ("each") and as many in all, for each share."""
+    """Curves for each share: files proportional to clients ("each"), or a constant total."""
     groups: dict[tuple[str, float, str, int], list[Result]] = {}
     for result in closed:
         operation = next(iter(situation_of(result.point.scenario).mix))
@@ -227,7 +227,7 @@ def _curve(operation: str, share: float, files: str, group: Sequence[Result]) ->
 
 
 def _fitted(curve: Curve) -> Curve:
-    """With every law that the curve can carry, the likeliest first."""
+    """The curve with all fitted laws, the likeliest first."""
     points = zip(curve.clients, curve.response, curve.held_out, strict=True)
     known = [(n, response.value) for n, response, held in points if not held]
     if len(known) < FEWEST:
@@ -258,7 +258,7 @@ def _fitted(curve: Curve) -> Curve:
 
 
 def _ratios(curves: Sequence[Curve]) -> list[Ratio]:
-    """Each share beside the smallest, whose law and score are all that the others are told from."""
+    """Each share compared with the smallest, whose law and score predict the others."""
     found: list[Ratio] = []
     first: tuple[float, float] | None = None
     curves = sorted(curves, key=lambda one: one.share)
@@ -289,7 +289,7 @@ def _ratios(curves: Sequence[Curve]) -> list[Ratio]:
 
 
 def _capacity_per_s(reference: Curve, clients: int, score: float) -> float:
-    """What the reference's likeliest law and another server's score say that it can do."""
+    """A server's capacity by its score and the reference's likeliest law."""
     assert reference.score is not None
     best = reference.fits[0]
     response_s = laws.response_s(best.law, best.parameters, [clients])[0]
@@ -297,7 +297,7 @@ def _capacity_per_s(reference: Curve, clients: int, score: float) -> float:
 
 
 def _bursts(open_loads: Sequence[Result], reference: Curve) -> list[Burst]:
-    """Peaks at a declared rate, judged by the capacity that the score alone gives."""
+    """Measured peaks at a declared rate, with predictions by the capacity from the score."""
     groups: dict[str, list[Result]] = {}
     for result in open_loads:
         groups.setdefault(result.point_id, []).append(result)
@@ -311,7 +311,7 @@ def _burst(group: Sequence[Result], reference: Curve) -> Burst:
     scores = [told for result in group if (told := _score(result))]
     rate, clients = scenario.workload.rate, scenario.workload.clients
     q = _capacity_per_s(reference, clients, float(np.median(scores)))
-    assert group[0].load is not None  # its scores are there
+    assert group[0].load is not None  # only results with `load` have processor scores
     count = group[0].load.operations[operation].count
     length_s = count / rate
     waiting = burst.waits(rate, q, length_s, AT)

@@ -24,7 +24,7 @@ else:
 
 
 def operation_of(point: Point) -> str:
-    """The workload as people call it."""
+    """The display name of a configuration's workload."""
     return point.scenario.workload.name.replace("_", " ")
 
 
@@ -39,10 +39,10 @@ def encoded(rows: Rows, own: np.ndarray, scale: str) -> tuple[Encoding, np.ndarr
 
 
 def slopes(rows: Rows) -> list[Slope]:
-    """The slope of every factor for each operation that ran often enough; else left out.
+    """Slopes of every factor for each operation with enough runs; other operations are omitted.
 
-    Reads that the client answers from its own memory are a hundred times as fast as any other, so
-    the share of them is a column of its own. Outliers pull linearly (Huber).
+    Page-cache hits are a hundred times as fast as other reads, so the hit share is a separate
+    column. Residuals have Huber's loss.
     """
     found = []
     operations = np.array([operation_of(point) for point in rows.points])
@@ -65,7 +65,7 @@ def slopes(rows: Rows) -> list[Slope]:
 
 
 def _robust(matrix: np.ndarray, target: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Slopes and their standard errors by Huber's loss; columns that add no rank: 0, infinite."""
+    """(slopes, standard errors) under Huber's loss; (0, infinite) for dependent columns."""
     kept = independent(matrix)
     found = sm.RLM(target, sm.add_constant(matrix[:, kept], has_constant="add")).fit()
     slopes, errors = np.zeros(matrix.shape[1]), np.full(matrix.shape[1], np.inf)

@@ -51,7 +51,7 @@ class Stages:
 
     @contextmanager
     def of(self, stage: Stage) -> Iterator[None]:
-        """What happens within belongs to the stage, also when it fails."""
+        """A context whose processor time is added to the stage, also on an exception."""
         began_s = self._clock()
         try:
             yield
@@ -59,7 +59,7 @@ class Stages:
             self._add(stage, began_s)
 
     def timed(self, stage: Stage, work: Callable[[], Found | None]) -> Found | None:
-        """What a study finds; one that finds nothing is no stage."""
+        """The result of `work`; its time counts only if there is a result."""
         began_s = self._clock()
         found = work()
         if found is not None:

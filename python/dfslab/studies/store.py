@@ -35,7 +35,7 @@ else:
 
 
 def write_atomically(path: Path, content: str | bytes) -> None:
-    """The whole content or nothing, also when interrupted; text is UTF-8."""
+    """Write a file atomically, also when interrupted; text is encoded as UTF-8."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
         temporary.write_bytes(content.encode() if isinstance(content, str) else content)
@@ -55,21 +55,21 @@ class Store:
         return self.folder / "results" / f"{method}-{point_id}-{repetition}.json"
 
     def find(self, method: str, point_id: str, repetition: int) -> Result | None:
-        """A complete result that is there already."""
+        """The stored complete result; None without one."""
         path = self._path(method, point_id, repetition)
         result = _read_result(path) if path.exists() else None
         return result if result is not None and result.complete else None
 
     def add(self, result: Result) -> None:
-        """Keep a result."""
+        """Store a result."""
         path = self._path(result.method, result.point_id, result.repetition)
         write_atomically(path, result.model_dump_json())
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Nobody else runs into this folder meanwhile; RunFailed naming the process that does.
+        """An exclusive lock on the folder. RunFailed names the process that holds it.
 
-        The kernel gives the lock back when its holder ends, however it ends.
+        The kernel releases the lock when its holder ends, also after a crash.
         """
         with (self.folder / ".lock").open("a+", encoding="utf-8") as file:
             try:
@@ -134,7 +134,7 @@ def _point_latest(home: Path, stamp: str) -> None:
 
 
 def load_results(folder: Path) -> list[Result]:
-    """All whole results of a run folder; half-written files are passed over."""
+    """All results of a run folder; incomplete files are skipped."""
     found = [_read_result(path) for path in sorted((folder / "results").glob("*.json"))]
     return [result for result in found if result is not None]
 

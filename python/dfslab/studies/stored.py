@@ -1,7 +1,7 @@
-"""Findings on disk: what the studies say of a run, with a hash of all that it was computed from.
+"""Findings on disk as plain data: results of studies, with a hash of their inputs.
 
-Nothing heavy is imported here and no result is built: a command that only prints what is stored
-takes no longer than reading the files.
+This module imports no large library and builds no results, so that commands can print stored
+findings as fast as the files are read.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Any
 from dfslab import discover
 
 FILE = "findings.json"
-# Raised whenever a study computes something else, or its model changes.
+# Increased whenever a study's computation or its result type changes.
 FORMAT = 2
 MISSING = "no findings are stored"
 OTHER_FORMAT = "the stored findings are of another version"
@@ -27,7 +27,7 @@ CHANGED = "the results have changed since the findings were stored"
 
 @dataclass(frozen=True)
 class Stored:
-    """The stored findings as plain data; None where they cannot be used, and then why."""
+    """The stored findings as plain data; None if unusable, with the reason."""
 
     findings: dict[str, Any] | None
     reason: str = ""
@@ -39,7 +39,7 @@ def inputs_hash(folder: Path) -> str:
     digest = hashlib.sha256(f"{FORMAT} {metadata.version('dfslab')}".encode())
     for path in (folder / "scenario.toml", *sorted((folder / "results").glob("*.json"))):
         _add(digest, path.name, path.read_bytes())
-    # Traces can be gigabytes; one that is recorded again has another size.
+    # Traces can be gigabytes, so hash their sizes, which differ between recordings.
     for path in sorted((folder / "traces").rglob("*")):
         if path.is_file():
             _add(digest, str(path.relative_to(folder)), str(path.stat().st_size).encode())
@@ -53,7 +53,7 @@ def inputs_hash(folder: Path) -> str:
 
 
 def _add(digest: Any, name: str, content: bytes) -> None:
-    """Lengths first, so that no two lists of files give the same bytes."""
+    """Hash a file with its lengths as prefix, so that lists of files have unique encodings."""
     digest.update(f"{len(name)} {len(content)} {name}".encode())
     digest.update(content)
 
@@ -81,12 +81,12 @@ def read(folder: Path, inputs: str) -> Stored:
 
 
 def write(folder: Path, inputs: str, findings: dict[str, Any]) -> None:
-    """Keep the findings; a folder that is not writable stays as it is."""
+    """Store the findings; a folder that is not writable is left unchanged."""
     from dfslab.studies.store import write_atomically
 
     document = {"format": FORMAT, "inputs": inputs, "findings": findings}
     try:
         write_atomically(folder / FILE, json.dumps(document))
     except OSError:
-        # They are computed again next time: slower, and just as right.
+        # Without stored findings, the next command recomputes them.
         return

@@ -1,8 +1,8 @@
 """Runs methods over all configurations: instruments first, in random order, then models.
 
-Every repetition is one pass over all configurations in an order of its own, so that slow drift of
-the machine falls on all alike. What the store has is not run again. What fails at one
-configuration is kept as an incomplete result with a note, and the sweep goes on.
+Every repetition is one pass over all configurations in a new random order, so that slow drift of
+the machine affects all equally. Stored results are not measured again. A failure at one
+configuration is stored as an incomplete result with a note, and the sweep continues.
 """
 
 from __future__ import annotations
@@ -56,12 +56,12 @@ def sweep(
 
 
 def is_failure(result: Result) -> bool:
-    """Whether the method gave nothing here (a measurement cut short has metrics)."""
+    """Whether a result has no metrics (a measurement that was cut short has some)."""
     return not result.complete and not result.metrics
 
 
 def failure(method: str, point: Point, repetition: int, error: RunFailed) -> Result:
-    """What is kept of a run that failed; a resumed sweep tries it again."""
+    """The stored result of a failed run, which a resumed sweep retries."""
     text = str(error)
     return Result(
         method=method,
@@ -87,8 +87,8 @@ def _jobs(
             shuffled = list(points)
             order.shuffle(shuffled)
             jobs += [(instrument, point, repetition) for point in shuffled]
-    # Points that need another deployment or file system stay together: a bed is started once a
-    # block, and blocks come one after the other, so that a drift of the machine shows between them.
+    # Points of one testbed are run together, so a testbed is started once per block. Blocks are
+    # sequential, so that drift of the machine shows between them.
     place = {_bed_key(point): number for number, point in enumerate(points)}
     blocks = scenario.design.blocks
     return sorted(jobs, key=lambda job: (job[2] % blocks, place[_bed_key(job[1])]))
@@ -103,9 +103,9 @@ def _bed_key(point: Point) -> str:
 def _measure(
     jobs: Sequence[tuple], store: Store, report: Report, clock: Clock = REAL
 ) -> list[Result]:
-    """Run what the store lacks. RunFailed as soon as every configuration failed once."""
+    """Run the jobs without stored results. RunFailed once every configuration has failed."""
     results: list[Result] = []
-    # While nothing has succeeded: the configurations where nothing was tried yet.
+    # Configurations that were not tried yet, used until the first success.
     untried = {point.id for _, point, _ in jobs}
     hopeless = True
     began, ran = clock.monotonic_s(), 0
@@ -141,7 +141,7 @@ def _narrowed(
     store: Store,
     report: Report,
 ) -> list[Result]:
-    """More runs of the configurations that are not known as precisely as asked for."""
+    """Repeat configurations until their means have the requested precision."""
     run, more = scenario.run, list[Result]()
     measuring = [one for one in instruments if one.name == FITTED_ON]
     for repetition in range(run.repetitions, run.most_repetitions if run.precision else 0):
@@ -192,7 +192,7 @@ def _predict(
 
 
 def _always(error: RunFailed) -> Callable[[Point], Result]:
-    """A model that could not be fitted fails everywhere for that one reason."""
+    """A function that raises the fit's error for every configuration."""
 
     def run(point: Point) -> Result:
         raise error

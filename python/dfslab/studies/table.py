@@ -1,7 +1,7 @@
-"""Runs as rows of a CSV file, and back: data that can be kept beside a scenario and read anywhere.
+"""Export and import of runs as CSV, to be kept next to a scenario and read by other tools.
 
-One row a run: every varied key as written, what was measured, and where it comes from. A file named
-like it with `.json` holds the scenario it belongs to and the host.
+One row per run: varied keys as written, measurements, and provenance. A file of the same name with
+`.json` holds the run's scenario and the host.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ MEASURED = (LATENCY, RESPONSE, STEP, COUNT, SCORE)
 
 
 def write(results: Sequence[Result], path: Path) -> int:
-    """Write the complete measurements; how many there were."""
+    """Write the complete measurements and return their number."""
     measured = [r for r in results if r.method == "measure" and r.complete]
     measured.sort(key=lambda result: (result.provenance.started, result.point_id))
     keys = list(dict.fromkeys(key for result in measured for key in result.labels))
@@ -82,7 +82,7 @@ def _parts(result: Result) -> dict[str, str]:
 
 
 def read(path: Path, scenario: Scenario) -> list[Result]:
-    """The runs of a file as results of the scenario. InputError when it is not such a file."""
+    """The runs of a file as results of the scenario. InputError if the file has another format."""
     try:
         rows = list(csv.DictReader(path.read_text(encoding="utf-8").splitlines()))
         about = json.loads(path.with_suffix(".json").read_text(encoding="utf-8"))
@@ -124,7 +124,7 @@ def _named(row: dict[str, str], prefix: str) -> list[tuple[str, str]]:
 
 
 def _steps(row: dict[str, str]) -> list[Step]:
-    """The steps; a file of before there were any has none."""
+    """The steps of a row; empty for files of earlier versions without steps."""
     counts = {name: int(n) for name, n in _named(row, COUNT)}
     found = []
     for name, told in _named(row, STEP):
@@ -141,7 +141,7 @@ def _steps(row: dict[str, str]) -> list[Step]:
 
 
 class Recorded:
-    """Stands where the instrument would, and answers with what it measured once."""
+    """Replaces the instrument and returns its recorded results."""
 
     name = "measure"
 

@@ -1,4 +1,4 @@
-"""The study `trace`: one profile of everything that was traced during a run."""
+"""The study `trace`: one profile of all traces of a run."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def of_programs(read: Sequence[tuple[str, File]], files: Sequence[Path]) -> dict
     top = callprofile.merge(read)
     merged = plain(call_document.document(read, top))
     if all(file.counted for _, file in read):
-        # Sums of servers do not say who waited for whom.
+        # Server counters have no happens-before order, so there is no ranking.
         return merged
     ran = parts.processors(file for _, file in read)
     return {

@@ -167,7 +167,7 @@ def tables(profile: Mapping[str, Any], label: str) -> dict[str, list[dict[str, A
 
 
 def _timelines(profile: Mapping[str, Any], label: str) -> list[dict[str, Any]]:
-    """Every call of the whole calls that were kept, in the order of the file."""
+    """Every call of the exemplar traces, in the order of the file."""
     return [
         {"trace": label, "whole": number, "call": place, **{key: call.get(key) for key in _WHOLE}}
         for number, whole in enumerate(profile.get("timelines") or ())
@@ -176,7 +176,7 @@ def _timelines(profile: Mapping[str, Any], label: str) -> list[dict[str, Any]]:
 
 
 def _parts(found: Mapping[str, Any], label: str) -> list[dict[str, Any]]:
-    """Processors, disks and links, beside what other rankings say of them."""
+    """Rows of processors, disks and links, with their shares in the other rankings."""
     ranks = {key: {row["part"]: row["share"] for row in found.get(key, ())} for key in _RANKS}
     return [
         {
@@ -207,7 +207,7 @@ def _walk(
 
 
 def query(folder: Path, sql: str) -> tuple[list[str], list[tuple[Any, ...]]]:
-    """Columns and rows of an answer. The tables are in memory, and files out of reach of SQL."""
+    """(columns, rows) of a query. Tables are loaded into memory; SQL cannot access files."""
     with duckdb.connect() as database:
         found = 0
         for name, schema in _schemas().items():

@@ -1,8 +1,8 @@
-"""The steps of a trace beside those of a description: what each took of an operation; its error.
+"""Traced step times compared with those of a description, per operation, with errors.
 
-A trace of the load's own spans names steps as descriptions do. Call profiles name them by a points
-file; which of them are a description's step is the file system's to say (`TRACED` in its facts).
-Steps that only one side knows are told as such.
+Spans of the load generator have the step names of descriptions. Call profiles have the names of an
+instrumentation-points file, which a file system maps to steps (`TRACED` in its facts). Steps on one
+side only are reported as such.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ MOST_ONLY_TRACED = 10
 
 @dataclass
 class Row:
-    """Mean seconds that one operation spends in a step; None on the side that does not know it.
+    """Mean seconds that one operation spends in a step; None on a side without the step.
 
     `traced` names the steps of the trace, `count` is how many calls they were.
     """
