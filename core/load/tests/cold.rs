@@ -1,11 +1,12 @@
-//! A run that is to read from a disk and would not.
+//! Cold runs: files must be read from a disk, and a run that cannot do so is refused.
 
 use std::fs;
 use std::path::Path;
 
 use dfslab_load::{run, Control, Error, ErrorKind, Outcome, Plan};
 
-/// The outcome where temporary files are on a disk; else nothing, once the refusal says why.
+/// The outcome where temporary files are on a disk; None where the run was refused with the right
+/// reason.
 fn unless_in_memory(ran: Result<Outcome, Error>) -> Option<Outcome> {
     match ran {
         Ok(outcome) => Some(outcome),
@@ -28,7 +29,7 @@ fn a_cold_run_that_is_warm_is_refused() {
             root.display()
         )
     };
-    // Files in memory have no other place to be.
+    // Files in a memory file system cannot be dropped from memory.
     let shared = Path::new("/dev/shm");
     let root = shared.join(format!("dfslab-test-cold-{}", std::process::id()));
     fs::create_dir(&root).unwrap();

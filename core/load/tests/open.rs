@@ -1,4 +1,4 @@
-//! Open loops, layers, phases, shared files, replays.
+//! Open workloads, layers, phases, shared files, replays.
 
 use std::fs;
 use std::path::PathBuf;
@@ -18,7 +18,7 @@ fn a_generator_on_time_says_so_and_a_late_one_too() {
     let generator = report.report.generator;
     assert_eq!(generator.late.count, 400);
     assert!(generator.own_ns_per_op > 0.0 && generator.call_floor_ns > 0.0);
-    // Two million a second from one worker: nobody can, and the response times show it.
+    // Two million a second from one worker are impossible, and the response times show it.
     let text = NULL.replace("RATE", "2e8").replace("EACH", "200000");
     let report = ran(&text).report;
     let response = report.operations["stat"].response.clone().unwrap();
@@ -46,7 +46,7 @@ fn sessions_think_and_ramps_climb() {
         .replace("EACH", "400");
     let report = ran(&text).report;
     let counts: Vec<u64> = report.seconds.iter().map(|second| second.count).collect();
-    // 100 and 300, as far as a busy machine lets them begin in their second.
+    // 100 and 300, unless a busy machine delays some to the next second.
     assert!(counts[1] > counts[0], "{counts:?}");
 }
 
@@ -94,7 +94,7 @@ fn layers_do_what_they_say() {
         .contains("layers"));
 }
 
-/// A directory of the test's own.
+/// A directory of this test, by name.
 fn place(name: &str) -> PathBuf {
     let path = std::env::temp_dir().join(format!("dfslab-open-{name}-{}", std::process::id()));
     fs::create_dir_all(&path).unwrap();

@@ -1,4 +1,4 @@
-//! Parts of one run in several places: a common start, a shared directory, lossless merging.
+//! Shards of one run: a common start, a shared directory, lossless merging.
 
 use std::fs;
 use std::path::PathBuf;
@@ -10,7 +10,7 @@ use dfslab_stats::{Histogram, Summary};
 use dfslab_workload::{encode, Stream, ENCODED_BYTES};
 
 const CLIENTS: u32 = 5;
-/// An operation, and when it was begun.
+/// Bytes of a recorded operation and its start.
 const RECORDED: usize = ENCODED_BYTES + 8;
 
 fn plan(root: &str, from: u32, to: u32) -> Plan {
@@ -31,7 +31,7 @@ fn directory(name: &str) -> PathBuf {
     path
 }
 
-/// Run clients 0-1 and 2-4 as two runs with gates that open at the same instant.
+/// Runs clients 0-1 and 2-4 as two shards with barriers that open at the same instant.
 fn in_two_parts(root: &str) -> Vec<Outcome> {
     let parts = [(0, 2), (2, CLIENTS)].map(|(from, to)| {
         let (plan, control) = (plan(root, from, to), Arc::new(Control::gated()));

@@ -1,11 +1,11 @@
-//! Shapes: what two call trees share when they differ only in how often and how long.
+//! Shapes: the structure of a call tree, without the number of repetitions and the durations.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
 use crate::span::{TextId, Texts};
 
-/// A shape's number in its table.
+/// A shape's index in its table.
 pub type ShapeId = u32;
 
 /// Every shape once: a name and the set of the shapes below it, each counted once.
@@ -18,26 +18,26 @@ pub struct Shapes {
     ids: HashMap<Box<[u32]>, ShapeId, Mixing>,
     keys: Vec<Box<[u32]>>,
     digests: Vec<u64>,
-    /// The shape without children under each name, or `UNKNOWN`.
+    /// The shape of a leaf of each name, or `UNKNOWN`.
     leaves: Vec<ShapeId>,
-    /// The latest key under each name, unsorted as it came, and its shape.
+    /// The latest key of each name, unsorted, and its shape.
     recent: Vec<([u32; RECENT_WORDS], usize, ShapeId)>,
-    /// Numbers in all keys.
+    /// Total number of words in all keys.
     words: usize,
 }
 
 const UNKNOWN: ShapeId = ShapeId::MAX;
 
-/// No more shapes, and no more numbers in their keys, are kept apart: forged or endlessly varied
-/// trees beyond that have the shape of their name alone.
+/// Maximum number of shapes, and of words in their keys. Beyond it, as with forged or endlessly
+/// varied trees, a shape consists of the name only.
 const SHAPES_MAX: usize = 1 << 17;
 const WORDS_MAX: usize = 1 << 22;
 
-/// Keys of no more numbers than this are compared with the latest before they are sorted.
+/// Keys of at most this many words are compared with the latest key before they are sorted.
 const RECENT_WORDS: usize = 8;
 
 impl Shapes {
-    /// The number of the shape of `name` over `children`, which need be neither sorted nor unique.
+    /// The shape of `name` with `children`, which need be neither sorted nor unique.
     pub fn intern(
         &mut self,
         name: TextId,
@@ -48,7 +48,7 @@ impl Shapes {
         scratch.clear();
         scratch.push(name);
         for child in children {
-            // Runs of equal siblings are the rule, so they are dropped before the sort.
+            // Runs of equal siblings are common, so they are dropped before the sort.
             if scratch.len() == 1 || scratch.last() != Some(&child) {
                 scratch.push(child);
             }
@@ -75,7 +75,7 @@ impl Shapes {
         shape
     }
 
-    /// The number of the shape of a name without children, if there has been one.
+    /// The shape of a leaf of this name, if there is one.
     #[inline]
     pub fn leaf(&self, name: TextId) -> Option<ShapeId> {
         let known = self.leaves.get(name as usize).copied();
@@ -109,7 +109,7 @@ impl Shapes {
         id
     }
 
-    /// The name at the top of a shape.
+    /// The root's name.
     pub fn name(&self, shape: ShapeId) -> TextId {
         self.keys[shape as usize][0]
     }
@@ -119,12 +119,12 @@ impl Shapes {
         &self.keys[shape as usize][1..]
     }
 
-    /// A number that depends on names and structure only, to order shapes alike in every table.
+    /// A key that depends on names and structure only, to sort shapes equally in every table.
     pub fn order_key(&self, shape: ShapeId) -> u64 {
         self.digests[shape as usize]
     }
 
-    /// How many shapes there are.
+    /// Number of shapes.
     pub fn count(&self) -> u32 {
         self.keys.len() as u32
     }
@@ -142,7 +142,7 @@ impl Shapes {
     }
 }
 
-/// Moves the distinct values of a sorted slice to its front and says how many there are.
+/// Moves the distinct values of a sorted slice to its front; returns their number.
 fn distinct_in_sorted(values: &mut [u32]) -> usize {
     let mut distinct = 0;
     for index in 0..values.len() {
@@ -171,8 +171,8 @@ pub fn mix(value: u64) -> u64 {
     value ^ (value >> 31)
 }
 
-/// Hashes numbers that nobody chooses to collide: names are numbered by ourselves, and trace ids
-/// that were forged to collide make a window slow, not wrong.
+/// A fast hash for numbers that are not adversarial: name ids are assigned here, and forged trace
+/// ids that collide only make a window slow.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct MixingHasher(u64);
 

@@ -1,4 +1,4 @@
-//! One span and the store that many spans share: rows with interned text.
+//! Spans, and the store that they share: rows with interned text.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -11,10 +11,10 @@ use crate::sampling;
 /// An index into a store's table of texts.
 pub type TextId = u32;
 
-/// Names longer than this are cut, so that one hostile span cannot fill the memory.
+/// Names longer than this are truncated, so that one hostile span cannot fill the memory.
 pub const NAME_BYTES_MAX: usize = 1024;
 
-/// So many names are kept apart: programs that put a number into every name have no more shapes.
+/// Maximum number of distinct names; a program that puts a number into every name exceeds it.
 const TEXTS_MAX: usize = 1 << 15;
 const OTHER_NAMES: &str = "(other names)";
 
@@ -23,15 +23,15 @@ const OTHER_NAMES: &str = "(other names)";
 pub struct Span {
     /// The trace it belongs to; never zero in a store.
     pub trace_id: u128,
-    /// Its own identity within the trace; never zero in a store.
+    /// The span's id within the trace; never zero in a store.
     pub span_id: u64,
-    /// The span that caused it, or zero.
+    /// The parent's span id, or zero.
     pub parent_id: u64,
-    /// What was called.
+    /// The name of the call.
     pub name: TextId,
-    /// When it began.
+    /// Start, ns since 1970.
     pub start_ns: u64,
-    /// When it was over.
+    /// End, ns since 1970.
     pub end_ns: u64,
     /// Resource attribute `service.name`.
     pub service: TextId,
@@ -43,31 +43,31 @@ pub struct Span {
     pub bytes: u64,
     /// Whether the call reported an error.
     pub status_error: bool,
-    /// Whether the recorder says that the call only waited (attribute `dfslab.kind`).
+    /// Whether the recorder classifies the call as a wait (attribute `dfslab.kind`).
     pub wait: bool,
-    /// Which of the texts' weights it has; zero where nothing tells.
+    /// Index of its sampling weight in the texts' table; zero if unknown.
     pub sampling: u16,
 }
 
 impl Span {
-    /// Nanoseconds from start to end; a span that ends before it starts has none.
+    /// Nanoseconds from start to end; 0 for a span that ends before it starts.
     pub fn duration_ns(&self) -> u64 {
         self.end_ns.saturating_sub(self.start_ns)
     }
 }
 
-/// Texts kept once each, numbered in the order in which they first came; zero is the empty text.
+/// Interned texts, numbered in the order of first occurrence; zero is the empty text.
 #[derive(Clone, Debug)]
 pub struct Texts {
     ids: HashMap<Arc<str>, TextId>,
     texts: Vec<Arc<str>>,
-    /// The latest text of each slot, since a trace repeats few names in quick alternation.
+    /// The latest text of each slot, since a trace alternates between few names.
     recent: [TextId; RECENT_SLOTS],
-    /// How many calls a sampled one stands for: first of those that do not tell, then as met.
+    /// Sampling weights: first the default for spans without one, then those that occurred.
     weights: Vec<u64>,
 }
 
-/// A recorder has few rates; of one that has endless many the rest are taken for the last.
+/// Maximum number of weights; recorders have few rates. Further ones are taken for the last.
 const WEIGHTS_MAX: usize = 1 << 12;
 
 const RECENT_SLOTS: usize = 64;
@@ -86,7 +86,7 @@ impl Default for Texts {
 }
 
 impl Texts {
-    /// The number of `text`, which is new or known.
+    /// The id of `text`, which is added if it is new.
     pub fn intern(&mut self, text: &str) -> TextId {
         if let Some(id) = self.recall(text.as_bytes()) {
             return id;
@@ -105,7 +105,7 @@ impl Texts {
         id
     }
 
-    /// The number of a text met lately; nothing for all others, known or not.
+    /// The id of a recently used text; None for all others.
     #[inline]
     pub fn recall(&self, text: &[u8]) -> Option<TextId> {
         let id = self.recent[slot(text)];
@@ -117,7 +117,7 @@ impl Texts {
         self.texts.iter().map(|text| text.to_string()).collect()
     }
 
-    /// The number of a weight.
+    /// The index of a weight.
     pub fn intern_weight(&mut self, weight: u64) -> u16 {
         let known = self
             .weights
@@ -131,12 +131,12 @@ impl Texts {
         place.min(WEIGHTS_MAX - 1) as u16
     }
 
-    /// From now on a span that does not tell stands for so many calls (in units of 2^-20).
+    /// Sets the weight of spans without one, in units of 2^-20.
     pub fn assume_weight(&mut self, weight: u64) {
         self.weights[0] = weight;
     }
 
-    /// How many calls a span stands for, in units of 2^-20.
+    /// The weight with this index, in units of 2^-20: how many calls a span represents.
     pub fn weight(&self, number: u16) -> u64 {
         self.weights[usize::from(number)]
     }
@@ -146,12 +146,12 @@ impl Texts {
         self.weights.len() > 1
     }
 
-    /// How many texts there are.
+    /// Number of texts.
     fn count(&self) -> usize {
         self.texts.len()
     }
 
-    /// Whether the text has a number already.
+    /// Whether the text is interned.
     fn knows(&self, text: &str) -> bool {
         self.ids.contains_key(text)
     }
@@ -162,13 +162,13 @@ impl Texts {
     }
 }
 
-/// Names of one program differ in their length and at their ends.
+/// A slot from the length and the ends, in which the names of one program differ.
 fn slot(text: &[u8]) -> usize {
     let end = |byte: Option<&u8>| usize::from(byte.copied().unwrap_or_default());
     (text.len() * 7 + end(text.first()) * 3 + end(text.last())) % RECENT_SLOTS
 }
 
-/// Spans of any number of files, with the texts they share and what reading them lost.
+/// Spans of any number of files, with their interned texts and the damage found in them.
 #[derive(Clone, Debug, Default)]
 pub struct SpanStore {
     /// The spans, in the order of arrival.
@@ -180,7 +180,7 @@ pub struct SpanStore {
 }
 
 impl SpanStore {
-    /// Interns a name or a host, cut to what is kept.
+    /// Interns a name or a host, truncated to the maximum length.
     pub fn intern(&mut self, text: &str) -> TextId {
         if self.texts.count() >= TEXTS_MAX && !self.texts.knows(text) {
             self.losses.merged_names += 1;

@@ -1,4 +1,4 @@
-//! What is kept of many merged calls: exact sums, a duration histogram and a few exemplars.
+//! Statistics over merged calls: exact sums, a duration histogram and a few exemplars.
 
 use dfslab_stats::Histogram;
 use serde::{Deserialize, Serialize};
@@ -8,7 +8,7 @@ use crate::sampling::ONE;
 use crate::shape::mix;
 use crate::span::Span;
 
-/// How many of the slowest calls a node remembers, and how many of a uniform sample.
+/// Number of slowest calls that a node keeps, and size of its uniform sample.
 pub const EXEMPLARS_EACH: usize = 2;
 
 /// Nodes with no more calls than this keep the durations themselves: most nodes of an irregular
@@ -19,7 +19,7 @@ const EXACT_MAX: usize = 24;
 /// which forged times would overflow. Sums and extremes are exact for every duration.
 const QUANTILE_NS_MAX: u64 = 1 << 48;
 
-/// A duration as quantiles and squares know it.
+/// A duration clamped for quantiles and squares.
 pub fn cut_ns(duration_ns: u64) -> u64 {
     duration_ns.min(QUANTILE_NS_MAX)
 }
@@ -53,7 +53,7 @@ pub fn lot_of_trace(trace_id: u128) -> u64 {
     mix(trace_id as u64 ^ mix((trace_id >> 64) as u64))
 }
 
-/// Numbers (as durations) of a node: themselves while few, a log-linear histogram when many.
+/// Values of a node: a list while they are few, a log-linear histogram when there are many.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub(crate) enum Numbers {
     Few(Vec<u64>),
@@ -74,14 +74,14 @@ pub(crate) struct Buckets {
     counts: Vec<u64>,
 }
 
-/// The merged record of all calls at one place of a profile.
+/// Statistics over all calls at one node of a profile.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct Statistics {
     /// Calls merged here.
     pub count: u64,
     /// Calls that reported an error.
     pub errors: u64,
-    /// Calls that only waited, as the recorder says.
+    /// Calls that the recorder classifies as waits.
     pub waits: u64,
     /// Bytes moved by all calls.
     pub bytes: u128,
@@ -99,10 +99,10 @@ pub struct Statistics {
     durations: Numbers,
     slowest: Vec<Exemplar>,
     sampled: Vec<Exemplar>,
-    /// A shorter call, or one of a smaller lot, is not kept.
+    /// A call below either threshold is not kept as an exemplar.
     least_slow_ns: u64,
     least_lot: u64,
-    /// What calls stand for beyond themselves, where a recorder kept only some.
+    /// The additional calls that sampled calls represent, where a recorder sampled.
     beyond: Option<Box<Sums>>,
 }
 
@@ -187,7 +187,7 @@ impl Statistics {
         self.remember(call, of_trace);
     }
 
-    /// Says that a recorded call stands for so many (in units of 2^-20, at least one).
+    /// Adds the weight of a recorded call (in units of 2^-20, at least one).
     #[cold]
     pub fn weigh(&mut self, span: &Span, self_ns: u64, weight: u64) {
         let more = u128::from(weight - ONE);
@@ -202,7 +202,7 @@ impl Statistics {
         self.beyond.get_or_insert_default().add(beyond);
     }
 
-    /// The sums of all calls that the recorded ones stand for; their own where all were recorded.
+    /// Weighted sums, which estimate all calls; the exact sums where all were recorded.
     pub fn estimated(&self) -> Sums {
         let recorded = Sums {
             count: self.count.into(),
@@ -220,7 +220,7 @@ impl Statistics {
         })
     }
 
-    /// Adds all calls of another; in whatever order, the outcome is the same.
+    /// Merges other statistics; the order of merging does not matter.
     pub fn merge(&mut self, other: &Statistics) {
         self.count += other.count;
         self.errors += other.errors;
@@ -241,7 +241,7 @@ impl Statistics {
         }
     }
 
-    /// Whether most calls only waited, as the recorder says.
+    /// Whether most calls are waits.
     pub fn mostly_waits(&self) -> bool {
         self.waits * 2 > self.count
     }
@@ -286,7 +286,7 @@ impl Statistics {
 
     #[inline(always)]
     fn remember(&mut self, exemplar: Exemplar, of_trace: u64) {
-        // Nearly no call of many is kept, for which a glance at two numbers is enough.
+        // Nearly no call is kept once there are many, which two comparisons decide.
         if exemplar.duration_ns >= self.least_slow_ns {
             self.remember_slow(exemplar);
         }
@@ -368,7 +368,7 @@ impl Numbers {
         }
     }
 
-    /// The nearest rank.
+    /// The quantile by nearest rank.
     pub(crate) fn quantile(&self, fraction: f64) -> u64 {
         match self {
             Numbers::Few(values) if values.is_empty() => 0,

@@ -17,13 +17,13 @@ use crate::{Error, ErrorKind, Result};
 
 pub const CAPABILITIES: Capabilities = Capabilities::ALL;
 
-/// Of which files the extended attribute is set.
+/// The name of the extended attribute.
 const ATTRIBUTE: &std::ffi::CStr = c"user.dfslab";
-/// A file that must not be there yet.
+/// Flags for a file that must not exist yet.
 const NEW: i32 = libc::O_WRONLY | libc::O_CREAT | libc::O_EXCL;
 const FILE_MODE: libc::mode_t = 0o666;
 const DIRECTORY_MODE: libc::mode_t = 0o777;
-/// How long a run directory may take until it is the same on all servers.
+/// Time limit for a new run directory to become visible on all servers.
 const SETTLING: Duration = Duration::from_secs(2);
 
 /// How files are opened.
@@ -35,7 +35,7 @@ pub struct Options {
 }
 
 impl Options {
-    /// Links are not followed: what the run writes to is what the run made.
+    /// Symbolic links are not followed: a run writes only to files that it created.
     pub fn new(direct: bool, sync_io: SyncIo, mmap: bool) -> Self {
         let synced = match sync_io {
             SyncIo::None => 0,
@@ -57,7 +57,7 @@ pub struct PosixFactory {
 }
 
 impl PosixFactory {
-    /// Checks the root; makes nothing yet.
+    /// Checks the root; creates nothing yet.
     pub fn new(root: &str, run_directory: &str, options: Options) -> Result<Self> {
         let path = Path::new(root);
         let seen = fs::metadata(path).map_err(|error| {
@@ -78,9 +78,10 @@ impl PosixFactory {
         })
     }
 
-    /// Some file systems refuse direct I/O only when a file is opened: one file tells.
+    /// Some file systems refuse direct I/O only when a file is opened, so one file is opened as a
+    /// test.
     fn probe_direct(&self, shared: bool) -> Result<()> {
-        // Other parts of the run may probe the same directory at the same time.
+        // Other shards of the run may probe the same directory at the same time.
         let now = SystemTime::now().duration_since(UNIX_EPOCH);
         let unique = now.map_or(0, |since| since.as_nanos());
         let path = self
@@ -91,7 +92,7 @@ impl PosixFactory {
             .create_new(true)
             .custom_flags(libc::O_DIRECT)
             .open(&path);
-        // Linux leaves the new file behind even when it refuses to open it this way.
+        // Linux keeps the new file even if the open with O_DIRECT fails.
         let removed = match fs::remove_file(&path) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error),
             _ => Ok(()),
@@ -108,7 +109,7 @@ impl PosixFactory {
 impl Factory for PosixFactory {
     fn begin(&self, shared: bool) -> Result<()> {
         let shown = self.directory.display().to_string();
-        // mkdir fails on anything that is there already, a symbolic link included.
+        // mkdir fails if the name exists in any form, including a symbolic link.
         let made = match shared {
             true => patiently(|| made_or_found(&self.directory)),
             false => fs::create_dir(&self.directory),
@@ -139,7 +140,7 @@ impl Factory for PosixFactory {
     }
 
     fn finish(&self, shared: bool) -> Result<()> {
-        // POSIX lets a file system say either of a directory that is not empty.
+        // POSIX allows either error for a directory that is not empty.
         use std::io::ErrorKind::{AlreadyExists, DirectoryNotEmpty, NotFound};
         let shown = self.directory.display().to_string();
         match fs::remove_dir(&self.directory) {
@@ -154,8 +155,8 @@ impl Factory for PosixFactory {
     }
 }
 
-/// One client: its calls go by way of the open run directory, so that only names below it are
-/// looked up, and paths are built in place.
+/// One client. Its calls are relative to the open run directory, so that only names below it are
+/// looked up; paths are built in place.
 struct Posix {
     place: PathBuf,
     directory: Option<OwnedFd>,
@@ -179,7 +180,7 @@ impl Posix {
 
     fn plain(&mut self, operation: &'static str, path: &str, flags: i32) -> Result<PosixFile> {
         let flags = flags | self.options.flags;
-        // What is new or only grows has nothing to map.
+        // New files and files opened for appending are not mapped.
         let mapped = self.options.mmap && flags & (libc::O_CREAT | libc::O_APPEND) == 0;
         let (at, name) = (self.at(), self.path.set(path));
         // SAFETY: the path ends with a zero and outlives the call; the descriptor is open.
@@ -189,9 +190,9 @@ impl Posix {
         Ok(PosixFile::new(descriptor, mapped, writable))
     }
 
-    /// A path for calls that do not take a directory.
+    /// An absolute path for calls that take no directory descriptor.
     fn through_descriptor(&mut self, path: &str) -> *const libc::c_char {
-        // This thread's descriptors are not those of the process.
+        // This thread has a separate descriptor table.
         match self.at() {
             libc::AT_FDCWD => self.path.set(path),
             at => self.path.set(&format!("/proc/thread-self/fd/{at}/{path}")),
@@ -199,8 +200,8 @@ impl Posix {
     }
 }
 
-/// A run directory that this place makes, or another place of the same load, which was faster:
-/// Alluxio calls that an input error.
+/// Creates a shared run directory; one created by another shard is accepted. Alluxio reports that
+/// case as an input error.
 fn made_or_found(place: &Path) -> std::io::Result<()> {
     fs::create_dir(place).or_else(|error| match fs::symlink_metadata(place) {
         Ok(seen) if seen.is_dir() => Ok(()),
@@ -216,14 +217,14 @@ fn opened_directory(place: &Path) -> std::io::Result<fs::File> {
         .open(place)
 }
 
-/// Work on the run directory, tried for a while: what another client has only just made is not yet
-/// the same on all servers, and a volume of fragments calls answers that differ an I/O error.
+/// Retries work on the run directory for a while. A directory just created by another client is not
+/// yet visible on all servers, and a dispersed volume reports differing answers as an I/O error.
 fn patiently<T>(work: impl Fn() -> std::io::Result<T>) -> std::io::Result<T> {
     let began = Instant::now();
     patiently_by(&|| began.elapsed(), &thread::sleep, work)
 }
 
-/// The same by any clock: how long it has run, and how to let it run on.
+/// Like `patiently`, with a given clock: the elapsed time, and how to sleep.
 fn patiently_by<T>(
     elapsed: &dyn Fn() -> Duration,
     sleep: &dyn Fn(Duration),
@@ -262,7 +263,7 @@ impl Target for Posix {
         self.opened("create", path, NEW)
     }
 
-    // No memory is asked for where the file is closed at once.
+    // Nothing is allocated for a file that is closed at once.
     fn make_empty(&mut self, path: &str, made: &mut dyn FnMut()) -> Result<()> {
         let open = self.plain("create", path, NEW)?;
         made();
@@ -390,8 +391,8 @@ mod tests {
 
     use super::*;
 
-    /// Tries work by a clock that only sleeping moves: what came of it, how often it was tried,
-    /// and how long that took.
+    /// Retries work with a clock that only sleeping advances: the result, the number of attempts,
+    /// and the elapsed time.
     fn tried<T>(work: impl Fn(u32) -> std::io::Result<T>) -> (std::io::Result<T>, u32, Duration) {
         let (time, tries) = (Cell::new(Duration::ZERO), Cell::new(0));
         let sleep = |pause| time.set(time.get() + pause);

@@ -1,4 +1,4 @@
-//! A target as data: which there is, what it is told, what of it is asked for.
+//! Target specifications: the types of targets, their options, and what the options imply.
 
 use serde::Deserialize;
 
@@ -22,12 +22,12 @@ pub enum Fsync {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SyncIo {
-    /// It may.
+    /// A write may return earlier.
     #[default]
     None,
-    /// Not before the data is (O_DSYNC).
+    /// A write returns after its data is on disk (O_DSYNC).
     Data,
-    /// Nor before attributes are (O_SYNC).
+    /// A write returns after its data and metadata are on disk (O_SYNC).
     All,
 }
 
@@ -40,7 +40,7 @@ pub enum DropCaches {
     None,
     /// The files' own pages.
     Files,
-    /// All of this machine's clean pages, entries and inodes (root).
+    /// All of this machine's clean pages, dentries and inodes (needs root).
     System,
 }
 
@@ -50,7 +50,7 @@ pub enum DropCaches {
 pub enum TargetSpec {
     /// Does nothing: measures the generator itself.
     Null {
-        /// Accepted and without effect.
+        /// Accepted without effect.
         #[serde(default)]
         fsync: Fsync,
     },
@@ -88,7 +88,7 @@ pub enum TargetSpec {
         /// One client for all threads instead of one each.
         #[serde(default)]
         shared_client: bool,
-        /// Not possible; named so that asking is a clear error.
+        /// Not supported; it exists so that requesting it is a clear error.
         #[serde(default)]
         direct: bool,
         /// When data is forced to disk.
@@ -123,7 +123,7 @@ impl TargetSpec {
         }
     }
 
-    /// Values that no file system of this kind takes.
+    /// Checks for values that no file system of this type accepts.
     pub fn check(&self) -> Result<()> {
         let (replication, block_size_bytes) = match self {
             TargetSpec::Hdfs {
@@ -150,7 +150,7 @@ impl TargetSpec {
         Ok(())
     }
 
-    /// What this very target can.
+    /// The capabilities of this target with its options.
     pub fn capabilities(&self) -> Capabilities {
         match self {
             TargetSpec::Hadoop(spec) => spec.capabilities(),
@@ -159,7 +159,7 @@ impl TargetSpec {
         }
     }
 
-    /// Whether direct I/O is asked for.
+    /// Whether direct I/O is requested.
     pub fn wants_direct(&self) -> bool {
         matches!(
             self,
@@ -197,7 +197,7 @@ impl TargetSpec {
         matches!(self, TargetSpec::Posix { mmap: true, .. })
     }
 
-    /// "files" or "system" where caches are to be emptied.
+    /// "files" or "system" if caches are to be dropped.
     pub fn wants_cold(&self) -> Option<&'static str> {
         let drop = match self {
             TargetSpec::Null { .. } => DropCaches::None,

@@ -1,4 +1,4 @@
-//! Clients written for an asynchronous runtime, called by threads that wait.
+//! Blocking calls of clients written for an asynchronous runtime.
 
 use std::future::Future;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -8,13 +8,13 @@ use tokio::runtime::Runtime;
 
 use crate::{Error, ErrorKind, Result};
 
-/// Threads that drive connections; the load's own threads wait for them.
+/// Threads that drive the connections; the clients' threads block on them.
 const RUNTIME_THREADS: usize = 2;
-/// Some clients wait without end; nobody who measures wants to.
+/// Some client libraries wait without limit, which no measurement can use.
 const CALL_LIMIT: Duration = Duration::from_secs(120);
 
-/// One runtime for all loads of the process: clients keep connections for later readers, and they
-/// die with the runtime that opened them.
+/// One runtime for all runs of the process: client libraries cache connections, which die with the
+/// runtime that opened them.
 pub fn runtime(address: &str) -> Result<Arc<Runtime>> {
     static RUNTIME: Mutex<Option<Arc<Runtime>>> = Mutex::new(None);
     let mut shared = RUNTIME.lock().unwrap_or_else(PoisonError::into_inner);
@@ -29,7 +29,7 @@ pub fn runtime(address: &str) -> Result<Arc<Runtime>> {
     Ok(Arc::clone(shared.insert(Arc::new(runtime))))
 }
 
-/// Wait for one call, but not for ever.
+/// Waits for one call, with a time limit.
 pub fn wait<T, E>(
     runtime: &Runtime,
     (operation, path): (&'static str, &str),

@@ -1,4 +1,4 @@
-//! A target that stalls, and how far what is measured on it is off the truth.
+//! A target that stalls, and the error of what is measured on it.
 
 use dfslab_load::{run, Control, Outcome, Plan};
 use dfslab_workload::{Schedule, Start};
@@ -32,8 +32,8 @@ pub fn ran(plan: &Plan) -> Outcome {
     outcome
 }
 
-/// When requests were due and when they ended, seconds after the common start, in order of clients:
-/// from the stream's schedule and the spans.
+/// Scheduled starts and ends of requests, seconds after the common start, ordered by client: from
+/// the stream's schedule and the spans.
 pub fn dues_and_ends(plan: &Plan, outcome: &Outcome) -> Vec<(f64, f64)> {
     let (stream, zero) = (&plan.stream, outcome.report.start_unix_ns);
     let schedule = |client| Schedule::new(&stream.arrival, stream.seed, client, 0.0);
@@ -53,7 +53,7 @@ pub fn dues_and_ends(plan: &Plan, outcome: &Outcome) -> Vec<(f64, f64)> {
         .collect()
 }
 
-/// What the machine added to each request's time, whose truth is that it ends when it is released.
+/// The time that the machine added to each request, whose true end is its release.
 pub fn added(all: &[(f64, f64)]) -> Vec<f64> {
     let added: Vec<f64> = all.iter().map(|(due, end)| end - released(*due)).collect();
     assert!(
@@ -68,7 +68,7 @@ pub fn mean(values: impl ExactSizeIterator<Item = f64>) -> f64 {
     values.sum::<f64>() / count
 }
 
-/// When the target lets go a request that comes at this time.
+/// The time at which the target releases a request that arrives at `due_s`.
 pub fn released(due_s: f64) -> f64 {
     match due_s % PERIOD_S >= PERIOD_S - LENGTH_S - 1e-9 {
         true => ((due_s + 1e-9) / PERIOD_S).floor() * PERIOD_S + PERIOD_S,
@@ -93,15 +93,15 @@ fn stalled_share(workers: u32) -> f64 {
 
 const QUANTILES: [f64; 3] = [0.9, 0.99, 0.999];
 
-/// The mean, then the quantiles.
+/// The true mean and quantiles.
 pub fn truths(workers: u32) -> [f64; 4] {
     let share = stalled_share(workers);
     let [p90, p99, p999] = QUANTILES.map(|q| LENGTH_S * (q - (1.0 - share)) / share);
     [LENGTH_S * share / 2.0, p90, p99, p999]
 }
 
-/// The largest share by which a figure differs from what a generator that is never late, on a
-/// machine that has nothing else to do, would have told.
+/// The largest relative error of the figures, compared with a generator that is never late on an
+/// idle machine.
 pub fn off_the_truth(told: [f64; 4], truths: [f64; 4]) -> f64 {
     let off = told
         .iter()

@@ -1,9 +1,9 @@
-//! What would be gained: a forest replayed with one step faster, waiting again as it waited.
+//! Estimates the end-to-end gain of a faster step by replaying a forest.
 //!
 //! Recorded times become a graph of events (max-plus, as in tandem queues with finite buffers):
-//! each lane does its segments in order, calls begin after their callers, callers wait for calls,
-//! and `rules` adds what repetitions show. Unchanged, the graph gives back the recorded times
-//! exactly; with one step's own work divided by a factor it tells what is left of the rest.
+//! each lane executes its segments in order, calls begin after their callers, callers wait for
+//! calls, and `rules` adds inferred dependencies. Without a change, the replay reproduces the
+//! recorded times exactly; with one step's own work divided by a factor, it yields the new times.
 
 mod elsewhere;
 mod graph;
@@ -28,9 +28,9 @@ use crate::tree::{Forest, NONE};
 use graph::{Change, Graph};
 pub use sample::Sample;
 
-/// More spans than this are not replayed: whole trees are drawn by lot instead.
+/// Maximum number of spans replayed; beyond it, complete traces are sampled at random.
 pub(crate) const SPANS_MAX: usize = 300_000;
-/// How many of the steps with most work are asked what they would gain.
+/// Number of steps, those with most work, whose gain is estimated.
 const STEPS_MAX: usize = 60;
 /// An interval wider than this share of its upper end, and of all time, cannot tell.
 const WIDE: f64 = 0.6;
@@ -82,7 +82,7 @@ pub struct Savings {
     pub steps: Vec<Saving>,
 }
 
-/// Replays a forest with each step made `options.factor` times faster in turn.
+/// Replays a forest once for each step made `options.factor` times faster.
 pub fn savings(forest: &Forest, options: &Options) -> Savings {
     if forest.spans.len() <= SPANS_MAX {
         return predict(forest, options, 0);
@@ -123,7 +123,7 @@ struct Sums {
     wait: bool,
 }
 
-/// What each step took, in every way of counting.
+/// The time of each step, by every method of accounting.
 fn sums_of(graph: &Graph, forest: &Forest) -> HashMap<u32, Sums> {
     let last = last_finishers(forest);
     let mut sums: HashMap<u32, Sums> = HashMap::new();

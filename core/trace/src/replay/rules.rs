@@ -1,9 +1,9 @@
-//! Who waited for whom: regular dependencies between lanes, read off the times of many repetitions.
+//! Infers regular dependencies between lanes from the times of many repetitions.
 //!
 //! A streaming write has no span that says "packet 40 was taken once packet 24 had left the
-//! buffer". But where the i-th piece of one stream never ends before the (i + d)-th event of
-//! another, and often ends just then, the second releases the first; so a pipeline, its buffers and
-//! its window of unacknowledged packets are found without being told.
+//! buffer". But where the i-th item of one stream never ends before the (i + d)-th event of
+//! another, and often ends right after it, the second releases the first. So a pipeline, its
+//! buffers and its window of unacknowledged packets are found without a model of them.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -13,30 +13,30 @@ use super::steps;
 use super::streams::{roots_of, streams_of, Stream};
 use crate::tree::{Forest, NONE};
 
-/// Fewer repetitions than this show no rule.
+/// Minimum number of repetitions for a rule.
 const ITEMS_MIN: usize = 8;
-/// A stream whose pieces take less of their tree than this is not asked what it waits for.
+/// Minimum share of its tree that a stream must take for its dependencies to be inferred.
 const SHARE_MIN: f64 = 0.005;
-/// How far an end may be from its cause's usual lag, as a fraction of the usual spacing of ends.
+/// Tolerance of an end around its cause's usual lag, as a fraction of the usual spacing of ends.
 const SLACK: f64 = 0.1;
-/// A cause explains at least this part of the pauses that nothing else explains.
+/// Minimum fraction of the otherwise unexplained pauses that a cause must explain.
 const EXPLAINED_MIN: f64 = 0.4;
 const STREAMS_MAX: usize = 400;
 
-/// One segment's end waited for an event, or could not have come before it.
+/// A dependency: a segment's end waited for an event, or could not precede it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Release {
     /// The segment.
     pub segment: u32,
     /// The span that releases it.
     pub by: u32,
-    /// Whether by its end rather than its start.
+    /// Whether the span's end releases the segment, rather than its start.
     pub at_end: bool,
-    /// Nanoseconds from that event to the end at the least.
+    /// Minimum time from that event to the end, nanoseconds.
     pub lag_ns: u64,
-    /// Whether the end came just then.
+    /// Whether the end followed without slack.
     pub tight: bool,
-    /// Whether it happened once, so that nothing but the times speaks for it.
+    /// Whether it occurred only once, so that the times are the only evidence.
     pub once: bool,
 }
 
@@ -45,7 +45,7 @@ pub struct Release {
 const ONCE_SLACK: f64 = 0.05;
 const ONCE_SHARE: f64 = 0.01;
 
-/// Events of one kind on one lane of a tree: where a named call begins, or ends.
+/// Events of one type on one lane of a tree: starts or ends of calls of one name.
 struct Events {
     lane: u32,
     spans: Vec<u32>,
@@ -60,7 +60,7 @@ struct Candidate {
     shift: i64,
 }
 
-/// Every release found in a forest.
+/// All dependencies found in a forest.
 pub fn find(forest: &Forest, lanes: &Lanes, waits: &[bool]) -> Vec<Release> {
     let roots = roots_of(forest);
     let mut trees = trees_of(forest, lanes, waits, &roots);
@@ -133,14 +133,14 @@ struct Tree<'a> {
     edges: Vec<(u32, u32)>,
     neighbours: Neighbours,
     events: Vec<Events>,
-    /// The outermost call of each stay on a lane that is not its caller's, by their ends.
+    /// The outermost call of each period on a lane that is not its caller's, ordered by end.
     tops: Vec<u32>,
     whole_ns: u64,
 }
 
 impl Tree<'_> {
     fn releases(&self, streams: impl Iterator<Item = Stream>, found: &mut Vec<Release>) {
-        // The gate of each pair of lanes where one follows the other without visible waiting.
+        // The dependency of each pair of lanes where one follows the other without visible waiting.
         let mut gates: BTreeMap<(u32, u32), (u64, Vec<Release>)> = BTreeMap::new();
         let mut near = (NONE, HashMap::new());
         for stream in streams {
@@ -162,7 +162,7 @@ impl Tree<'_> {
                 }
             }
             let tenth = 1.max(paused.iter().filter(|&&one| one).count() / 10);
-            // Who explains clearly more pauses goes first, then who is nearer.
+            // Candidates that explain clearly more pauses come first, then nearer ones.
             candidates
                 .sort_by_key(|one| (usize::MAX - one.tight / tenth, one.distance, one.lag_ns));
             let before = found.len();
@@ -217,7 +217,7 @@ impl Tree<'_> {
         found
     }
 
-    /// Long pauses that end as soon as another lane is done: for that they waited.
+    /// Finds long pauses that end right after another lane's call: they waited for that call.
     fn pauses<'s>(&self, streams: impl Iterator<Item = &'s Stream>, found: &mut Vec<Release>) {
         let before = self.tops_before();
         for &at in streams
@@ -258,7 +258,7 @@ impl Tree<'_> {
         }
     }
 
-    /// For each outermost call the one that ended last before it on another lane, or `NONE`.
+    /// For each outermost call, the one that ended last before it on another lane, or `NONE`.
     fn tops_before(&self) -> Vec<u32> {
         let mut before: Vec<u32> = Vec::with_capacity(self.tops.len());
         for (place, &span) in self.tops.iter().enumerate() {
@@ -274,7 +274,7 @@ impl Tree<'_> {
         before
     }
 
-    /// Which items took notable time: only these ask for an explanation.
+    /// Which items took notable time: only these need an explanation.
     fn paused(&self, stream: &Stream, ends: &[u64]) -> Vec<bool> {
         let notable_ns = spacing_ns(ends) * SLACK;
         let took = |&at: &u32| {
@@ -352,7 +352,7 @@ impl Tree<'_> {
         })
     }
 
-    /// Takes candidates in turn, as long as each explains ends that are not explained yet.
+    /// Accepts candidates in turn, as long as each explains ends that are still unexplained.
     fn choose(
         &self,
         stream: &Stream,
@@ -445,7 +445,7 @@ impl Tree<'_> {
     }
 }
 
-/// From the event to the end, item by item; nothing where there is no event or it comes later.
+/// Time from the event to the end for each item; None where there is no event or it comes later.
 fn slacks(ends: &[u64], shift: i64, time: &impl Fn(i64) -> Option<u64>) -> Vec<Option<u64>> {
     steps::take(ends.len());
     let slack = |(index, &end_ns): (i64, &u64)| end_ns.checked_sub(time(index + shift)?);

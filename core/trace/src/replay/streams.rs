@@ -1,4 +1,4 @@
-//! What repeats on the lanes of a tree: the pieces that one may ask what they waited for.
+//! Finds repeated segments on a tree's lanes, whose dependencies can be inferred.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use crate::tree::{Forest, NONE};
 /// Lane, service, name, what follows, and whether it is a call of its own.
 pub type StreamKey = (u32, u32, u32, u32, bool);
 
-/// Segments of one tree and lane that are alike, in the order of time.
+/// Similar segments of one tree and lane, in order of time.
 pub struct Stream {
     /// Their lane.
     pub lane: u32,
@@ -54,7 +54,7 @@ pub fn streams_of(
     streams
 }
 
-/// The root above each span.
+/// The root of each span's tree.
 pub fn roots_of(forest: &Forest) -> Vec<u32> {
     let mut roots = vec![NONE; forest.spans.len()];
     for &node in &forest.order {

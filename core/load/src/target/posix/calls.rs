@@ -1,13 +1,13 @@
-//! Calls into the kernel: paths without allocation, answers checked.
+//! System calls with paths that need no allocation and with checked results.
 
 use std::cell::Cell;
 use std::ffi::{c_char, CStr};
 
 use crate::{Error, ErrorKind, Result};
 
-/// Give the calling thread a table of descriptors of its own, with none of the others but the
-/// first three. While threads share a table the kernel counts every use of a descriptor, which
-/// costs each call some 30 ns. Where that cannot be had, all goes on as before.
+/// Gives the calling thread a separate descriptor table that holds only the first three
+/// descriptors. While threads share a table the kernel counts references to each descriptor, which
+/// costs some 30 ns a call. If the kernel refuses, the table stays shared.
 pub fn take_own_descriptors() {
     const FIRST: libc::c_uint = libc::STDERR_FILENO as libc::c_uint + 1;
     thread_local! {
@@ -63,7 +63,7 @@ pub unsafe fn close(descriptor: i32) -> i32 {
     unsafe { libc::syscall(libc::SYS_close, descriptor) as i32 }
 }
 
-/// Read at a place: how many bytes, or -1.
+/// Reads at an offset; returns the number of bytes, or -1.
 #[inline]
 pub fn read_at(descriptor: i32, buffer: &mut [u8], offset: u64) -> isize {
     let (data, length) = (buffer.as_mut_ptr(), buffer.len());
@@ -71,7 +71,7 @@ pub fn read_at(descriptor: i32, buffer: &mut [u8], offset: u64) -> isize {
     unsafe { libc::syscall(libc::SYS_pread64, descriptor, data, length, offset) as isize }
 }
 
-/// Write at a place: how many bytes, or -1.
+/// Writes at an offset; returns the number of bytes, or -1.
 #[inline]
 pub fn write_at(descriptor: i32, bytes: &[u8], offset: u64) -> isize {
     let (data, length) = (bytes.as_ptr(), bytes.len());
@@ -79,7 +79,7 @@ pub fn write_at(descriptor: i32, bytes: &[u8], offset: u64) -> isize {
     unsafe { libc::syscall(libc::SYS_pwrite64, descriptor, data, length, offset) as isize }
 }
 
-/// A path as the kernel takes it, in memory that is used again.
+/// A zero-terminated path in a reused buffer.
 #[derive(Default)]
 pub struct CPath(Vec<u8>);
 
@@ -96,7 +96,7 @@ impl CPath {
     }
 }
 
-/// The answer of a call, or what the kernel says went wrong.
+/// The result of a call, or the operating system's error.
 #[inline]
 pub fn checked(operation: &'static str, path: &str, code: i32) -> Result<i32> {
     match code {
@@ -110,7 +110,7 @@ pub fn failed(operation: &'static str, path: &str) -> Error {
     Error::io(operation, path, &std::io::Error::last_os_error())
 }
 
-/// Entries of an open directory, itself and the one above left out; closes it.
+/// Counts the entries of an open directory without "." and ".."; closes it.
 pub fn count_entries(descriptor: i32, path: &str) -> Result<usize> {
     // SAFETY: the descriptor is open and given up here; every pointer is checked before use, and
     // an entry's name ends with a zero.
@@ -142,7 +142,7 @@ pub fn count_entries(descriptor: i32, path: &str) -> Result<usize> {
     }
 }
 
-/// A call that took fewer bytes than it was given and none at all.
+/// The error for a call that accepted no bytes at all.
 pub fn stuck(operation: &'static str) -> Error {
     Error::new(ErrorKind::Other, operation, "", "no byte was taken")
 }

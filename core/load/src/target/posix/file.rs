@@ -1,4 +1,4 @@
-//! An open file of a mounted file system; its path is filled in by who knows it.
+//! An open file of a mounted file system; callers add the path to its errors.
 
 use bytes::Bytes;
 use memmap2::{MmapOptions, MmapRaw};
@@ -9,7 +9,7 @@ use crate::{Error, ErrorKind, Result};
 
 pub struct PosixFile {
     descriptor: i32,
-    /// Where the next sequential read or write of a mapped file is.
+    /// Position of the next sequential read or write of a mapped file.
     position: u64,
     mapped: bool,
     writable: bool,
@@ -17,7 +17,7 @@ pub struct PosixFile {
 }
 
 impl PosixFile {
-    /// Takes the descriptor over.
+    /// Takes ownership of the descriptor.
     pub fn new(descriptor: i32, mapped: bool, writable: bool) -> Self {
         PosixFile {
             descriptor,
@@ -28,7 +28,7 @@ impl PosixFile {
         }
     }
 
-    /// Close it.
+    /// Closes the file.
     #[inline]
     pub fn end(mut self) -> Result<()> {
         self.map = None;
@@ -38,14 +38,14 @@ impl PosixFile {
         checked("close", "", unsafe { calls::close(descriptor) }).map(drop)
     }
 
-    /// Make it as long as this.
+    /// Truncates or extends the file to this length.
     pub fn set_length(&self, bytes: u64) -> Result<()> {
         // SAFETY: the descriptor is this file's own and open.
         let code = unsafe { libc::ftruncate(self.descriptor, bytes as libc::off_t) };
         checked("truncate", "", code).map(drop)
     }
 
-    /// Take its pages out of the cache.
+    /// Drops the file's pages from the page cache.
     pub fn forget(&self) -> Result<()> {
         // SAFETY: as above; no memory is involved.
         match unsafe { libc::posix_fadvise(self.descriptor, 0, 0, libc::POSIX_FADV_DONTNEED) } {
@@ -57,14 +57,14 @@ impl PosixFile {
         }
     }
 
-    /// Bytes of its pages in the cache, none of which are brought in by looking. None where the
-    /// file system maps no files.
+    /// Bytes of the file in the page cache; the query loads no pages. None where the file system
+    /// cannot map files.
     pub fn resident_bytes(&self) -> Result<Option<u64>> {
         let failed = |error: &std::io::Error| Error::io("resident_bytes", "", error);
         let mapped = MmapOptions::new().map_raw_read_only(self.descriptor);
         let map = match mapped {
             Ok(map) if map.len() > 0 => map,
-            // Nothing is mapped of a file that is empty.
+            // An empty file cannot be mapped.
             Ok(_) => return Ok(Some(0)),
             Err(error) if error.raw_os_error() == Some(libc::ENODEV) => return Ok(None),
             Err(error) => return Err(failed(&error)),
@@ -79,7 +79,7 @@ impl PosixFile {
         Ok(Some(resident.min(map.len()) as u64))
     }
 
-    /// The whole file as memory, mapped when it is first needed.
+    /// The whole file as a mapping, created on first use.
     fn map(&mut self, operation: &'static str) -> Result<&MmapRaw> {
         if self.map.is_none() {
             let options = MmapOptions::new();
@@ -120,7 +120,8 @@ impl PosixFile {
         Ok(())
     }
 
-    /// A first call read so much, which is not all: go on until it is, or the file ends.
+    /// Continues a read whose first call returned fewer bytes than requested, until the buffer is
+    /// full or the file ends.
     #[cold]
     fn read_on(&self, buffer: &mut [u8], offset: u64, first: isize) -> Result<usize> {
         let (mut filled, mut got) = (0, first);
