@@ -304,8 +304,9 @@ def test_a_scenario_s_parameters_are_understood():
         told, Path("/bed"), Node("namenode", None, "there", NAMENODE_PORTS)
     )
     declared = discover.file_system("hdfs").parameters.of_origin("filesystem").values()
-    # What a client asks with every block is no property.
-    told = [parameter for parameter in declared if parameter.key != "block_sync"]
+    # What a client asks with every block is no property, nor is how many blocks it reads at once.
+    of_clients = {"block_sync", "read_streams"}
+    told = [parameter for parameter in declared if parameter.key not in of_clients]
     assert {parameter.source for parameter in told} <= set(properties)
     delay = "dfs.client.block.write.locateFollowingBlock.initial.delay.ms"
     assert (properties[delay], properties["dfs.blocksize"]) == ("400", str(2**27))
