@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 
 import pytest
@@ -9,10 +10,14 @@ from dfslab.cli.root import app
 from dfslab.documents.measured_load import MeasuredLoad, OperationCounts
 from dfslab.instruments import access
 from dfslab.models.step_functions import fit, waited_s
+from dfslab.report import document
+from dfslab.report.terminal import drawn
 from dfslab.result import Metric, Result, Step, provenance
 from dfslab.spec.model import build
 from dfslab.spec.scenario import Scenario
 from dfslab.studies import table
+from rich.console import Console
+from support import synthetic
 from typer.testing import CliRunner
 
 SIZES = ["1 MiB", "2 MiB", "4 MiB", "8 MiB"]
@@ -186,3 +191,17 @@ def test_a_form_goes_into_a_folder_that_is_there(kept_run, tmp_path, form):
 def test_another_programs_form_is_no_json(kept_run):
     said = CliRunner().invoke(app, ["report", str(kept_run), "--as", "csv", "--json"])
     assert "--json" in str(said.exception)
+
+
+def test_no_number_is_broken_at_80_columns(tmp_path):
+    """Every rate with its interval stands in a table of 80 columns as it is in a wide one."""
+    shown = [
+        synthetic.predicted(point, 1e6, 123_456.0, 7_654_321.0, "sequence")
+        for point in scenario().points()
+    ]
+    narrow = Console(width=80, file=io.StringIO())
+    narrow.print(drawn(document.result_table(shown)))
+    text = narrow.file.getvalue()
+    assert max(len(line) for line in text.splitlines()) <= 80
+    assert text.count("(123,456–7,654,321)") == len(shown)
+    assert "Predictions by sequence (90 % interval)" in text

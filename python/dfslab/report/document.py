@@ -7,11 +7,20 @@ from collections.abc import Iterable, Sequence
 from pydantic import JsonValue
 
 from dfslab.documents import metrics
-from dfslab.documents.table import Cell, Table, absent, estimate, heads, labels_text, words
+from dfslab.documents.table import (
+    Cell,
+    Table,
+    absent,
+    estimate,
+    heads,
+    labels_text,
+    number_text,
+    words,
+)
 from dfslab.result import Metric, Result
 from dfslab.spec import units
 from dfslab.studies.bottlenecks import Programs
-from dfslab.studies.contract import FinishedRun
+from dfslab.studies.contract import INSTRUMENTS, FinishedRun
 
 
 def of(run: FinishedRun) -> dict[str, JsonValue]:
@@ -57,8 +66,10 @@ def every_table(run: FinishedRun) -> list[Table]:
 
 def result_table(results: Iterable[Result]) -> Table:
     """One row for each result: rate, throughput, latency, bottleneck."""
+    rows, results = [], list(results)
+    names = list(dict.fromkeys(result.method for result in results))
     columns = heads(
-        "method",
+        *(["method"] if len(names) > 1 else []),
         "configuration",
         "per second",
         "throughput",
@@ -66,13 +77,12 @@ def result_table(results: Iterable[Result]) -> Table:
         "limit",
         left=("configuration", "limit"),
     )
-    rows, results = [], list(results)
     for result in results:
         throughput = result.metrics.get("throughput_bytes_per_s")
         incomplete = "" if result.complete else " (incomplete)"
         rows.append(
             (
-                words(result.method),
+                *([words(result.method)] if len(names) > 1 else []),
                 words(labels_text(dict(result.labels)) + incomplete),
                 _metric(result.metrics.get("rate_per_s")),
                 Cell(throughput.value, units.text(throughput.value, "B/s"))
@@ -83,11 +93,21 @@ def result_table(results: Iterable[Result]) -> Table:
             )
         )
     notes = dict.fromkeys(note for result in results for note in result.notes)
-    return Table("Predictions and measurements", columns, rows, tuple(notes))
+    measured = any(name in INSTRUMENTS for name in names)
+    title = "Predictions and measurements" if measured else "Predictions"
+    by = f" by {names[0]}" if len(names) == 1 else ""
+    return Table(f"{title}{by} (90 % interval)", columns, rows, tuple(notes))
 
 
 def _metric(metric: Metric | None) -> Cell:
-    return absent() if metric is None else estimate(metric.value, metric.low, metric.high)
+    """A value, and its interval on a line of its own."""
+    if metric is None:
+        return absent()
+    if metric.low is None or metric.high is None:
+        return estimate(metric.value, None, None)
+    interval = f"({number_text(metric.low)}–{number_text(metric.high)})"
+    text = number_text(metric.value)
+    return Cell(metric.value, text, interval, metric.low, metric.high)
 
 
 def _mean_latencies(result: Result) -> Sequence[str]:

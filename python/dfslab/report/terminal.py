@@ -19,16 +19,37 @@ if TYPE_CHECKING:
     from dfslab.studies.design import Plan
 
 WIDE = 180
+# A small terminal, the least width of a column of words, and what a column takes besides its text.
+NARROW, LEAST_WORDS, BORDER = 80, 8, 3
 
 
 def drawn(contents: Contents) -> Table:
     """A table rendered by Rich: a cell's note below its text, the table's notes at the end."""
     table = Table(title=escape(contents.title), caption=escape(" ".join(contents.notes)) or None)
+    whole = _numbers_fit(contents)
     for column in contents.columns:
-        table.add_column(escape(column.title), justify=column.align, overflow="fold")
+        table.add_column(
+            escape(column.title),
+            justify=column.align,
+            overflow="fold",
+            no_wrap=whole and column.align == "right",
+        )
     for row in contents.rows:
         table.add_row(*map(_text, row))
     return table
+
+
+def _numbers_fit(contents: Contents) -> bool:
+    """Whether 80 characters hold every line of the columns of numbers without a break.
+
+    A number that is broken inside its digits reads as another number.
+    """
+    needed = 1
+    for number, column in enumerate(contents.columns):
+        texts = [column.title, *(_text(row[number]) for row in contents.rows)]
+        longest = max(len(line) for text in texts for line in text.splitlines() or [""])
+        needed += BORDER + (longest if column.align == "right" else LEAST_WORDS)
+    return needed <= NARROW
 
 
 def _text(cell: Cell) -> str:

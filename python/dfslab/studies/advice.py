@@ -11,13 +11,17 @@ from dfslab.documents.table import Cell, Column, Section, Table, naming, words
 from dfslab.studies.contract import FinishedRun, StudyResult
 
 BASIS = (
-    "The best single change for each configuration, predicted by the sequence model; 90 % interval "
-    "from the uncertainty of its constants."
+    "The best single change for each configuration, predicted by the sequence model. No interval: "
+    "the model's own error for such a change is not known. `dfslab compare` gives its error on "
+    "this run; a run with the change carried out would settle the gain."
 )
 
 
 class Advice(BaseModel):
-    """A single change of the deployment; `gain`: factor on the rate with its 90 % interval."""
+    """A single change of the deployment; `gain`: factor on the rate, by the sequence model.
+
+    `low` and `high` hold the uncertainty of the model's constants, not the model's own error.
+    """
 
     point_id: str
     labels: dict[str, str | int | float | bool]
@@ -47,17 +51,12 @@ class Advised(StudyResult):
                 words(name(one.labels)),
                 words(one.limit),
                 words(one.change),
-                Cell(
-                    one.gain,
-                    f"× {one.gain:.2f} ({one.low:.2f} to {one.high:.2f})",
-                    low=one.low,
-                    high=one.high,
-                ),
+                Cell(one.gain, f"× {one.gain:.2f}"),
             )
             for one in self.advice
         ]
         columns = [Column(name, "left") for name in ("configuration", "limit", "change")]
-        title = "What limits, what to change, what it would gain (90 % interval)"
+        title = "What limits, what to change, what the model says it gains"
         return Table(title, [*columns, Column("gain")], rows, [BASIS])
 
     def tables(self, run: FinishedRun) -> list[Table]:

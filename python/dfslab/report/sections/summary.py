@@ -264,8 +264,8 @@ def _limits(study: FinishedRun) -> list[Markup]:
         best = max(advised.advice, key=lambda advice: advice.low)
         found.append(
             Markup(
-                "Largest gain that is sure: <strong>{}</strong> at {} gives × {:.2f} "
-                "({:.2f} to {:.2f})."
-            ).format(best.change, study.name(best.labels), best.gain, best.low, best.high)
+                "Largest gain by the sequence model, whose own error for the change is not known: "
+                "<strong>{}</strong> at {} gives × {:.2f}."
+            ).format(best.change, study.name(best.labels), best.gain)
         )
     return found
