@@ -32,10 +32,10 @@ from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from dfslab.beds.agent import agent_jar, java_option
-from dfslab.beds.cache import maven_jars
-from dfslab.filesystems.hdfs.bed import POINTS, Bed
-from dfslab.instruments import callprofile
+from dfslab.filesystems.hdfs.testbed import POINTS, Bed
+from dfslab.instruments.tracing import callprofile
+from dfslab.testbeds.agent import agent_jar, java_option
+from dfslab.testbeds.cache import maven_jars
 from paired import Ratio, orders, ratio
 from rich.console import Console
 from rich.table import Table

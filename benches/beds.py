@@ -14,14 +14,14 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from dfslab import discover
-from dfslab.beds.errors import BedError
-from dfslab.beds.hardware import Check
-from dfslab.beds.holdings import holdings, settled
 from dfslab.instruments import access
 from dfslab.instruments.measure import run_load
 from dfslab.method import RunFailed
 from dfslab.spec.model import build
 from dfslab.spec.scenario import Scenario
+from dfslab.testbeds.errors import BedError
+from dfslab.testbeds.holdings import holdings, settled
+from dfslab.testbeds.hosts.hardware import Check
 from rich.console import Console
 from rich.table import Table
 

@@ -28,9 +28,9 @@ from pathlib import Path
 from typing import Any
 
 from dfslab import _core
-from dfslab.beds.cache import maven_jars
 from dfslab.filesystems.hdfs import java
-from dfslab.filesystems.hdfs.bed import Bed
+from dfslab.filesystems.hdfs.testbed import Bed
+from dfslab.testbeds.cache import maven_jars
 from paired import NINETEEN_OF_TWENTY, middle
 from rich.console import Console
 from rich.table import Table

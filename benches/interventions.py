@@ -17,11 +17,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from dfslab.filesystems.hdfs.bed import Bed
-from dfslab.instruments import callprofile
+from dfslab.filesystems.hdfs.testbed import Bed
+from dfslab.instruments.tracing import callprofile
 from dfslab.spec.deployment import Deployment, NodeGroup
 from dfslab.spec.model import build
-from dfslab.studies import parts
+from dfslab.studies.traces import parts
 from rich.console import Console
 from rich.table import Table
 from traced import Mix, between, snapshot

@@ -13,12 +13,12 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from dfslab.beds.errors import BedError
 from dfslab.instruments import access
 from dfslab.instruments.measure import Measure
 from dfslab.method import RunFailed
-from dfslab.models.prediction import Situation
+from dfslab.models.tree.prediction import Situation
 from dfslab.spec.scenario import Point, read
+from dfslab.testbeds.errors import BedError
 from rich.console import Console
 from rich.table import Table
 

@@ -16,7 +16,7 @@ import time
 from pathlib import Path
 
 from dfslab import _core
-from dfslab.models.prediction import Situation
+from dfslab.models.tree.prediction import Situation
 from dfslab.spec.scenario import read
 from rich.console import Console
 from rich.table import Table

@@ -13,9 +13,9 @@ import sys
 import tempfile
 from pathlib import Path
 
-from dfslab.filesystems.hdfs.bed import Bed
-from dfslab.instruments import callprofile
-from dfslab.studies import gain
+from dfslab.filesystems.hdfs.testbed import Bed
+from dfslab.instruments.tracing import callprofile
+from dfslab.studies.traces import gain
 from traced import Mix, between, snapshot
 
 DELAY = "dfs.client.block.write.locateFollowingBlock.initial.delay.ms"

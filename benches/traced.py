@@ -8,8 +8,8 @@ import tempfile
 from pathlib import Path
 from typing import Self
 
-from dfslab.filesystems.hdfs.bed import Bed
-from dfslab.instruments import callprofile
+from dfslab.filesystems.hdfs.testbed import Bed
+from dfslab.instruments.tracing import callprofile
 
 LOAD = Path(__file__).with_name("HdfsMix.java")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dfslab.filesystems.alluxio.bed import jars
+from dfslab.filesystems.alluxio.testbed import jars
 from dfslab.filesystems.hdfs.java import client
 
 if __name__ == "__main__":

@@ -11,8 +11,9 @@ import numpy as np
 from dfslab.models.learnt import Learnt, Priors, Rows, rows_of
 from dfslab.models.sequence import SequenceModel
 from dfslab.result import Result
-from dfslab.studies import crossval, learning
+from dfslab.studies import crossval
 from dfslab.studies.compare import geometric_mean
+from dfslab.studies.designs import learning
 from sklearn.model_selection import GroupKFold
 
 from verification import recordings

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from dfslab.result import Metric
-from dfslab.studies.lessons import Regime, Slope
+from dfslab.studies.designs.lessons import Regime, Slope
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from dfslab.instruments import callprofile
+from dfslab.instruments.tracing import callprofile
 
 from verification import recordings
 from verification.figures import Figure

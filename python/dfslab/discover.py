@@ -25,8 +25,8 @@ from dfslab.spec.errors import InputError, unknown
 
 if TYPE_CHECKING:
     from dfslab.method import Method, Model
-    from dfslab.spec.filesystem import FileSystem
-    from dfslab.spec.workload import Workload
+    from dfslab.spec.streams.workload import Workload
+    from dfslab.spec.systems.filesystem import FileSystem
 
 PACKAGE = Path(__file__).parent
 Kind = TypeVar("Kind")
@@ -116,7 +116,7 @@ def declared(path: Path, name: str, kind: type[Kind]) -> Kind:
 
 @lru_cache(maxsize=64)
 def _file_system(name: str, folder: Path) -> FileSystem:
-    from dfslab.spec.filesystem import Facts, FileSystem
+    from dfslab.spec.systems.filesystem import Facts, FileSystem
 
     facts = declared(folder / "facts.py", "FACTS", Facts)
     trees = declared(folder / "operations.py", "OPERATIONS", dict)
@@ -136,7 +136,7 @@ def file_system(name: str) -> FileSystem:
 
 @lru_cache(maxsize=64)
 def _workload(name: str, path: Path) -> Workload:
-    from dfslab.spec.workload import Definition, Program, Streams, Workload, no_stream
+    from dfslab.spec.streams.workload import Definition, Program, Streams, Workload, no_stream
 
     found = declared(path, "WORKLOAD", Definition)
     if isinstance(found, Program):

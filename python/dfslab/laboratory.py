@@ -10,16 +10,15 @@ from typing import TYPE_CHECKING
 
 from dfslab import discover
 from dfslab.instruments import access, command
+from dfslab.lazily import lazily
 from dfslab.method import Method, RunFailed
 from dfslab.report import document
 from dfslab.result import Result
 from dfslab.spec.check import check
-from dfslab.spec.lazily import lazily
 from dfslab.spec.model import InputError
 from dfslab.spec.outputs import new_file
 from dfslab.spec.scenario import Point, Scenario, read
-from dfslab.studies import contract, findings, store, stored, table
-from dfslab.studies import design as designs
+from dfslab.studies import contract, findings
 from dfslab.studies.compare import compare
 from dfslab.studies.contract import (
     INSTRUMENTS,
@@ -30,11 +29,13 @@ from dfslab.studies.contract import (
     Study,
     StudyResult,
 )
+from dfslab.studies.designs import design as designs
+from dfslab.studies.designs.lessons import Learning
 from dfslab.studies.learn import LearningStudy
-from dfslab.studies.lessons import Learning
-from dfslab.studies.stages import Stages, processor_s
-from dfslab.studies.store import Store
-from dfslab.studies.sweep import sweep
+from dfslab.studies.runs import store, stored, table
+from dfslab.studies.runs.stages import Stages, processor_s
+from dfslab.studies.runs.store import Store
+from dfslab.studies.runs.sweep import sweep
 
 if TYPE_CHECKING:
     from dfslab.fleet.watch import Watch

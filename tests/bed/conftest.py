@@ -8,8 +8,8 @@ import tempfile
 from pathlib import PurePosixPath
 
 import pytest
-from dfslab.beds import registry
-from dfslab.beds.holdings import holdings, settled
+from dfslab.testbeds import registry
+from dfslab.testbeds.holdings import holdings, settled
 from xdist.scheduler import LoadScopeScheduling
 
 # Each system's tests have a testbed to themselves, so either worker may run them.

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 from dfslab import discover
-from dfslab.beds import registry
-from dfslab.filesystems.alluxio.bed import Bed
+from dfslab.filesystems.alluxio.testbed import Bed
 from dfslab.spec.model import InputError
-from dfslab.spec.standard import rate, standard
+from dfslab.spec.systems.standard import rate, standard
+from dfslab.testbeds import registry
 
 pytestmark = pytest.mark.bed
 MIB = 2**20

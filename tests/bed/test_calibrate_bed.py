@@ -6,7 +6,7 @@ import json
 
 import pytest
 from dfslab.cli.root import app
-from dfslab.instruments import calibrate_bed
+from dfslab.instruments.calibration import calibrate_testbed as calibrate_bed
 from dfslab.spec.scenario import read
 from typer.testing import CliRunner
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from dfslab.beds.host import DATA_ADAPTER, Host
 from dfslab.instruments import access
 from dfslab.instruments.measure import Measure
 from dfslab.instruments.visibility import visibility
 from dfslab.spec.model import build
 from dfslab.spec.scenario import Scenario
+from dfslab.testbeds.hosts.host import DATA_ADAPTER, Host
 
 pytestmark = pytest.mark.bed
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from dfslab.cli import trace_work
-from dfslab.instruments import counters
+from dfslab.cli.traces import trace_work
+from dfslab.instruments.tracing import counters
 
 pytestmark = pytest.mark.bed
 WRITES, SIZE_BYTES = 20, 4096

@@ -12,7 +12,7 @@ from dfslab.instruments import access
 from dfslab.instruments.measure import Measure
 from dfslab.spec.model import build
 from dfslab.spec.scenario import Scenario
-from dfslab.spec.stream import stream_spec
+from dfslab.spec.streams.stream import stream_spec
 
 pytestmark = pytest.mark.bed
 FILE_BYTES = 1 << 20

@@ -14,16 +14,16 @@ from pathlib import Path
 
 import pytest
 from dfslab import _core, discover
-from dfslab.beds import registry, state
-from dfslab.beds.errors import BedError
-from dfslab.beds.ports import can_listen
-from dfslab.filesystems.hdfs.bed import Bed
 from dfslab.filesystems.hdfs.node import NAMENODE_PORTS, Node
 from dfslab.filesystems.hdfs.parameters import BedParameters, decided_properties, parse_parameters
+from dfslab.filesystems.hdfs.testbed import Bed
 from dfslab.instruments.access import bed_parameters
 from dfslab.instruments.existing import existing
 from dfslab.spec.model import InputError
 from dfslab.spec.scenario import read
+from dfslab.testbeds import registry, state
+from dfslab.testbeds.errors import BedError
+from dfslab.testbeds.hosts.ports import can_listen
 
 pytestmark = pytest.mark.bed
 SHELL = "org.apache.hadoop.fs.FsShell"

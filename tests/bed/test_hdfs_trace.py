@@ -13,10 +13,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from dfslab.filesystems.hdfs.bed import Bed
-from dfslab.instruments import access, callprofile
+from dfslab.filesystems.hdfs.testbed import Bed
+from dfslab.instruments import access
 from dfslab.instruments import trace as tracing
-from dfslab.instruments import whole_calls as drawn
+from dfslab.instruments.tracing import callprofile
+from dfslab.instruments.tracing import whole_calls as drawn
 from dfslab.spec.scenario import read
 from dfslab.studies import bottlenecks
 from support.profiles import call_profile

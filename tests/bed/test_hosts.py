@@ -12,12 +12,13 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
-from dfslab.beds import hardware, registry
-from dfslab.beds.base import BaseBed
-from dfslab.beds.errors import BedError
-from dfslab.beds.hardware import least_round_trip, stream
-from dfslab.beds.holdings import holdings, settled
 from dfslab.spec.deployment import Deployment
+from dfslab.testbeds import registry
+from dfslab.testbeds.base import BaseBed
+from dfslab.testbeds.errors import BedError
+from dfslab.testbeds.holdings import holdings, settled
+from dfslab.testbeds.hosts import hardware
+from dfslab.testbeds.hosts.hardware import least_round_trip, stream
 
 pytestmark = pytest.mark.bed
 MIB = 2**20

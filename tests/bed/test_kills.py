@@ -11,8 +11,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from dfslab.beds import registry, state
-from dfslab.beds.holdings import holdings, settled
+from dfslab.testbeds import registry, state
+from dfslab.testbeds.holdings import holdings, settled
 
 pytestmark = pytest.mark.bed
 DFSLAB = str(Path(sys.executable).with_name("dfslab"))

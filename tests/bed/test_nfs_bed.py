@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 from dfslab import _core, discover
-from dfslab.beds.errors import BedError
-from dfslab.filesystems.nfs.bed import Bed
+from dfslab.filesystems.nfs.testbed import Bed
 from dfslab.spec.deployment import Deployment
 from dfslab.spec.model import InputError
-from dfslab.spec.standard import standard
+from dfslab.spec.systems.standard import standard
+from dfslab.testbeds.errors import BedError
 
 pytestmark = pytest.mark.bed
 KINDS = ["read", "write", "append", "create", "stat", "list", "rename", "delete", "mkdir"]

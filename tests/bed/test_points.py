@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 from dfslab import discover
-from dfslab.beds.cache import maven_jars
-from dfslab.filesystems.alluxio import bed as alluxio
-from dfslab.filesystems.hdfs import bed as hdfs
+from dfslab.filesystems.alluxio import testbed as alluxio
+from dfslab.filesystems.hdfs import testbed as hdfs
+from dfslab.testbeds.cache import maven_jars
 
 pytestmark = pytest.mark.bed
 ACTIONS = ("point", "capture", "resume", "advice")

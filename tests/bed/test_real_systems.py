@@ -11,15 +11,15 @@ from typing import Any
 
 import pytest
 from dfslab import discover
-from dfslab.beds.host import DATA_ADAPTER, Host
 from dfslab.fleet import run, shards
 from dfslab.instruments import access
 from dfslab.instruments.measure import Measure
 from dfslab.method import RunFailed
-from dfslab.models.prediction import Situation
+from dfslab.models.tree.prediction import Situation
 from dfslab.spec.model import build
 from dfslab.spec.scenario import Scenario
-from dfslab.spec.stream import stream_spec
+from dfslab.spec.streams.stream import stream_spec
+from dfslab.testbeds.hosts.host import DATA_ADAPTER, Host
 
 pytestmark = pytest.mark.bed
 DFSLAB = str(Path(sys.executable).with_name("dfslab"))

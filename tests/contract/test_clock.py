@@ -14,8 +14,8 @@ ROOT = Path(__file__).parents[2] / "python" / "dfslab"
 REAL_TIME = {
     "spec/clock.py": "is the clock",
     "beds/": "starts, watches and ends real processes and devices, and measures hardware",
-    "filesystems/glusterfs/bed.py": "waits for the daemons of a testbed",
-    "filesystems/juicefs/bed.py": "waits for the mount of a testbed",
+    "filesystems/glusterfs/testbed.py": "waits for the daemons of a testbed",
+    "filesystems/juicefs/testbed.py": "waits for the mount of a testbed",
     "fleet/": "is the load generator's controller: agrees on starts with other processes",
 }
 # Reading the time, waiting, and dates of now; conversions such as `datetime.fromisoformat` are not.

@@ -15,7 +15,7 @@ from dfslab.documents.plain import plain, plain_trees
 from dfslab.documents.trace_profile import TraceProfile, TreeNode
 from dfslab.nets import engine
 from dfslab.result import Result
-from dfslab.studies import store
+from dfslab.studies.runs import store
 from support.recorded import RUN
 
 ROOT = Path(__file__).resolve().parents[2]

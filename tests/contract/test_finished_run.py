@@ -12,25 +12,16 @@ from pathlib import Path
 import pytest
 from dfslab.cli.root import app
 from dfslab.laboratory import Laboratory
-from dfslab.models import regression, sequence, step_functions
+from dfslab.models import regression, sequence
+from dfslab.models.fit import step_functions
 from dfslab.spec.errors import InputError
-from dfslab.studies import (
-    advise,
-    compare,
-    contract,
-    crossval,
-    expectations,
-    findings,
-    operations,
-    store,
-    stored,
-    table,
-)
+from dfslab.studies import advise, compare, contract, crossval, expectations, findings, operations
 from dfslab.studies.advice import Advised
 from dfslab.studies.compare import Comparison
 from dfslab.studies.contract import Findings
 from dfslab.studies.expectations import Expected
 from dfslab.studies.operations import Functions
+from dfslab.studies.runs import store, stored, table
 from support import synthetic
 from typer.testing import CliRunner
 

@@ -22,7 +22,7 @@ CRATES = {
     "py": {"stats", "workload", "load", "link", "net", "trace"},
 }
 MAY_IMPORT_CORE = {
-    "beds/delay_line.py",
+    "testbeds/hosts/delay_line.py",
     "fleet/agent.py",
     "fleet/run.py",
     "fleet/shards.py",

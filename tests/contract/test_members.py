@@ -8,18 +8,18 @@ import math
 
 import pytest
 from dfslab import _core, discover
-from dfslab.beds import found
-from dfslab.beds.base import BaseBed
-from dfslab.beds.capabilities import Traceable
 from dfslab.method import Instrument, Model
-from dfslab.models.formula import formula
-from dfslab.models.prediction import Situation
+from dfslab.models.tree.formula import formula
+from dfslab.models.tree.prediction import Situation
 from dfslab.report import description
 from dfslab.spec.check import check
 from dfslab.spec.model import InputError, build
-from dfslab.spec.operation import step_names, walk
 from dfslab.spec.scenario import Scenario
-from dfslab.spec.stream import stream_spec
+from dfslab.spec.steps.operation import step_names, walk
+from dfslab.spec.streams.stream import stream_spec
+from dfslab.testbeds import found
+from dfslab.testbeds.base import BaseBed
+from dfslab.testbeds.capabilities import Traceable
 
 SYSTEMS = list(discover.members("filesystems", folders=True))
 WORKLOADS = list(discover.members("workloads"))

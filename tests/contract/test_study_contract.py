@@ -8,8 +8,9 @@ import re
 import pytest
 from dfslab import discover
 from dfslab.documents.table import Paragraph, Section, Table
+from dfslab.exports import export
 from dfslab.models import baseline, sequence
-from dfslab.report import document, export
+from dfslab.report import document
 from dfslab.report.table import blocks, contents
 from dfslab.report.terminal import drawn
 from dfslab.studies import contract

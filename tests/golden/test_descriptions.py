@@ -16,10 +16,10 @@ from pathlib import Path
 import pytest
 import sympy
 from dfslab import discover
-from dfslab.models.cost import Reader
-from dfslab.models.formula import formula
-from dfslab.models.net_job import Job
-from dfslab.models.prediction import Situation
+from dfslab.models.compiled.net_job import Job
+from dfslab.models.tree.cost import Reader
+from dfslab.models.tree.formula import formula
+from dfslab.models.tree.prediction import Situation
 from dfslab.spec.model import build
 from dfslab.spec.scenario import Scenario
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from dfslab.method import RunFailed
-from dfslab.models.demand import calibrate
-from dfslab.models.prediction import Situation
+from dfslab.models.fit.demand import calibrate
 from dfslab.models.sequence import SequenceModel
+from dfslab.models.tree.prediction import Situation
 from dfslab.result import Step
 from support import synthetic
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from statistics import fmean
 
 import pytest
-from dfslab.nets import cpn, engine
+from dfslab.nets import engine
+from dfslab.nets.cpn import cpn_read as cpn
 
 from tests.support.cpn_constructs import Step, color, file_of, ml, var
 

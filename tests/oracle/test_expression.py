@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 import sympy
 from dfslab import discover
-from dfslab.spec import operation as op
-from dfslab.spec.expression import Expr, Max, ceiling, function, symbol, sympify
+from dfslab.spec.steps import operation as op
+from dfslab.spec.steps.expression import Expr, Max, ceiling, function, symbol, sympify
 from hypothesis import given
 from hypothesis import strategies as st
 

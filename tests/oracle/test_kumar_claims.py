@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from dfslab.result import Metric
-from dfslab.studies.lessons import Importance, Regime, Slope
+from dfslab.studies.designs.lessons import Importance, Regime, Slope
 
 from verification import kumar, kumar_claims, recordings
 

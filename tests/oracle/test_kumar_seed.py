@@ -6,7 +6,7 @@ import itertools
 
 import numpy as np
 import pytest
-from dfslab.models.estimators import PaperLinear, adjusted, r_squared
+from dfslab.models.learn.estimators import PaperLinear, adjusted, r_squared
 
 # Table 5 without the disks (about 0) and the workload size (erratum K7: its unit is lost).
 NAMES = ("network", "base file system", "servers", "clients", "striping", "replication")

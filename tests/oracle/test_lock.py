@@ -6,14 +6,14 @@ import heapq
 import random
 
 import pytest
-from dfslab.models.lock import capacity_per_s
-from dfslab.models.net_job import Job
+from dfslab.models.compiled.net_job import Job
 from dfslab.models.petri import fire, steady_rates_per_s
-from dfslab.models.placement import Placement
-from dfslab.models.queueing import mean_value_analysis
-from dfslab.spec import operation as op
+from dfslab.models.queue.lock import capacity_per_s
+from dfslab.models.queue.queueing import mean_value_analysis
+from dfslab.models.tree.placement import Placement
 from dfslab.spec.deployment import Deployment
 from dfslab.spec.model import build
+from dfslab.spec.steps import operation as op
 
 HOLD_S, THINK_S = 1.0, 4.0
 

@@ -6,16 +6,16 @@ import numpy as np
 import pytest
 import sympy
 from dfslab import discover
-from dfslab.models import prediction
-from dfslab.models.cost import Reader, Varies
-from dfslab.models.placement import Placement
-from dfslab.models.prediction import Situation
-from dfslab.models.queueing import many_values, mean_value_analysis
-from dfslab.spec import operation as op
+from dfslab.models.queue.queueing import many_values, mean_value_analysis
+from dfslab.models.tree import prediction
+from dfslab.models.tree.cost import Reader, Varies
+from dfslab.models.tree.placement import Placement
+from dfslab.models.tree.prediction import Situation
 from dfslab.spec.deployment import Deployment
 from dfslab.spec.model import build
 from dfslab.spec.scenario import Scenario
-from dfslab.spec.standard import standard
+from dfslab.spec.steps import operation as op
+from dfslab.spec.systems.standard import standard
 
 SETS = 5
 DESCRIBED = sorted(discover.members("filesystems", folders=True))

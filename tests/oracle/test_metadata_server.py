@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 from dfslab import discover
 from dfslab.cli import main
-from dfslab.models import burst, laws
-from dfslab.models.metadata_server import limits
+from dfslab.models.fit import laws
+from dfslab.models.queue import burst
+from dfslab.models.queue.metadata_server import limits
 from dfslab.spec.model import InputError, build
 from dfslab.spec.scenario import Scenario
 

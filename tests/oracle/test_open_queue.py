@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
-from dfslab.models.open_queue import finite_queue, open_network, quantile_s, waiting_share
-from dfslab.models.queueing import approximate, mean_value_analysis
+from dfslab.models.queue.open_queue import finite_queue, open_network, quantile_s, waiting_share
+from dfslab.models.queue.queueing import approximate, mean_value_analysis
 from hypothesis import given
 from hypothesis import strategies as st
 

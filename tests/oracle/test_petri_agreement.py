@@ -7,16 +7,16 @@ import struct
 
 import pytest
 from dfslab import _core, discover
-from dfslab.models.net_job import BEGINS, ENTERING, Job
+from dfslab.models.compiled.net_job import BEGINS, ENTERING, Job
 from dfslab.models.petri import fire, job_of, net_of, simulate, steady_rates_per_s, streams
-from dfslab.models.placement import Placement
-from dfslab.models.prediction import Situation
-from dfslab.models.queueing import mean_value_analysis
-from dfslab.spec import operation as op
+from dfslab.models.queue.queueing import mean_value_analysis
+from dfslab.models.tree.placement import Placement
+from dfslab.models.tree.prediction import Situation
 from dfslab.spec.deployment import Deployment
 from dfslab.spec.model import build
 from dfslab.spec.scenario import Scenario
-from dfslab.spec.stream import stream_spec
+from dfslab.spec.steps import operation as op
+from dfslab.spec.streams.stream import stream_spec
 from support.synthetic import without_times
 
 KINDS = {"read": "sequential_read", "write": "sequential_write", "append": "append"}

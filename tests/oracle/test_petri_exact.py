@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import pytest
 from dfslab import discover
-from dfslab.models.cost import Reader, station_bound_s
-from dfslab.models.net_amount import MOST_UNITS
-from dfslab.models.net_job import BEGINS, Job
+from dfslab.models.compiled.net_amount import MOST_UNITS
+from dfslab.models.compiled.net_job import BEGINS, Job
 from dfslab.models.petri import fire
-from dfslab.models.placement import Placement
-from dfslab.models.prediction import Situation
-from dfslab.spec import operation as op
+from dfslab.models.tree.cost import Reader, station_bound_s
+from dfslab.models.tree.placement import Placement
+from dfslab.models.tree.prediction import Situation
 from dfslab.spec.deployment import Deployment
 from dfslab.spec.model import build
 from dfslab.spec.scenario import Scenario
+from dfslab.spec.steps import operation as op
 
 OPERATIONS = ("read", "write", "append", "create", "stat", "list", "rename", "delete")
 # (system, operation) that moves the bytes of a file.

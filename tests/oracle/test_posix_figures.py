@@ -9,7 +9,7 @@ from __future__ import annotations
 import pytest
 from dfslab import discover
 from dfslab.models.petri import simulate
-from dfslab.models.prediction import Situation
+from dfslab.models.tree.prediction import Situation
 from dfslab.spec.check import check
 from dfslab.spec.model import InputError, build
 from dfslab.spec.scenario import Scenario

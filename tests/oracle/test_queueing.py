@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from dfslab.models.queueing import asymptotic_bounds, mean_value_analysis
+from dfslab.models.queue.queueing import asymptotic_bounds, mean_value_analysis
 from hypothesis import given
 from hypothesis import strategies as st
 

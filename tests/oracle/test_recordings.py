@@ -5,12 +5,12 @@ from __future__ import annotations
 from functools import lru_cache
 
 import pytest
-from dfslab.models.encoding import layout_key
+from dfslab.models.learn.encoding import layout_key
 from dfslab.models.learnt import Rows, rows_of
 from dfslab.result import Result
 from dfslab.spec.scenario import Scenario
-from dfslab.studies import design
-from dfslab.studies.legal import legal
+from dfslab.studies.designs import design
+from dfslab.studies.designs.legal import legal
 from dfslab.studies.server_law import server_law
 
 from verification import kumar, liu, recordings, wu

@@ -6,7 +6,7 @@ import itertools
 
 import numpy as np
 import pytest
-from dfslab.models.features import columns_for
+from dfslab.models.learn.features import columns_for
 from dfslab.models.regression import Regression, first_order_indices
 from hypothesis import given
 from hypothesis import strategies as st

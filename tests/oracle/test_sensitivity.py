@@ -7,9 +7,9 @@ import pytest
 from dfslab.result import Metric
 from dfslab.spec.design import Design
 from dfslab.spec.model import build
-from dfslab.studies import sensitivity
-from dfslab.studies.legal import Legal
-from dfslab.studies.next import shrink
+from dfslab.studies.designs import sensitivity
+from dfslab.studies.designs.legal import Legal
+from dfslab.studies.designs.next import shrink
 from SALib.sample import sobol as sampling
 
 LEVELS = 16
@@ -158,7 +158,7 @@ def test_measures_of_data_alone_rank_what_was_planted():
 
 
 def test_shap_values_add_up_by_factor():
-    from dfslab.models.estimators import boosting
+    from dfslab.models.learn.estimators import boosting
 
     random = np.random.default_rng(3)
     matrix = random.integers(4, size=(200, 3)).astype(float)

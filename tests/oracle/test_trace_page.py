@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from dfslab.cli import trace_work
+from dfslab.cli.traces import trace_work
 from dfslab.report.table import percent, seconds
 from dfslab.spec import units
 from support.synthetic import spans_of

@@ -8,17 +8,17 @@ import random
 
 import pytest
 from dfslab import discover
-from dfslab.models.cost import Reader
-from dfslab.models.net_job import Job
+from dfslab.models.compiled.net_job import Job
 from dfslab.models.petri import fire, steady_rates_per_s
-from dfslab.models.placement import Placement
-from dfslab.models.prediction import Situation
-from dfslab.models.queueing import mean_value_analysis
-from dfslab.spec import operation as op
+from dfslab.models.queue.queueing import mean_value_analysis
+from dfslab.models.tree.cost import Reader
+from dfslab.models.tree.placement import Placement
+from dfslab.models.tree.prediction import Situation
 from dfslab.spec.check import check
 from dfslab.spec.deployment import Deployment
 from dfslab.spec.model import InputError, build
 from dfslab.spec.scenario import Scenario
+from dfslab.spec.steps import operation as op
 
 
 def small_deployment(seed):

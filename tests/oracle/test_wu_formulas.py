@@ -7,12 +7,12 @@ import random
 import pytest
 import sympy
 from dfslab import discover
-from dfslab.models.formula import formula
-from dfslab.models.invocations import dependences, invocations, of_count, total
-from dfslab.models.queueing import mean_value_analysis
+from dfslab.models.queue.queueing import mean_value_analysis
+from dfslab.models.tree.formula import formula
+from dfslab.models.tree.invocations import dependences, invocations, of_count, total
 from dfslab.report import description
-from dfslab.spec.operation import REFERENCE_FREQUENCY_HZ
-from dfslab.spec.parameters import symbol
+from dfslab.spec.steps.operation import REFERENCE_FREQUENCY_HZ
+from dfslab.spec.systems.parameters import symbol
 
 HDFS = discover.file_system("hdfs")
 SYSTEMS = list(discover.members("filesystems", folders=True))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from dfslab.models.placement import Placement
+from dfslab.models.tree.placement import Placement
 from dfslab.spec.deployment import Deployment
 from dfslab.spec.model import build
 

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from dfslab.documents.plain import plain
-from dfslab.instruments import call_document
-from dfslab.instruments.callprofile import File
+from dfslab.instruments.tracing import call_document
+from dfslab.instruments.tracing.callprofile import File
 
 MS = 1_000_000
 Processes = Iterable[tuple[str, list[dict[str, Any]]]]

@@ -36,7 +36,7 @@ def module_state(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 @pytest.fixture
 def no_testbed_left(state_folder: Path) -> Iterator[Path]:
     """A state folder whose testbeds are taken down after the test."""
-    from dfslab.beds import registry
+    from dfslab.testbeds import registry
 
     yield state_folder
     registry.take_down("--all")

@@ -7,12 +7,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from dfslab.beds.base import BaseBed
-from dfslab.beds.daemon import Daemon
-from dfslab.beds.errors import BedError
-from dfslab.beds.ports import LOOPBACK, can_listen
-from dfslab.beds.state import BedFolder
 from dfslab.spec.model import Model
+from dfslab.testbeds.base import BaseBed
+from dfslab.testbeds.daemon import Daemon
+from dfslab.testbeds.errors import BedError
+from dfslab.testbeds.hosts.ports import LOOPBACK, can_listen
+from dfslab.testbeds.state import BedFolder
 
 SERVER = """
 import http.server, sys

@@ -6,8 +6,8 @@ import math
 
 import numpy as np
 import pytest
-from dfslab.models.demand import Calibration, Constant
-from dfslab.models.prediction import Situation
+from dfslab.models.fit.demand import Calibration, Constant
+from dfslab.models.tree.prediction import Situation
 from dfslab.studies.advise import advise
 from support import synthetic
 

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from dfslab.beds.agent import agent_jar, java_option
-from dfslab.instruments import callprofile
 from dfslab.instruments import trace as tracing
+from dfslab.instruments.tracing import callprofile
+from dfslab.testbeds.agent import agent_jar, java_option
 from support.profiles import call_profile
 
 pytestmark = pytest.mark.heavy

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 from dfslab.cli.shared import read_scenario
+from dfslab.imports.replay import RECORDED
 from dfslab.spec.model import InputError
-from dfslab.spec.replay import RECORDED
 from dfslab.spec.scenario import read
 
 BASE = """

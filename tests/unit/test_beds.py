@@ -11,10 +11,10 @@ import threading
 from pathlib import Path
 
 import pytest
-from dfslab.beds import cache, registry, state
-from dfslab.beds.errors import BedError
-from dfslab.beds.ports import LOOPBACK, can_listen, free_ports
-from dfslab.beds.process import marked
+from dfslab.testbeds import cache, registry, state
+from dfslab.testbeds.errors import BedError
+from dfslab.testbeds.hosts.ports import LOOPBACK, can_listen, free_ports
+from dfslab.testbeds.hosts.process import marked
 from support.tiny_bed import Bed
 
 pytestmark = pytest.mark.usefixtures("no_testbed_left")

@@ -8,7 +8,7 @@ import subprocess
 import sys
 
 import pytest
-from dfslab.instruments import calibrate, probe
+from dfslab.instruments.calibration import calibrate, probe
 from dfslab.spec.model import InputError
 from dfslab.spec.units import parse
 from support.clock import ManualClock
@@ -66,7 +66,13 @@ def test_what_is_there_already_is_not_touched(tmp_path):
 
 
 def test_a_host_with_little_memory_copies_less(tmp_path):
-    words = [sys.executable, "-P", "-m", "dfslab.instruments.probe", str(tmp_path / "kept")]
+    words = [
+        sys.executable,
+        "-P",
+        "-m",
+        "dfslab.instruments.calibration.probe",
+        str(tmp_path / "kept"),
+    ]
     found = subprocess.run([*words, str(3 << 20)], capture_output=True, text=True, check=True)
     assert set(json.loads(found.stdout)) == {
         "memory_copy_rate",

@@ -8,7 +8,7 @@ import json
 import random
 
 import pytest
-from dfslab.instruments import callprofile
+from dfslab.instruments.tracing import callprofile
 from dfslab.method import RunFailed
 from dfslab.spec.model import InputError
 from support.clock import ManualClock

@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from dfslab.cli import trace_work
-from dfslab.instruments import callprofile
-from dfslab.instruments.reading import Reading
+from dfslab.cli.traces import trace_work
+from dfslab.instruments.tracing import callprofile
+from dfslab.instruments.tracing.reading import Reading
 from dfslab.spec.model import InputError
-from dfslab.studies.cohort import compare, holm, slow_and_fast
+from dfslab.studies.traces.cohort import compare, holm, slow_and_fast
 from support.profiles import files, step
 from support.synthetic import spans_of
 

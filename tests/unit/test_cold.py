@@ -7,12 +7,13 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from dfslab.beds.errors import BedError
 from dfslab.documents.measured_load import DiskReads
-from dfslab.instruments import access, cold
+from dfslab.instruments import access
 from dfslab.instruments.measure import Measure
+from dfslab.instruments.measuring import cold
 from dfslab.method import RunFailed
 from dfslab.spec.scenario import FileSystemChoice, Point
+from dfslab.testbeds.errors import BedError
 from support.synthetic import scenario
 
 KIB = 1024

@@ -217,7 +217,7 @@ def test_functions_are_summed_over_their_places_and_gains_over_theirs(tmp_path):
 
 
 def test_named_functions_are_ends_of_paths_and_counted_once(tmp_path):
-    from dfslab.instruments.callprofile import merge
+    from dfslab.instruments.tracing.callprofile import merge
 
     top = merge(
         files(

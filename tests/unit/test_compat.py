@@ -11,13 +11,13 @@ import duckdb
 import pytest
 from dfslab.cli import compat, laboratory
 from dfslab.documents.measured_load import PlaceReport
+from dfslab.exports import export
 from dfslab.instruments.measure import Measure
 from dfslab.laboratory import Laboratory
-from dfslab.report import export
 from dfslab.spec.check import check
 from dfslab.spec.model import InputError
-from dfslab.spec.stream import stream_spec
-from dfslab.studies import store
+from dfslab.spec.streams.stream import stream_spec
+from dfslab.studies.runs import store
 from support.command import dfslab
 from support.synthetic import scenario
 

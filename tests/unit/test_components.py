@@ -11,12 +11,12 @@ from dfslab import discover
 from dfslab.cli.shared import read_scenario
 from dfslab.filesystems.pvfs.net import KIB, MIB, Hardware, Setup, setup_of, simulate
 from dfslab.filesystems.pvfs.net_trace import calls_of, shares_of
-from dfslab.models.prediction import Situation
+from dfslab.imports.replay import RECORDED
+from dfslab.models.tree.prediction import Situation
 from dfslab.report.sections import throughput
-from dfslab.spec.calls import Done
 from dfslab.spec.model import InputError
-from dfslab.spec.replay import RECORDED
-from dfslab.spec.vocabulary import OPERATIONS
+from dfslab.spec.steps.calls import Done
+from dfslab.spec.streams.vocabulary import OPERATIONS
 from dfslab.studies.contract import FinishedRun
 
 FIGURES = Path(__file__).parents[2] / "scenarios" / "pvfs-figures.toml"

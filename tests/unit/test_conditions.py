@@ -7,9 +7,9 @@ import pickle
 import numpy as np
 import pytest
 import sympy
-from dfslab.models.formula import formula
-from dfslab.spec import operation as op
-from dfslab.spec.expression import (
+from dfslab.models.tree.formula import formula
+from dfslab.spec.steps import operation as op
+from dfslab.spec.steps.expression import (
     Max,
     ceiling,
     function,
@@ -20,8 +20,8 @@ from dfslab.spec.expression import (
     symbol,
     sympify,
 )
-from dfslab.spec.node import Either, Visitor
-from dfslab.spec.parameters import COMMON
+from dfslab.spec.steps.node import Either, Visitor
+from dfslab.spec.systems.parameters import COMMON
 
 A, B, C = map(symbol, "abc")
 CASES = [

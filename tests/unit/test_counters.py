@@ -7,8 +7,8 @@ import random
 from xml.etree import ElementTree
 
 import pytest
-from dfslab.cli import trace_work
-from dfslab.instruments import callprofile, counters
+from dfslab.cli.traces import trace_work
+from dfslab.instruments.tracing import callprofile, counters
 from dfslab.spec.model import InputError
 from support.recorded import COUNTERS as FILES
 from support.recorded import RECORDED

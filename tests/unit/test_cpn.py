@@ -7,9 +7,11 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from dfslab.nets import cpn, cpn_write, engine
+from dfslab.nets import engine
 from dfslab.nets.build import Net, Put, Take
-from dfslab.nets.cpn_ml import conjuncts, parse
+from dfslab.nets.cpn import cpn_read as cpn
+from dfslab.nets.cpn import cpn_write
+from dfslab.nets.cpn.cpn_ml import conjuncts, parse
 from dfslab.spec.model import InputError
 
 # A sender and a receiver on a page of their own, written as CPN Tools writes it.

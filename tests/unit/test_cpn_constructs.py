@@ -9,7 +9,9 @@ from pathlib import Path
 from xml.sax.saxutils import escape
 
 import pytest
-from dfslab.nets import cpn, cpn_write, engine, files
+from dfslab.nets import engine, files
+from dfslab.nets.cpn import cpn_read as cpn
+from dfslab.nets.cpn import cpn_write
 from dfslab.spec.model import InputError
 
 from tests.support.cpn_constructs import Row, document, table

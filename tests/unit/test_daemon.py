@@ -12,9 +12,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from dfslab.beds.daemon import Daemon, run_to_end
-from dfslab.beds.errors import BedError
-from dfslab.beds.process import MARK, Process, end, marked
+from dfslab.testbeds.daemon import Daemon, run_to_end
+from dfslab.testbeds.errors import BedError
+from dfslab.testbeds.hosts.process import MARK, Process, end, marked
 from support.clock import ManualClock
 
 TICKER = """

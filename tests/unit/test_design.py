@@ -11,8 +11,8 @@ from dfslab.spec.check import check
 from dfslab.spec.design import Design, holds
 from dfslab.spec.model import InputError, build
 from dfslab.spec.scenario import Scenario, read
-from dfslab.studies import design
-from dfslab.studies.legal import Legal, legal
+from dfslab.studies.designs import design
+from dfslab.studies.designs.legal import Legal, legal
 from support import synthetic
 
 ROOT = Path(__file__).parents[2]

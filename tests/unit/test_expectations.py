@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from dfslab.method import RunFailed
-from dfslab.models import step_functions
+from dfslab.models.fit import step_functions
 from dfslab.models.sequence import SequenceModel
 from dfslab.result import Metric, Result, Step, provenance
 from dfslab.spec.model import build

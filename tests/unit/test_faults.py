@@ -8,15 +8,15 @@ import time
 
 import pytest
 from dfslab import _core
-from dfslab.beds.errors import BedError
 from dfslab.documents.load_report import Histogram, LoadReport
 from dfslab.documents.measured_load import FaultDone
-from dfslab.instruments import recovery
-from dfslab.instruments.faults import Conductor
+from dfslab.instruments.measuring import recovery
+from dfslab.instruments.measuring.faults import Conductor
 from dfslab.spec.check import check
 from dfslab.spec.fault import Fault
 from dfslab.spec.model import InputError, build
 from dfslab.spec.scenario import Scenario
+from dfslab.testbeds.errors import BedError
 from support.clock import ManualClock
 from support.waiting import wait_until
 

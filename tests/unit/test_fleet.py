@@ -15,7 +15,7 @@ from types import SimpleNamespace
 import psutil
 import pytest
 from dfslab import _core
-from dfslab.filesystems.hdfs.bed import Bed
+from dfslab.filesystems.hdfs.testbed import Bed
 from dfslab.fleet import agent, run, shards
 from dfslab.fleet.places import HERE, Place, split
 from dfslab.instruments import access

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from dfslab.instruments.callprofile import merge
-from dfslab.studies.gain import RUNS_DIFFER, Z90, lanes, savings
+from dfslab.instruments.tracing.callprofile import merge
+from dfslab.studies.traces.gain import RUNS_DIFFER, Z90, lanes, savings
 from support.profiles import MS, SMALL_FILES, files, step
 
 # How far equal calls may still differ in another run.

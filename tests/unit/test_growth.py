@@ -14,10 +14,12 @@ from dfslab.report import terminal
 from dfslab.spec.check import check
 from dfslab.spec.model import build
 from dfslab.spec.scenario import Scenario
-from dfslab.studies import design, expectations, legal, store, table
+from dfslab.studies import expectations
 from dfslab.studies.compare import compare
 from dfslab.studies.contract import Findings, FinishedRun, in_order
-from dfslab.studies.sweep import sweep
+from dfslab.studies.designs import design, legal
+from dfslab.studies.runs import store, table
+from dfslab.studies.runs.sweep import sweep
 from support import synthetic
 
 # Twice as many, and what sorting and a fixed share of the work may change.

@@ -8,17 +8,17 @@ from pathlib import Path
 
 import pytest
 from dfslab import discover
-from dfslab.beds import kernel, network
-from dfslab.beds.hardware import Check
-from dfslab.beds.host import Host
-from dfslab.beds.limits import Limits
-from dfslab.beds.machine import disk_limits, link_of, not_made
-from dfslab.beds.network import Link
-from dfslab.beds.process import Process
-from dfslab.beds.told import check_layout, told
 from dfslab.spec.deployment import Deployment
 from dfslab.spec.model import InputError
-from dfslab.spec.standard import delay, rate, standard
+from dfslab.spec.systems.standard import delay, rate, standard
+from dfslab.testbeds.hosts import kernel, network
+from dfslab.testbeds.hosts.hardware import Check
+from dfslab.testbeds.hosts.host import Host
+from dfslab.testbeds.hosts.limits import Limits
+from dfslab.testbeds.hosts.machine import disk_limits, link_of, not_made
+from dfslab.testbeds.hosts.network import Link
+from dfslab.testbeds.hosts.process import Process
+from dfslab.testbeds.settings import check_layout, told
 
 
 @pytest.fixture

@@ -6,9 +6,10 @@ import re
 
 import pytest
 from dfslab import discover
-from dfslab.report import diagram, show, xmi
-from dfslab.report.interaction import Fragment, interaction, messages
-from dfslab.report.uml import uml
+from dfslab.report import show
+from dfslab.report.diagrams import diagram, xmi
+from dfslab.report.diagrams.interaction import Fragment, interaction, messages
+from dfslab.report.diagrams.uml import uml
 
 HDFS = discover.file_system("hdfs")
 SYSTEMS = list(discover.members("filesystems", folders=True))

@@ -10,9 +10,9 @@ from dataclasses import replace
 
 import psutil
 import pytest
-from dfslab.beds.threads import threads
 from dfslab.fleet import places, run, shards, workers
 from dfslab.fleet.places import Nodes, Place
+from dfslab.testbeds.hosts.threads import threads
 from support.clusters import TWO, agents_of, plan
 from support.waiting import wait_until
 

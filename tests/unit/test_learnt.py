@@ -9,18 +9,20 @@ import pytest
 from dfslab.documents.measured_load import MeasuredLoad
 from dfslab.method import RunFailed
 from dfslab.models import baseline, learnt
-from dfslab.models.encoding import Encoding, factors_of, line_rate
-from dfslab.models.estimators import Gaussian, GreyBox, PaperLinear, boosting
+from dfslab.models.learn.encoding import Encoding, factors_of, line_rate
+from dfslab.models.learn.estimators import Gaussian, GreyBox, PaperLinear, boosting
 from dfslab.models.learnt import FEWEST, NAMES, Learnt, rows_of
-from dfslab.models.prediction import Situation
+from dfslab.models.tree.prediction import Situation
 from dfslab.report import page
 from dfslab.result import Metric, Result, provenance
 from dfslab.spec.design import Factor
 from dfslab.spec.model import InputError, build
 from dfslab.spec.scenario import Scenario
-from dfslab.studies import crossval, design, learning, table
+from dfslab.studies import crossval
 from dfslab.studies.contract import Findings, FinishedRun
-from dfslab.studies.slopes import slopes
+from dfslab.studies.designs import design, learning
+from dfslab.studies.designs.slopes import slopes
+from dfslab.studies.runs import table
 from sklearn.base import clone, is_regressor
 from support import synthetic
 

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from dfslab import _core
 from dfslab.filesystems.hdfs import java
-from dfslab.filesystems.hdfs.bed import Bed
+from dfslab.filesystems.hdfs.testbed import Bed
 from support.synthetic import ONE_OPERATION, without_times
 
 KINDS = ["read", "write", "append", "create", "stat", "list", "rename", "delete", "mkdir"]

@@ -17,8 +17,8 @@ from dfslab.instruments.measure import Measure
 from dfslab.spec.check import check
 from dfslab.spec.model import InputError
 from dfslab.spec.scenario import FileSystemChoice
-from dfslab.spec.stream import checked, operations_per_client, stream_spec
-from dfslab.spec.vocabulary import OPERATIONS
+from dfslab.spec.streams.stream import checked, operations_per_client, stream_spec
+from dfslab.spec.streams.vocabulary import OPERATIONS
 from support.synthetic import scenario, without_times
 
 TWO = (Place("left"), Place("right"))

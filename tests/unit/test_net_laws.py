@@ -6,7 +6,7 @@ import pytest
 from dfslab import discover
 from dfslab.method import RunFailed
 from dfslab.models import petri
-from dfslab.models.prediction import Situation
+from dfslab.models.tree.prediction import Situation
 from dfslab.nets.build import Net, Put, Take
 from dfslab.nets.engine import collect, run, run_to_breakpoint
 from dfslab.spec.model import InputError, build

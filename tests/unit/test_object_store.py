@@ -18,7 +18,7 @@ from dfslab.instruments.measure import Measure
 from dfslab.spec.check import check
 from dfslab.spec.model import InputError, build
 from dfslab.spec.scenario import Scenario
-from dfslab.spec.stream import stream_spec
+from dfslab.spec.streams.stream import stream_spec
 
 JUICEFS = shutil.which("juicefs", path=str(Path(sys.executable).parent)) or shutil.which("juicefs")
 BUCKET, KEY, SECRET = "dfslab", "a-key-of-tests", "a-secret-of-tests"

@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 import sympy
 from dfslab import discover
-from dfslab.models.cost import Reader
-from dfslab.models.formula import formula
-from dfslab.models.placement import Placement
-from dfslab.spec import operation as op
+from dfslab.models.tree.cost import Reader
+from dfslab.models.tree.formula import formula
+from dfslab.models.tree.placement import Placement
 from dfslab.spec.deployment import Deployment
 from dfslab.spec.model import build
+from dfslab.spec.steps import operation as op
 
 NODES = [
     {"name": "c", "cores": 1, "roles": {"client": 1}, "adapter": {"bandwidth": "100 MB/s"}},

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from dfslab.models import step_functions
-from dfslab.models.prediction import Situation
-from dfslab.models.queueing import mean_value_analysis
+from dfslab.models.fit import step_functions
+from dfslab.models.queue.queueing import mean_value_analysis
+from dfslab.models.tree.prediction import Situation
 from dfslab.report.sections import operations as section
 from dfslab.result import Metric, Result, Step, provenance
 from dfslab.spec.model import build

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from dfslab.instruments.callprofile import File, merge, since
-from dfslab.studies.gain import RUNS_DIFFER, Z90
-from dfslab.studies.parts import processors, ranking
+from dfslab.instruments.tracing.callprofile import File, merge, since
+from dfslab.studies.traces.gain import RUNS_DIFFER, Z90
+from dfslab.studies.traces.parts import processors, ranking
 
 MS = 1_000_000
 BYTES = 8 << 20

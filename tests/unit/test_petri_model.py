@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from dfslab.method import RunFailed
 from dfslab.models import petri
-from dfslab.models.prediction import Situation
+from dfslab.models.tree.prediction import Situation
 from dfslab.result import Metric, Result, provenance
 from dfslab.spec.model import build
 from dfslab.spec.scenario import Point, Scenario

@@ -6,9 +6,9 @@ import random
 from itertools import pairwise
 
 import pytest
-from dfslab.nets import pnml
 from dfslab.nets.build import Net, Put, Take
 from dfslab.nets.engine import check, state_space
+from dfslab.nets.pnml import pnml_read as pnml
 from dfslab.spec.model import InputError
 
 GOOD = """<?xml version="1.0"?>

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from dfslab.nets import engine, pnml
+from dfslab.nets import engine
+from dfslab.nets.pnml import pnml_read as pnml
 from dfslab.spec.model import InputError
 
 TYPE = "http://www.pnml.org/version-2009/grammar/symmetricnet"

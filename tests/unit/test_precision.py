@@ -7,14 +7,14 @@ import math
 import numpy as np
 import pytest
 from dfslab.documents.load_report import Second, Steady
-from dfslab.instruments.series import FEWEST_SECONDS, rate_interval, resampled_means
+from dfslab.instruments.measuring.series import FEWEST_SECONDS, rate_interval, resampled_means
 from dfslab.result import Metric, Result, provenance
 from dfslab.spec.check import check
 from dfslab.spec.model import InputError
-from dfslab.spec.stream import stream_spec
-from dfslab.studies.precision import half_width
-from dfslab.studies.store import open_run
-from dfslab.studies.sweep import sweep
+from dfslab.spec.streams.stream import stream_spec
+from dfslab.studies.runs.precision import half_width
+from dfslab.studies.runs.store import open_run
+from dfslab.studies.runs.sweep import sweep
 from support.synthetic import scenario
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 from dfslab import discover
-from dfslab.instruments import calibrate, calibrate_bed
+from dfslab.instruments.calibration import calibrate
+from dfslab.instruments.calibration import calibrate_testbed as calibrate_bed
 from dfslab.spec.model import InputError, build
 from dfslab.spec.scenario import Point, Scenario, read
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from dfslab.models.reach import reach
+from dfslab.models.learn.reach import reach
 
 SPREAD = {"calm": 0.1, "wild": 1.0}
 

@@ -9,13 +9,13 @@ import pytest
 from dfslab.cli.root import app
 from dfslab.documents.measured_load import MeasuredLoad, OperationCounts
 from dfslab.instruments import access
-from dfslab.models.step_functions import fit, waited_s
+from dfslab.models.fit.step_functions import fit, waited_s
 from dfslab.report import document
 from dfslab.report.terminal import drawn
 from dfslab.result import Metric, Result, Step, provenance
 from dfslab.spec.model import build
 from dfslab.spec.scenario import Scenario
-from dfslab.studies import table
+from dfslab.studies.runs import table
 from rich.console import Console
 from support import synthetic
 from typer.testing import CliRunner

@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 from dfslab import _core, discover
-from dfslab.spec import dxt, replay, strace
+from dfslab.imports import dxt, replay, strace
 from dfslab.spec.check import check
 from dfslab.spec.model import InputError, build
 from dfslab.spec.scenario import Scenario
-from dfslab.spec.stream import checked
+from dfslab.spec.streams.stream import checked
 from dfslab.workloads.replay import Parameters
 from support.command import dfslab
 from support.synthetic import scenario

@@ -5,8 +5,8 @@ from __future__ import annotations
 import subprocess
 
 import pytest
-from dfslab.beds.errors import BedError
-from dfslab.beds.score import score
+from dfslab.testbeds.errors import BedError
+from dfslab.testbeds.hosts.score import score
 
 
 class Here:

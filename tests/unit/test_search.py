@@ -14,8 +14,8 @@ from dfslab.fleet.places import HERE
 from dfslab.report import terminal
 from dfslab.spec.model import InputError, build
 from dfslab.spec.search import Search, objective
-from dfslab.studies.offered import RateProbe
-from dfslab.studies.search import Seen, search
+from dfslab.studies.runs.offered import RateProbe
+from dfslab.studies.runs.search import Seen, search
 from support.synthetic import scenario
 
 SERVICE_S = 1e-3

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from dfslab.documents.measured_load import MeasuredLoad, OperationCounts
-from dfslab.models import burst
+from dfslab.models.queue import burst
 from dfslab.result import Metric, Result, provenance
 from dfslab.spec.model import build
 from dfslab.spec.scenario import Scenario

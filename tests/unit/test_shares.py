@@ -5,9 +5,9 @@ from __future__ import annotations
 from types import SimpleNamespace
 
 import pytest
-from dfslab.beds.cluster import Cluster
 from dfslab.spec.deployment import Deployment
 from dfslab.spec.model import build
+from dfslab.testbeds.hosts.cluster import Cluster
 
 
 @pytest.fixture

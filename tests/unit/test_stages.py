@@ -6,9 +6,9 @@ import pytest
 from dfslab.laboratory import Laboratory
 from dfslab.method import RunFailed
 from dfslab.report import document
-from dfslab.studies import store, table
-from dfslab.studies.stages import Stages
-from dfslab.studies.sweep import sweep
+from dfslab.studies.runs import store, table
+from dfslab.studies.runs.stages import Stages
+from dfslab.studies.runs.sweep import sweep
 from support import synthetic
 
 

@@ -15,9 +15,10 @@ import numpy as np
 import pytest
 from dfslab import discover
 from dfslab.method import RunFailed
-from dfslab.studies import crossval, store
+from dfslab.studies import crossval
 from dfslab.studies.compare import compare, score
-from dfslab.studies.sweep import is_failure, sweep
+from dfslab.studies.runs import store
+from dfslab.studies.runs.sweep import is_failure, sweep
 from support import synthetic
 
 SILENT = lambda *_: None  # noqa: E731
@@ -274,7 +275,7 @@ def test_two_processes_never_run_into_one_folder(tmp_path):
     scenario = synthetic.scenario()
     folder = store.open_run(scenario, tmp_path).folder
     program = (
-        "import sys, time; from pathlib import Path; from dfslab.studies.store import Store\n"
+        "import sys, time; from pathlib import Path; from dfslab.studies.runs.store import Store\n"
         "with Store(Path(sys.argv[1])).locked():\n"
         "    print('locked', flush=True); time.sleep(600)"
     )

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 from dfslab import _core
-from dfslab.cli import trace_work
-from dfslab.instruments.reading import Reading, reading
+from dfslab.cli.traces import trace_work
+from dfslab.instruments.tracing.reading import Reading, reading
 from dfslab.report import repeats
 from dfslab.report.sections.trace import body
 from dfslab.report.terminal_traces import ranking_tables
 from dfslab.spec.model import InputError
-from dfslab.studies import trace_store
+from dfslab.studies.traces import trace_store
 from support.command import dfslab
 from support.recorded import RECORDED
 

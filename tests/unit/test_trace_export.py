@@ -7,13 +7,13 @@ import json
 from collections.abc import Iterator
 
 from dfslab import _core
-from dfslab.cli import trace_work
+from dfslab.cli.traces import trace_work
+from dfslab.exports import trace_export
+from dfslab.exports.trace_export import chrome, export, pprof, speedscope
 from dfslab.instruments import trace
-from dfslab.instruments.reading import Reading, reading
-from dfslab.report import trace_export
+from dfslab.instruments.tracing.reading import Reading, reading
 from dfslab.report.sections.trace import body
 from dfslab.report.timeline import TITLE
-from dfslab.report.trace_export import chrome, export, pprof, speedscope
 
 
 def node(name, own, children=(), kind="service"):

@@ -4,9 +4,9 @@ import json
 
 import pytest
 from dfslab import _core
-from dfslab.cli import trace_work
-from dfslab.instruments.reading import Reading
-from dfslab.studies import trace_store
+from dfslab.cli.traces import trace_work
+from dfslab.instruments.tracing.reading import Reading
+from dfslab.studies.traces import trace_store
 from support.command import dfslab
 
 TRACE = "0123456789abcdef0123456789abcdef"

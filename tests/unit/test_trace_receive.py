@@ -12,7 +12,8 @@ import subprocess
 import pytest
 from dfslab import _core
 from dfslab.cli.root import app
-from dfslab.instruments import receive, trace
+from dfslab.instruments import trace
+from dfslab.instruments.tracing import receive
 from support.clock import ManualClock
 from support.command import DFSLAB, dfslab
 from typer.testing import CliRunner

@@ -8,11 +8,12 @@ import random
 
 import pytest
 from dfslab import _core
-from dfslab.cli import trace_work
+from dfslab.cli.traces import trace_work
 from dfslab.fleet import workers
 from dfslab.fleet.places import Place
-from dfslab.instruments import callprofile, counters, trace
-from dfslab.instruments.reading import Reading
+from dfslab.instruments import trace
+from dfslab.instruments.tracing import callprofile, counters
+from dfslab.instruments.tracing.reading import Reading
 from dfslab.method import RunFailed
 from dfslab.spec.model import InputError
 from support.recorded import COUNTERS as FILES

@@ -8,7 +8,7 @@ import pytest
 from dfslab import _core
 from dfslab.instruments import trace
 from dfslab.spec.model import InputError
-from dfslab.studies import trace_store
+from dfslab.studies.traces import trace_store
 from support.command import dfslab
 
 START = 1_700_000_000 * 10**9

@@ -13,9 +13,9 @@ import time
 from pathlib import Path
 
 import pytest
-from dfslab.cli import trace_top
 from dfslab.cli.root import app
-from dfslab.instruments import callprofile
+from dfslab.cli.traces import trace_top
+from dfslab.instruments.tracing import callprofile
 from dfslab.spec.model import InputError
 from rich.console import Console
 from support.clock import ManualClock

@@ -9,17 +9,17 @@ from pathlib import Path
 
 import pytest
 from dfslab import _core, discover
+from dfslab.imports.replay import RECORDED, recorded
 from dfslab.models import petri
-from dfslab.models.net_job import BEGINS, ENTERING
-from dfslab.models.prediction import Situation
-from dfslab.spec import calls
-from dfslab.spec.calls import Done, Meaning
+from dfslab.models.compiled.net_job import BEGINS, ENTERING
+from dfslab.models.tree.prediction import Situation
 from dfslab.spec.check import check
 from dfslab.spec.model import InputError, build
-from dfslab.spec.replay import RECORDED, recorded
 from dfslab.spec.scenario import Point, Scenario
-from dfslab.spec.stream import stream_spec
-from dfslab.spec.vocabulary import OPERATIONS
+from dfslab.spec.steps import calls
+from dfslab.spec.steps.calls import Done, Meaning
+from dfslab.spec.streams.stream import stream_spec
+from dfslab.spec.streams.vocabulary import OPERATIONS
 
 BLOCK, FILE = 65536, 4 << 20
 DXT = """

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from dfslab import discover
 from dfslab.result import Step
-from dfslab.studies.traced_steps import beside
+from dfslab.studies.traces.traced_steps import beside
 
 
 def node(name: str, count: int, total_s: float, *children: dict[str, Any]) -> dict[str, Any]:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from types import SimpleNamespace
 
 import pytest
-from dfslab.beds.capabilities import WarmUp
-from dfslab.instruments import warm_up as warming
+from dfslab.instruments.measuring import warm_up as warming
 from dfslab.spec.model import build
 from dfslab.spec.scenario import Scenario
+from dfslab.testbeds.capabilities import WarmUp
 
 
 @pytest.fixture

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from dfslab.cli import trace_work
-from dfslab.instruments.whole_calls import MOST_SPANS, beside, later_than, whole_calls
+from dfslab.cli.traces import trace_work
+from dfslab.instruments.tracing.whole_calls import MOST_SPANS, beside, later_than, whole_calls
 from dfslab.report import page
 from dfslab.report.timeline import TITLE
 

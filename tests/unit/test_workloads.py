@@ -17,7 +17,7 @@ from dfslab.fleet.places import Place
 from dfslab.spec.check import check
 from dfslab.spec.model import InputError, build
 from dfslab.spec.scenario import Scenario
-from dfslab.spec.stream import stream_spec
+from dfslab.spec.streams.stream import stream_spec
 
 CLIENTS = 3
 

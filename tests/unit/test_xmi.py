@@ -6,9 +6,9 @@ from xml.etree import ElementTree
 
 import pytest
 from dfslab import discover
-from dfslab.report import structure, xmi
-from dfslab.report.interaction import Fragment
-from dfslab.report.uml import uml
+from dfslab.report.diagrams import structure, xmi
+from dfslab.report.diagrams.interaction import Fragment
+from dfslab.report.diagrams.uml import uml
 from dfslab.spec.model import InputError
 
 SYSTEMS = list(discover.members("filesystems", folders=True))

@@ -8,22 +8,22 @@ from pathlib import Path
 from typing import Any
 
 from dfslab.documents.measured_load import FleetLoadReport
+from dfslab.exports import export as exports
 from dfslab.fleet import shards
 from dfslab.instruments import visibility
 from dfslab.instruments.measure import Measure
 from dfslab.laboratory import Laboratory, Notify, measured_before
 from dfslab.method import RunFailed
 from dfslab.report import document as documents
-from dfslab.report import export as exports
 from dfslab.result import Result
 from dfslab.spec.check import check
 from dfslab.spec.model import InputError, unknown
 from dfslab.spec.outputs import new_file
 from dfslab.spec.scenario import Scenario
-from dfslab.studies import design as designs
-from dfslab.studies import search, store, table
-from dfslab.studies.lessons import Proposal
-from dfslab.studies.offered import RateProbe
+from dfslab.studies.designs import design as designs
+from dfslab.studies.designs.lessons import Proposal
+from dfslab.studies.runs import search, store, table
+from dfslab.studies.runs.offered import RateProbe
 
 TABLES = "tables"
 
@@ -42,8 +42,8 @@ def design(scenario: Scenario) -> designs.Plan:
 def next_runs(scenario: Scenario, data: Path, about: Mapping[str, Any]) -> list[Proposal]:
     """The most informative runs for a question per hour of run time."""
     from dfslab.models.learnt import rows_of
-    from dfslab.studies.legal import legal
-    from dfslab.studies.next import propose
+    from dfslab.studies.designs.legal import legal
+    from dfslab.studies.designs.next import propose
 
     allowed = legal(scenario)
     for key in about:

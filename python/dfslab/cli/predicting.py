@@ -15,14 +15,14 @@ from dfslab.spec.errors import InputError, unknown
 from dfslab.spec.scenario import Point, Scenario
 
 if TYPE_CHECKING:
-    from dfslab.models import metadata_server
+    from dfslab.models.queue import metadata_server
 
 Report = Callable[..., None]
 
 
 def _measured(folder: Path) -> list[Result]:
     """What was measured in a run. InputError where the folder is none."""
-    from dfslab.studies.store import results_of
+    from dfslab.studies.runs.store import results_of
 
     return [one for one in results_of(folder) if one.method == "measure"]
 
@@ -55,8 +55,8 @@ def metadata_limits(
     scenario: Scenario, bound_s: float, burst_s: float | None, fitted_on: Path | None
 ) -> list[tuple[Point, metadata_server.Limits]]:
     """What the metadata server can take, for every distinct deployment and file system."""
-    from dfslab.models import metadata_server
-    from dfslab.models.demand import calibrate
+    from dfslab.models.fit.demand import calibrate
+    from dfslab.models.queue import metadata_server
 
     calibration = None
     if fitted_on is not None:

@@ -96,9 +96,9 @@ def main() -> None:
 
 def _stop_for_failure(error: Exception) -> None:
     """Exit after a failure that is not due to the input."""
-    from dfslab.beds.errors import BedError
     from dfslab.discover import DiscoveryError
     from dfslab.method import RunFailed
+    from dfslab.testbeds.errors import BedError
 
     if isinstance(error, RunFailed | DiscoveryError | BedError):
         _stop(f"dfslab: {error}", 1)

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 import typer
 
 from dfslab.cli.lines import LineReporter
+from dfslab.lazily import lazily
 from dfslab.spec.errors import InputError
-from dfslab.spec.lazily import lazily
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -46,33 +46,34 @@ SHOW_FORMS = "table, formula, mermaid, plantuml, xmi, net"
 
 # Imported when a command needs them, so that wrong input is rejected quickly.
 if TYPE_CHECKING:
-    from dfslab.cli import bed_work as beds
     from dfslab.cli import compat as compats
     from dfslab.cli import laboratory, listing, predicting
-    from dfslab.cli import trace_top as live
-    from dfslab.cli import trace_work as traces
-    from dfslab.instruments import calibrate as calibration
-    from dfslab.instruments import calibrate_bed as bed_calibration
+    from dfslab.cli import testbed_work as beds
+    from dfslab.cli.traces import trace_top as live
+    from dfslab.cli.traces import trace_work as traces
+    from dfslab.instruments.calibration import calibrate as calibration
+    from dfslab.instruments.calibration import calibrate_testbed as bed_calibration
     from dfslab.report import document as documents
     from dfslab.report import limits as tables
     from dfslab.report import show, terminal
-    from dfslab.studies import lessons, store
+    from dfslab.studies.designs import lessons
+    from dfslab.studies.runs import store
 else:
     laboratory = lazily("dfslab.cli.laboratory")
     show = lazily("dfslab.report.show")
     listing = lazily("dfslab.cli.listing")
     predicting = lazily("dfslab.cli.predicting")
     compats = lazily("dfslab.cli.compat")
-    lessons = lazily("dfslab.studies.lessons")
-    store = lazily("dfslab.studies.store")
+    lessons = lazily("dfslab.studies.designs.lessons")
+    store = lazily("dfslab.studies.runs.store")
     terminal = lazily("dfslab.report.terminal")
     documents = lazily("dfslab.report.document")
     tables = lazily("dfslab.report.limits")
-    traces = lazily("dfslab.cli.trace_work")
-    live = lazily("dfslab.cli.trace_top")
-    beds = lazily("dfslab.cli.bed_work")
-    calibration = lazily("dfslab.instruments.calibrate")
-    bed_calibration = lazily("dfslab.instruments.calibrate_bed")
+    traces = lazily("dfslab.cli.traces.trace_work")
+    live = lazily("dfslab.cli.traces.trace_top")
+    beds = lazily("dfslab.cli.testbed_work")
+    calibration = lazily("dfslab.instruments.calibration.calibrate")
+    bed_calibration = lazily("dfslab.instruments.calibration.calibrate_testbed")
 
 
 def read_scenario(

@@ -13,10 +13,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from dfslab.beds.cache import home
 from dfslab.fleet.agent import boot, lock_beside
 from dfslab.fleet.link import Link
 from dfslab.fleet.places import Place
+from dfslab.testbeds.cache import home
 
 _links: dict[Path, Link] = {}
 

@@ -18,10 +18,6 @@ from pathlib import Path
 from typing import Any, Self
 
 from dfslab import discover
-from dfslab.beds.base import BaseBed
-from dfslab.beds.capabilities import JavaReachable, Traceable
-from dfslab.beds.errors import BedError
-from dfslab.beds.found import testbed
 from dfslab.fleet.places import HERE, ClusterKind, Nodes, Place, directly
 from dfslab.fleet.watch import Watch
 from dfslab.fleet.workers import ClusterFailed, opened
@@ -30,6 +26,10 @@ from dfslab.spec import units
 from dfslab.spec.environment import parameters
 from dfslab.spec.model import InputError
 from dfslab.spec.scenario import Scenario, WorkloadChoice
+from dfslab.testbeds.base import BaseBed
+from dfslab.testbeds.capabilities import JavaReachable, Traceable
+from dfslab.testbeds.errors import BedError
+from dfslab.testbeds.found import testbed
 
 Notify = Callable[[str], None]
 CONNECT_TIMEOUT_S = 5.0

@@ -14,15 +14,12 @@ from pathlib import Path
 from typing import Any
 
 from dfslab import discover
-from dfslab.beds.base import BaseBed
-from dfslab.beds.capabilities import Traceable
-from dfslab.beds.daemon import tied_to_owner
-from dfslab.beds.errors import last_lines
 from dfslab.documents import metrics as metric
 from dfslab.documents.measured_load import ProgramRun
-from dfslab.instruments import access, callprofile
-from dfslab.instruments.warm_up import warm_up, where
-from dfslab.instruments.whole_calls import EXEMPLARS, later_than
+from dfslab.instruments import access
+from dfslab.instruments.measuring.warm_up import warm_up, where
+from dfslab.instruments.tracing import callprofile
+from dfslab.instruments.tracing.whole_calls import EXEMPLARS, later_than
 from dfslab.method import RunFailed
 from dfslab.result import Metric, Result, provenance
 from dfslab.spec.check import TOLD
@@ -30,6 +27,10 @@ from dfslab.spec.clock import REAL, Clock
 from dfslab.spec.environment import workload_parameters
 from dfslab.spec.model import InputError
 from dfslab.spec.scenario import Point
+from dfslab.testbeds.base import BaseBed
+from dfslab.testbeds.capabilities import Traceable
+from dfslab.testbeds.daemon import tied_to_owner
+from dfslab.testbeds.errors import last_lines
 
 # The operation name for latencies of a whole program.
 OPERATION = "command"

@@ -13,7 +13,7 @@ from typing import Any
 
 from dfslab import discover
 from dfslab.spec.model import InputError
-from dfslab.spec.mounts import KnownMount
+from dfslab.spec.systems.mounts import KnownMount
 
 MOUNTS = Path("/proc/self/mountinfo")
 # A mount source is `servers:path`, or servers with ports and no path.

@@ -17,15 +17,16 @@ from dfslab.fleet import run as fleet
 from dfslab.fleet.places import Nodes, Place
 from dfslab.fleet.shards import LoadFailed, LoadRun, Progress, Spans, WrongPlan
 from dfslab.fleet.watch import Watch
-from dfslab.instruments import access, calls, cold, command, recovery
-from dfslab.instruments.faults import Conductor, quietly
-from dfslab.instruments.kept import measured_load
-from dfslab.instruments.warm_up import shares_vary, warm_up, where
+from dfslab.instruments import access, calls, command
+from dfslab.instruments.measuring import cold, recovery
+from dfslab.instruments.measuring.faults import Conductor, quietly
+from dfslab.instruments.measuring.kept import measured_load
+from dfslab.instruments.measuring.warm_up import shares_vary, warm_up, where
 from dfslab.method import RunFailed
 from dfslab.result import Metric, Result, Step, provenance
 from dfslab.spec.model import InputError
 from dfslab.spec.scenario import Point, Scenario
-from dfslab.spec.stream import stream_spec
+from dfslab.spec.streams.stream import stream_spec
 
 NAMES = ("measure",)
 ANY_NUMBER = 2**62

@@ -19,7 +19,7 @@ from dfslab.method import RunFailed
 from dfslab.result import Result
 from dfslab.spec.model import InputError
 from dfslab.spec.scenario import Point
-from dfslab.spec.stream import stream_spec
+from dfslab.spec.streams.stream import stream_spec
 
 NAMES = ("trace",)
 MOST_OPERATIONS = 64

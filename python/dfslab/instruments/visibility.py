@@ -16,13 +16,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from typing import Any
 
-from dfslab.beds.base import uninterrupted
 from dfslab.fleet.observer import CHANGES
 from dfslab.fleet.places import HERE, Nodes, Place
 from dfslab.instruments import access
 from dfslab.method import RunFailed
 from dfslab.spec.model import InputError
 from dfslab.spec.scenario import Scenario
+from dfslab.testbeds.base import uninterrupted
 
 POLL_S = 0.0005
 LIMIT_S = 10.0

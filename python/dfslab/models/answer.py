@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from dfslab.documents import metrics as metric_names
 from dfslab.documents.answers import CalibrationFit, FittedConstant, OpenLoadAnswer
 from dfslab.documents.metrics import LATENCY, MEAN, RESPONSE
-from dfslab.models.demand import Calibration
-from dfslab.models.prediction import OpenPrediction, Prediction
+from dfslab.models.fit.demand import Calibration
+from dfslab.models.tree.prediction import OpenPrediction, Prediction
 from dfslab.result import Metric, Result, Step, provenance
 from dfslab.spec.scenario import Point
 

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dfslab import quantiles
+from dfslab.lazily import lazily
 from dfslab.method import CONFIDENCE, RunFailed
-from dfslab.models.demand import observations, operations_key
-from dfslab.models.prediction import Situation, situation_of
+from dfslab.models.fit.demand import observations, operations_key
 from dfslab.models.regression import metrics_of
+from dfslab.models.tree.prediction import Situation, situation_of
 from dfslab.result import Metric, Result, provenance
-from dfslab.spec.lazily import lazily
 from dfslab.spec.scenario import Point
 
 if TYPE_CHECKING:

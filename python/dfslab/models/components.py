@@ -15,8 +15,8 @@ import numpy as np
 from dfslab import discover, quantiles
 from dfslab.documents.answers import NetworkLevel, NetworkSimulation
 from dfslab.method import CONFIDENCE, RunFailed
-from dfslab.models.demand import observations
-from dfslab.models.prediction import Situation
+from dfslab.models.fit.demand import observations
+from dfslab.models.tree.prediction import Situation
 from dfslab.result import Metric, Result, provenance
 from dfslab.spec.clock import REAL, Clock
 from dfslab.spec.model import InputError

@@ -2,7 +2,7 @@
 
 All of them learn bytes a second (operations a second where files are empty) over an Encoding. Their
 90 % intervals are cross-conformal with whole layouts as folds (CV+, Barber et al. 2021). Those of
-the grey-box model are wider where its errors are larger (models/reach.py).
+the grey-box model are wider where its errors are larger (models/learn/reach.py).
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from threadpoolctl import threadpool_limits
 
 from dfslab import quantiles
 from dfslab.method import CONFIDENCE, RunFailed
-from dfslab.models.demand import Calibration, calibrate, uncalibrated
-from dfslab.models.encoding import Encoding, factors_of, layout_key, line_rate, size_bytes
-from dfslab.models.estimators import Gaussian, GreyBox, PaperLinear, boosting
-from dfslab.models.prediction import Situation
-from dfslab.models.reach import Reach, reach
+from dfslab.models.fit.demand import Calibration, calibrate, uncalibrated
+from dfslab.models.learn.encoding import Encoding, factors_of, layout_key, line_rate, size_bytes
+from dfslab.models.learn.estimators import Gaussian, GreyBox, PaperLinear, boosting
+from dfslab.models.learn.reach import Reach, reach
 from dfslab.models.regression import metrics_of
+from dfslab.models.tree.prediction import Situation
 from dfslab.result import Metric, Result, provenance
 from dfslab.spec.scenario import Point
 

@@ -1,6 +1,6 @@
 """The Petri model: operation trees as a timed coloured Petri net, fired with the workload's stream.
 
-After Nguyen & Apon 2012 (PVFS as a coloured Petri net). Constants are those of models/demand.py.
+After Nguyen & Apon 2012 (PVFS as a coloured Petri net). Constants are those of models/fit/demand.py.
 
 Service times: `deterministic`, `exponential`, or `by_kind`, the default. By kind, data transfers,
 adapters, disks and the client's work are deterministic, because equal bytes take equal time and a
@@ -24,7 +24,9 @@ from dfslab.documents.answers import StreamSimulation
 from dfslab.documents.net_report import NetReport
 from dfslab.method import CONFIDENCE, RunFailed
 from dfslab.models.answer import to_result
-from dfslab.models.demand import (
+from dfslab.models.compiled.net_amount import MOST_UNITS
+from dfslab.models.compiled.net_job import Job, Operation, Watched
+from dfslab.models.fit.demand import (
     Calibration,
     calibrate,
     observations,
@@ -32,15 +34,13 @@ from dfslab.models.demand import (
     shrunk_sd,
     uncalibrated,
 )
-from dfslab.models.net_amount import MOST_UNITS
-from dfslab.models.net_job import Job, Operation, Watched
-from dfslab.models.placement import Station
-from dfslab.models.prediction import Prediction, Situation
+from dfslab.models.tree.placement import Station
+from dfslab.models.tree.prediction import Prediction, Situation
 from dfslab.result import Result
-from dfslab.spec.filesystem import FileSystem
 from dfslab.spec.model import build
 from dfslab.spec.scenario import Point, Scenario
-from dfslab.spec.stream import operations_per_client, stream_spec
+from dfslab.spec.streams.stream import operations_per_client, stream_spec
+from dfslab.spec.systems.filesystem import FileSystem
 
 NAMES = ("petri",)
 REPLICATIONS = 4

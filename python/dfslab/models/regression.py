@@ -15,11 +15,11 @@ import numpy as np
 
 from dfslab.documents import metrics as metric
 from dfslab.documents.answers import Coefficient, Importance, RegressionFit
+from dfslab.lazily import lazily
 from dfslab.method import CONFIDENCE, RunFailed
-from dfslab.models.features import Columns, columns_for, describe
-from dfslab.models.prediction import situation_of
+from dfslab.models.learn.features import Columns, columns_for, describe
+from dfslab.models.tree.prediction import situation_of
 from dfslab.result import Metric, Result, provenance
-from dfslab.spec.lazily import lazily
 from dfslab.spec.scenario import Point
 
 if TYPE_CHECKING:

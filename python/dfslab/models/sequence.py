@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dfslab.models.answer import to_open_result, to_result
-from dfslab.models.demand import Calibration, calibrate, uncalibrated
-from dfslab.models.prediction import situation_of
+from dfslab.models.fit.demand import Calibration, calibrate, uncalibrated
+from dfslab.models.tree.prediction import situation_of
 from dfslab.result import Result
 from dfslab.spec.scenario import Point
 
@@ -23,7 +23,7 @@ def make(name: str) -> SequenceModel:
 
 
 class SequenceModel:
-    """Predicts from the description; its constants are fitted by models/demand.py."""
+    """Predicts from the description; its constants are fitted by models/fit/demand.py."""
 
     name = "sequence"
 

@@ -7,8 +7,11 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from dfslab.nets import cpn, cpn_write, draw, pnml
+from dfslab.nets import draw
 from dfslab.nets.build import Document
+from dfslab.nets.cpn import cpn_read as cpn
+from dfslab.nets.cpn import cpn_write
+from dfslab.nets.pnml import pnml_read as pnml
 from dfslab.spec.model import InputError
 
 BYTES_MOST = 50_000_000

@@ -9,13 +9,13 @@ from dataclasses import dataclass
 import sympy
 from sympy.printing.str import StrPrinter
 
-from dfslab.models.formula import formula
-from dfslab.models.invocations import dependences, invocations, total
+from dfslab.models.tree.formula import formula
+from dfslab.models.tree.invocations import dependences, invocations, total
 from dfslab.spec import units
-from dfslab.spec.expression import quantities, sympify
-from dfslab.spec.filesystem import FileSystem
-from dfslab.spec.node import Call, Later, Node, Use, walk, writes_back
-from dfslab.spec.parameters import Parameter
+from dfslab.spec.steps.expression import quantities, sympify
+from dfslab.spec.steps.node import Call, Later, Node, Use, walk, writes_back
+from dfslab.spec.systems.filesystem import FileSystem
+from dfslab.spec.systems.parameters import Parameter
 
 
 @dataclass(frozen=True)

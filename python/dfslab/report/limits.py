@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rich.table import Table
 
-from dfslab.models.metadata_server import Limits
+from dfslab.models.queue.metadata_server import Limits
 from dfslab.spec import units
 
 

@@ -14,7 +14,7 @@ from dfslab import discover
 from dfslab.report.plot import INK
 from dfslab.report.table import blocks
 from dfslab.studies.contract import FinishedRun, StudyResult, all_studies
-from dfslab.studies.store import write_atomically
+from dfslab.studies.runs.store import write_atomically
 
 
 @dataclass(frozen=True)

@@ -9,10 +9,11 @@ from rich.table import Table
 
 from dfslab import discover
 from dfslab.models import petri
-from dfslab.report import description, diagram, structure, xmi
-from dfslab.report.uml import uml
-from dfslab.spec.filesystem import FileSystem
+from dfslab.report import description
+from dfslab.report.diagrams import diagram, structure, xmi
+from dfslab.report.diagrams.uml import uml
 from dfslab.spec.model import InputError, unknown
+from dfslab.spec.systems.filesystem import FileSystem
 
 FORMS = ("table", "formula", "mermaid", "plantuml", "xmi", "net")
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     # Used in annotations only; callers that have such a value have imported its module.
     from dfslab.documents.table import Cell
     from dfslab.documents.table import Table as Contents
-    from dfslab.studies.design import Plan
+    from dfslab.studies.designs.design import Plan
 
 WIDE = 180
 # A small terminal, the least width of a column of words, and what a column takes besides its text.
@@ -171,7 +171,7 @@ def features_table(features: Sequence[dict[str, Any]]) -> Table:
 
 def plan_document(plan: Plan) -> dict[str, Any]:
     """A design as plain data: the legal set, the runs by testbed, the cost in seconds."""
-    from dfslab.studies.design import labels
+    from dfslab.studies.designs.design import labels
 
     bill = plan.bill
     return {

@@ -10,10 +10,10 @@ from dfslab.spec.deployment import Emulation
 from dfslab.spec.design import Value
 from dfslab.spec.environment import parameters, workload_parameters
 from dfslab.spec.fault import OF_LINKS
-from dfslab.spec.filesystem import FileSystem
 from dfslab.spec.model import InputError, unknown
 from dfslab.spec.scenario import Point, Scenario, read
-from dfslab.spec.workload import FileParameters, Workload
+from dfslab.spec.streams.workload import FileParameters, Workload
+from dfslab.spec.systems.filesystem import FileSystem
 
 # Methods that execute operations and need no description of them.
 MEASURING = {"measure", "trace"}

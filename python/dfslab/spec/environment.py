@@ -6,12 +6,12 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from dfslab.spec.deployment import Deployment, NodeGroup
-from dfslab.spec.filesystem import FileSystem
 from dfslab.spec.model import InputError, build, unknown
-from dfslab.spec.parameters import COMMON, Parameter
 from dfslab.spec.scenario import Scenario
+from dfslab.spec.streams.workload import FileParameters, Workload
+from dfslab.spec.systems.filesystem import FileSystem
+from dfslab.spec.systems.parameters import COMMON, Parameter
 from dfslab.spec.units import parse
-from dfslab.spec.workload import FileParameters, Workload
 
 PAGE_BYTES = 4096
 # Assumed share of a client's memory that is available to the page cache.

@@ -18,10 +18,10 @@ from dfslab.spec.base import extended, located
 from dfslab.spec.deployment import Deployment, Emulation
 from dfslab.spec.design import Design, Value
 from dfslab.spec.fault import Fault
-from dfslab.spec.layer import Layer
 from dfslab.spec.model import InputError, Model, build
 from dfslab.spec.profile import applied
 from dfslab.spec.search import Search
+from dfslab.spec.streams.layer import Layer
 from dfslab.spec.units import PerSecond, Seconds, quantity
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import BeforeValidator, Field, PlainSerializer
 
-from dfslab.spec.lazily import lazily
+from dfslab.lazily import lazily
 
 if TYPE_CHECKING:
     import pint

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from dfslab.models.demand import Calibration, calibrate
-from dfslab.models.prediction import Situation
+from dfslab.models.fit.demand import Calibration, calibrate
+from dfslab.models.tree.prediction import Situation
 from dfslab.spec.scenario import Point, Scenario, Value
 from dfslab.studies.advice import Advice, Advised
 from dfslab.studies.contract import FinishedRun, Needs, Progress, Study, need_measured

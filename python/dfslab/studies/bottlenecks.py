@@ -17,11 +17,11 @@ from dfslab import discover
 from dfslab.documents.measured_load import ProgramRun
 from dfslab.documents.plain import plain_trees
 from dfslab.documents.table import Cell, Table, absent, heads, words
-from dfslab.instruments import call_document, callprofile
-from dfslab.instruments.callprofile import Node
+from dfslab.instruments.tracing import call_document, callprofile
+from dfslab.instruments.tracing.callprofile import Node
 from dfslab.result import Result
-from dfslab.studies import gain, parts
 from dfslab.studies.contract import FinishedRun, Progress, Study, StudyResult
+from dfslab.studies.traces import gain, parts
 
 NAMES = ("bottlenecks",)
 MOST_STEPS = 5

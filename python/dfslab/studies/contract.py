@@ -22,8 +22,8 @@ from dfslab.method import RunFailed
 from dfslab.result import Result
 from dfslab.spec.model import InputError, unknown
 from dfslab.spec.scenario import Point, Scenario
-from dfslab.studies import store
-from dfslab.studies.stages import ProcessorTime, Stage
+from dfslab.studies.runs import store
+from dfslab.studies.runs.stages import ProcessorTime, Stage
 
 INSTRUMENTS = ("measure", "trace")
 NOTHING_MEASURED = "holds no measured result to learn from"

@@ -16,13 +16,13 @@ from dfslab import discover
 from dfslab.documents.metrics import LATENCY, operations_with
 from dfslab.documents.table import Table
 from dfslab.method import RunFailed, predictions
-from dfslab.models.encoding import layout_key
+from dfslab.models.learn.encoding import layout_key
 from dfslab.result import Result
 from dfslab.spec.design import number
 from dfslab.spec.scenario import Point
 from dfslab.studies.compare import Row, Score, compare, score_table, scores
 from dfslab.studies.contract import FinishedRun, Needs, Progress, Study, StudyResult
-from dfslab.studies.stages import Stage
+from dfslab.studies.runs.stages import Stage
 
 Report = Callable[..., Any]
 # Result number -> fold; a result with fold None is never judged (it is always learnt from).

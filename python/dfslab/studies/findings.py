@@ -8,8 +8,9 @@ from typing import TypeVar
 from pydantic import BaseModel, JsonValue, ValidationError
 
 from dfslab import discover
-from dfslab.studies import contract, stored
+from dfslab.studies import contract
 from dfslab.studies.contract import Findings, StudyResult
+from dfslab.studies.runs import stored
 
 Found = TypeVar("Found", bound=StudyResult)
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from dfslab.studies.contract import FinishedRun, Needs, Progress, Study
-from dfslab.studies.lessons import Learning
-from dfslab.studies.stages import Stage
+from dfslab.studies.designs.lessons import Learning
+from dfslab.studies.runs.stages import Stage
 
 NAMES = ("learning",)
 
@@ -22,7 +22,7 @@ class LearningStudy(Study[Learning]):
     def run(self, run: FinishedRun, progress: Progress) -> Learning:
         """The learning results. RunFailed with too few measurements."""
         # Imported here, because statistics libraries take seconds to load.
-        from dfslab.studies.learning import learn
+        from dfslab.studies.designs.learning import learn
 
         return learn(run.scenario, run.of_method("measure"), progress)
 

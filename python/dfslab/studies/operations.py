@@ -15,9 +15,9 @@ from dfslab import quantiles
 from dfslab.documents import metrics
 from dfslab.documents.table import Cell, Table, count, heads, words
 from dfslab.method import CONFIDENCE, RunFailed
-from dfslab.models import step_functions
-from dfslab.models.prediction import situation_of
-from dfslab.models.step_functions import REST, WHOLE, StepFunction
+from dfslab.models.fit import step_functions
+from dfslab.models.fit.step_functions import REST, WHOLE, StepFunction
+from dfslab.models.tree.prediction import situation_of
 from dfslab.result import Metric, Result, Step
 from dfslab.spec.scenario import Scenario
 from dfslab.studies.compare import Score, geometric_mean, score

@@ -13,10 +13,11 @@ import numpy as np
 from pydantic import BaseModel
 
 from dfslab.documents.metrics import LATENCY, MEAN, RESPONSE, key
-from dfslab.models import burst, laws
-from dfslab.models.prediction import situation_of
+from dfslab.models.fit import laws
+from dfslab.models.queue import burst
+from dfslab.models.tree.prediction import situation_of
 from dfslab.result import Metric, Result
-from dfslab.spec.stream import has_stream, stream_spec
+from dfslab.spec.streams.stream import has_stream, stream_spec
 from dfslab.studies.compare import geometric_mean
 from dfslab.studies.contract import FinishedRun, Progress, Study, StudyResult
 

@@ -9,12 +9,13 @@ from typing import Any
 from pydantic import JsonValue
 
 from dfslab.documents.plain import plain
-from dfslab.instruments import call_document, callprofile, whole_calls
 from dfslab.instruments import trace as tracing
-from dfslab.instruments.callprofile import File
-from dfslab.studies import bottlenecks, gain, parts
+from dfslab.instruments.tracing import call_document, callprofile, whole_calls
+from dfslab.instruments.tracing.callprofile import File
+from dfslab.studies import bottlenecks
 from dfslab.studies.contract import FinishedRun, Progress, Study, StudyResult
-from dfslab.studies.stages import Stage
+from dfslab.studies.runs.stages import Stage
+from dfslab.studies.traces import gain, parts
 
 NAMES = ("trace",)
 

@@ -17,7 +17,7 @@ from typing import Any
 from pydantic import ConfigDict, Field
 
 from dfslab.spec.model import InputError, unknown
-from dfslab.spec.workload import FileParameters, Program
+from dfslab.spec.streams.workload import FileParameters, Program
 
 TITLE = "A program of its own: any command that works on the file system"
 PLACE = re.compile(r"\{([a-z_]+)\}")

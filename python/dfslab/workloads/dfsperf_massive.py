@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from dfslab.spec.workload import FileParameters, Streams, phase, together_to_the_end
+from dfslab.spec.streams.workload import FileParameters, Streams, phase, together_to_the_end
 
 TITLE = "DFS-Perf Massive: reads and writes in equal parts; shuffled or not"
 

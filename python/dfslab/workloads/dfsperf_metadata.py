@@ -10,8 +10,8 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
+from dfslab.spec.streams.workload import FileParameters, Streams
 from dfslab.spec.units import Bytes, quantity
-from dfslab.spec.workload import FileParameters, Streams
 
 TITLE = "DFS-Perf Metadata: mkdir, create, exists, rename, delete, rmdir in a loop"
 LOOP = ("mkdir", "create", "exists", "rename", "delete", "rmdir")

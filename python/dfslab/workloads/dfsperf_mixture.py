@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from dfslab.spec.workload import FileParameters, Streams
+from dfslab.spec.streams.workload import FileParameters, Streams
 
 TITLE = "DFS-Perf Mixture: whole-file reads and writes at random"
 Count = Annotated[int, Field(ge=0, le=1_000_000)]

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from dfslab.spec.workload import FileParameters, Streams
+from dfslab.spec.streams.workload import FileParameters, Streams
 
 TITLE = "DFS-Perf SimpleRead: whole files read in turn or at random"
 

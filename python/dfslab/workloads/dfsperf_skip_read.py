@@ -10,8 +10,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
+from dfslab.spec.streams.workload import FileParameters, Size, Streams
 from dfslab.spec.units import quantity
-from dfslab.spec.workload import FileParameters, Size, Streams
 
 TITLE = "DFS-Perf SkipRead: parts of files, forwards or at random"
 

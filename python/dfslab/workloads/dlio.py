@@ -11,8 +11,8 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
+from dfslab.spec.streams.workload import FileParameters, Streams, phase
 from dfslab.spec.units import Seconds, quantity
-from dfslab.spec.workload import FileParameters, Streams, phase
 
 TITLE = "DLIO: samples read in batches between steps of computing, with checkpoints"
 UNET3D_MEAN_BYTES, UNET3D_DEVIATION_BYTES = 146_600_628.0, 68_341_808.0

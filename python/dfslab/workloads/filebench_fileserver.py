@@ -10,9 +10,9 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from dfslab.spec.flow import FlowParameters, cycle
+from dfslab.spec.streams.flow import FlowParameters, cycle
+from dfslab.spec.streams.workload import Size, Streams
 from dfslab.spec.units import quantity
-from dfslab.spec.workload import Size, Streams
 
 TITLE = "filebench fileserver: write, append, read, delete, stat"
 

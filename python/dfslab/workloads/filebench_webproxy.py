@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from dfslab.spec.flow import FlowParameters, cycle
-from dfslab.spec.workload import Streams
+from dfslab.spec.streams.flow import FlowParameters, cycle
+from dfslab.spec.streams.workload import Streams
 
 TITLE = "filebench webproxy: delete, write, five reads, one append to a log"
 

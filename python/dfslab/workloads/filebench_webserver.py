@@ -9,8 +9,8 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from dfslab.spec.flow import FlowParameters, cycle
-from dfslab.spec.workload import Streams
+from dfslab.spec.streams.flow import FlowParameters, cycle
+from dfslab.spec.streams.workload import Streams
 
 TITLE = "filebench webserver: ten reads, one append to a log"
 

@@ -9,8 +9,8 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
+from dfslab.spec.streams.workload import FileParameters, Size, Streams, phase, together_to_the_end
 from dfslab.spec.units import quantity
-from dfslab.spec.workload import FileParameters, Size, Streams, phase, together_to_the_end
 
 TITLE = "IOR easy: a file for each client, large transfers"
 

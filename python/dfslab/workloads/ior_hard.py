@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from dfslab.spec.streams.workload import FileParameters, Size, Streams, phase, together_to_the_end
 from dfslab.spec.units import quantity
-from dfslab.spec.workload import FileParameters, Size, Streams, phase, together_to_the_end
 
 TITLE = "IOR hard: one shared file in interleaved pieces of 47008 bytes"
 

@@ -14,8 +14,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
+from dfslab.spec.streams.workload import FileParameters, Size, Streams, phase
 from dfslab.spec.units import quantity
-from dfslab.spec.workload import FileParameters, Size, Streams, phase
 
 TITLE = "Iozone: write, rewrite, read, reread, random, backward, record rewrite, strided"
 Test = Literal[

@@ -10,8 +10,8 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
+from dfslab.spec.streams.workload import FileParameters, Streams, phase
 from dfslab.spec.units import Bytes, quantity
-from dfslab.spec.workload import FileParameters, Streams, phase
 
 TITLE = "mdtest easy: empty files in directories of their own"
 

@@ -6,8 +6,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
+from dfslab.spec.streams.workload import FileParameters, Streams
 from dfslab.spec.units import Bytes, quantity
-from dfslab.spec.workload import FileParameters, Streams
 
 TITLE = "Metadata operations on empty files"
 

@@ -9,8 +9,8 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
+from dfslab.spec.streams.workload import FileParameters, Streams, phase
 from dfslab.spec.units import Bytes, quantity
-from dfslab.spec.workload import FileParameters, Streams, phase
 
 TITLE = "NNBench: create, read, rename, delete on tiny files, phase by phase"
 

@@ -6,15 +6,15 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from dfslab.spec.vocabulary import Access, FileChoice, Files, Layout, Share
-from dfslab.spec.vocabulary import Size as Sizes
-from dfslab.spec.workload import FileParameters, Streams
+from dfslab.spec.streams.vocabulary import Access, FileChoice, Files, Layout, Share
+from dfslab.spec.streams.vocabulary import Size as Sizes
+from dfslab.spec.streams.workload import FileParameters, Streams
 
 TITLE = "Any pattern: operations, orders, sizes and choices in the generator's own words"
 
 
 class Parameters(FileParameters):
-    """Keys as in `spec/vocabulary.py`; byte counts in tables are plain numbers."""
+    """Keys as in `spec/streams/vocabulary.py`; byte counts in tables are plain numbers."""
 
     mix: list[Share] = Field(
         [Share(operation="read")],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from dfslab.spec.workload import FileParameters, Streams
+from dfslab.spec.streams.workload import FileParameters, Streams
 
 TITLE = "Random read inside files, whole files block by block"
 Parameters = FileParameters

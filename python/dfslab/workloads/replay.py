@@ -12,8 +12,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from dfslab.spec.replay import Replay, largest_transfer, load, times_of
-from dfslab.spec.workload import FileParameters, Streams
+from dfslab.imports.replay import Replay, largest_transfer, load, times_of
+from dfslab.spec.streams.workload import FileParameters, Streams
 
 TITLE = "Replay of a trace (strace, Darshan DXT, blkparse, a recorded stream)"
 # The operations shown where a replay is displayed without a trace.

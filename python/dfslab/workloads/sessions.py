@@ -13,8 +13,8 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
+from dfslab.spec.streams.workload import FileParameters, Streams
 from dfslab.spec.units import Seconds, quantity
-from dfslab.spec.workload import FileParameters, Streams
 
 TITLE = "Sessions of requests that arrive on their own (partly open, periodic)"
 POINTS_PER_PERIOD = 12

@@ -10,8 +10,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
+from dfslab.spec.streams.workload import FileParameters, Size, Streams, phase
 from dfslab.spec.units import quantity
-from dfslab.spec.workload import FileParameters, Size, Streams, phase
 
 TITLE = "smallfile: create, append, read, stat, attributes, rename, delete on small files"
 Test = Literal[

@@ -9,8 +9,8 @@ from typing import Any, Literal
 
 from pydantic import Field
 
+from dfslab.spec.streams.workload import FileParameters, Size, Streams
 from dfslab.spec.units import quantity
-from dfslab.spec.workload import FileParameters, Size, Streams
 
 TITLE = "TestDFSIO: large files written, appended to or read"
 

@@ -7,8 +7,8 @@ no operation waits for a disk.
 from __future__ import annotations
 
 from dfslab.filesystems.alluxio.facts import PARAMETERS as P
-from dfslab.spec.expression import Max, ceiling, named
-from dfslab.spec.operation import Node, call, cpu, delay, pipeline, repeat, send, seq
+from dfslab.spec.steps.expression import Max, ceiling, named
+from dfslab.spec.steps.operation import Node, call, cpu, delay, pipeline, repeat, send, seq
 
 blocks = named("blocks", Max(1, ceiling(P.file_size / P.block_size)))
 block_bytes = named("block_bytes", P.file_size / blocks)

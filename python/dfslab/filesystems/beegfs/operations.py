@@ -8,8 +8,8 @@ The primary of a mirrored chunk forwards it to its buddy while receiving it.
 from __future__ import annotations
 
 from dfslab.filesystems.beegfs.facts import PARAMETERS as P
-from dfslab.spec.expression import Expr, Max, Min, ceiling, named
-from dfslab.spec.operation import (
+from dfslab.spec.steps.expression import Expr, Max, Min, ceiling, named
+from dfslab.spec.steps.operation import (
     Node,
     call,
     cpu,

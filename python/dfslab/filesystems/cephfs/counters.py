@@ -12,7 +12,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from dfslab.spec.counters import Counted, CounterFormat, Counters, Kind, NotUnderstood
+from dfslab.spec.systems.counters import Counted, CounterFormat, Counters, Kind, NotUnderstood
 
 # Section and counter -> parent counter, kind of time, and the counter of its bytes.
 Known = tuple[str, Kind, tuple[str, ...]]

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from dfslab.filesystems.cephfs.facts import PARAMETERS as P
-from dfslab.spec.expression import Expr, Max, ceiling, expression, named, select, sqrt
-from dfslab.spec.operation import (
+from dfslab.spec.steps.expression import Expr, Max, ceiling, expression, named, select, sqrt
+from dfslab.spec.steps.operation import (
     Node,
     call,
     cpu,
@@ -24,7 +24,7 @@ from dfslab.spec.operation import (
     seq,
     when,
 )
-from dfslab.spec.parameters import symbol
+from dfslab.spec.systems.parameters import symbol
 
 stores = symbol("osd.instances")
 # Placement groups are distributed over stores like balls into bins: the fullest of n bins exceeds

@@ -8,8 +8,8 @@ ideally takes B / T + R L. Appending is the record append: the primary chooses t
 from __future__ import annotations
 
 from dfslab.filesystems.gfs.facts import PARAMETERS as P
-from dfslab.spec.expression import Expr, Max, Min, ceiling, named
-from dfslab.spec.operation import (
+from dfslab.spec.steps.expression import Expr, Max, Min, ceiling, named
+from dfslab.spec.steps.operation import (
     Node,
     call,
     choice,

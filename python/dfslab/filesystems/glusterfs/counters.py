@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from xml.etree import ElementTree
 
-from dfslab.spec.counters import Counted, CounterFormat, Counters, NotUnderstood
+from dfslab.spec.systems.counters import Counted, CounterFormat, Counters, NotUnderstood
 
 SERVICE = "brick"
 # Here a brick waits for another client's lock, not for its disk.

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from dfslab.spec.mounts import KnownMount
+from dfslab.spec.systems.mounts import KnownMount
 
 MOUNT_TYPES = ("fuse.glusterfs",)
 ATTRIBUTES = ("trusted.glusterfs.pathinfo",)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from dfslab.spec.filesystem import Facts, Role
-from dfslab.spec.parameters import Parameter, Parameters
+from dfslab.spec.systems.filesystem import Facts, Role
+from dfslab.spec.systems.parameters import Parameter, Parameters
 
 TITLE = "GlusterFS"
 SOURCE = "GlusterFS 10 administrator guide and translator documentation; Kumar 2018"

@@ -7,8 +7,8 @@ disperse k + m is (k, k + m), plain distribute is (1, 1).
 from __future__ import annotations
 
 from dfslab.filesystems.glusterfs.facts import PARAMETERS as P
-from dfslab.spec.expression import Max, Min, Rational, ceiling, floor, named, select, sqrt
-from dfslab.spec.operation import (
+from dfslab.spec.steps.expression import Max, Min, Rational, ceiling, floor, named, select, sqrt
+from dfslab.spec.steps.operation import (
     Node,
     call,
     choice,
@@ -26,7 +26,7 @@ from dfslab.spec.operation import (
     seq,
     when,
 )
-from dfslab.spec.parameters import symbol
+from dfslab.spec.systems.parameters import symbol
 
 # The kernel splits calls into requests, and sends larger ones only when it reads ahead; it reads
 # whole pages into its cache.

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from dfslab.spec.filesystem import Facts, Role
-from dfslab.spec.parameters import Parameter, Parameters
+from dfslab.spec.systems.filesystem import Facts, Role
+from dfslab.spec.systems.parameters import Parameter, Parameters
 
 TITLE = "Any file system that Hadoop's client knows"
 SOURCE = "Hadoop 3.4 FileSystem API and its specification; core-default.xml"

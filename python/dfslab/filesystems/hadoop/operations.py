@@ -8,8 +8,18 @@ a real store behind one call (replicas, uploads, journals) is part of the calibr
 from __future__ import annotations
 
 from dfslab.filesystems.hadoop.facts import PARAMETERS as P
-from dfslab.spec.expression import Max, ceiling, named
-from dfslab.spec.operation import Node, call, cpu, disk_read, disk_write, pipeline, send, seq, when
+from dfslab.spec.steps.expression import Max, ceiling, named
+from dfslab.spec.steps.operation import (
+    Node,
+    call,
+    cpu,
+    disk_read,
+    disk_write,
+    pipeline,
+    send,
+    seq,
+    when,
+)
 
 chunks = named("chunks", Max(1, ceiling(P.file_size / P.chunk_size)))
 chunk_bytes = named("chunk_bytes", P.file_size / chunks)

@@ -9,7 +9,7 @@ import urllib.request
 from typing import Any
 
 from dfslab.spec.model import InputError
-from dfslab.spec.mounts import KnownMount
+from dfslab.spec.systems.mounts import KnownMount
 
 SCHEMES = ("hdfs",)
 WEB_PORT = 9870

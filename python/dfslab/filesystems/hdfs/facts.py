@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlparse
 
-from dfslab.spec.filesystem import Facts, Role
-from dfslab.spec.memory import ObjectMemory
-from dfslab.spec.parameters import Parameter, Parameters
+from dfslab.spec.systems.filesystem import Facts, Role
+from dfslab.spec.systems.memory import ObjectMemory
+from dfslab.spec.systems.parameters import Parameter, Parameters
 
 TITLE = "Hadoop Distributed File System"
 SOURCE = "Shvachko et al. 2010; Hadoop 3.4 hdfs-default.xml; Wu et al. 2013"

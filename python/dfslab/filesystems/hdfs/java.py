@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from dfslab.beds.cache import maven_jars
+from dfslab.testbeds.cache import maven_jars
 
 POM = Path(__file__).with_name("pom.xml")
 VERSION = "3.4.3"

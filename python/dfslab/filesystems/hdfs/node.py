@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from dfslab.beds.host import Host
+from dfslab.testbeds.hosts.host import Host
 
 # Names of the ports, and the default numbers, which daemons on separate hosts can use.
 NAMENODE_PORTS = {"rpc": 8020, "http": 9870}

@@ -9,8 +9,8 @@ reach the disk after the lock is released.
 from __future__ import annotations
 
 from dfslab.filesystems.hdfs.facts import PARAMETERS as P
-from dfslab.spec.expression import Max, Min, ceiling, named
-from dfslab.spec.operation import (
+from dfslab.spec.steps.expression import Max, Min, ceiling, named
+from dfslab.spec.steps.operation import (
     Node,
     at,
     call,
@@ -30,8 +30,8 @@ from dfslab.spec.operation import (
     seq,
     when,
 )
-from dfslab.spec.parameters import symbol
-from dfslab.spec.transport import round_trips, stalled_round_trips
+from dfslab.spec.steps.transport import round_trips, stalled_round_trips
+from dfslab.spec.systems.parameters import symbol
 
 # A request, an answer or an acknowledgement of the data transfer protocol, in one TCP segment.
 SMALL_BYTES = 256

@@ -10,10 +10,10 @@ from typing import Annotated, Any, Self
 
 from pydantic import AliasChoices, BeforeValidator, Field, field_validator, model_validator
 
-from dfslab.beds.ports import LOOPBACK
 from dfslab.filesystems.hdfs.node import NAMENODE_PORTS, Node, stored
 from dfslab.spec.model import InputError, Model, build, unknown
 from dfslab.spec.units import Bytes, parse
+from dfslab.testbeds.hosts.ports import LOOPBACK
 
 MIB = 2**20
 

@@ -1,6 +1,6 @@
 """How a mount of JuiceFS is recognised."""
 
-from dfslab.spec.mounts import KnownMount
+from dfslab.spec.systems.mounts import KnownMount
 
 MOUNT_TYPES = ("fuse.juicefs",)
 

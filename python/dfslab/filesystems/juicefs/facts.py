@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from dfslab.spec.filesystem import Facts, Role
-from dfslab.spec.memory import ObjectMemory
-from dfslab.spec.parameters import Parameter, Parameters
+from dfslab.spec.systems.filesystem import Facts, Role
+from dfslab.spec.systems.memory import ObjectMemory
+from dfslab.spec.systems.parameters import Parameter, Parameters
 
 TITLE = "JuiceFS over Redis"
 SOURCE = "JuiceFS 1.4 community documentation (architecture, cache, format and mount options)"

@@ -8,8 +8,8 @@ transaction were observed on a running database (`redis-cli monitor`): one round
 from __future__ import annotations
 
 from dfslab.filesystems.juicefs.facts import PARAMETERS as P
-from dfslab.spec.expression import Max, ceiling, named
-from dfslab.spec.operation import Node, call, cpu, pipeline, repeat, send, seq
+from dfslab.spec.steps.expression import Max, ceiling, named
+from dfslab.spec.steps.operation import Node, call, cpu, pipeline, repeat, send, seq
 
 blocks = named("blocks", Max(1, ceiling(P.file_size / P.block_size)))
 block_bytes = named("block_bytes", P.file_size / blocks)

@@ -1,6 +1,6 @@
 """How mounts of local file systems are recognised."""
 
-from dfslab.spec.mounts import KnownMount
+from dfslab.spec.systems.mounts import KnownMount
 
 MOUNT_TYPES = ("ext4", "xfs", "btrfs", "tmpfs")
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from dfslab.filesystems.local.facts import PARAMETERS as P
-from dfslab.spec.expression import Expr, Max, Min, ceiling, select
-from dfslab.spec.operation import (
+from dfslab.spec.steps.expression import Expr, Max, Min, ceiling, select
+from dfslab.spec.steps.operation import (
     Node,
     cpu,
     delay,
@@ -16,7 +16,7 @@ from dfslab.spec.operation import (
     seq,
     when,
 )
-from dfslab.spec.parameters import symbol
+from dfslab.spec.systems.parameters import symbol
 
 calls = ceiling(P.file_size / P.transfer_size)
 call_bytes = Min(P.transfer_size, P.file_size)

@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from dfslab.filesystems.lustre.facts import PARAMETERS as P
-from dfslab.spec.expression import Expr, Max, Min, ceiling, named, select
-from dfslab.spec.operation import (
+from dfslab.spec.steps.expression import Expr, Max, Min, ceiling, named, select
+from dfslab.spec.steps.operation import (
     Node,
     call,
     cpu,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from dfslab.spec.counters import Counted, CounterFormat, Counters, NotUnderstood
+from dfslab.spec.systems.counters import Counted, CounterFormat, Counters, NotUnderstood
 
 # "fuse_ops.lookup.master.error: 3"; a value in brackets is a gauge, not a count.
 LINE = re.compile(r"([a-z_]+)((?:\.[\w#+-]+)*): (\[)?(-?\d+)\]?")

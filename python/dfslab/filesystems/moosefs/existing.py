@@ -1,6 +1,6 @@
 """How a mount of MooseFS is recognised: by its source, since its type is plain `fuse`."""
 
-from dfslab.spec.mounts import KnownMount
+from dfslab.spec.systems.mounts import KnownMount
 
 MOUNT_TYPES = ("fuse.mfs",)
 SOURCES = ("mfs#",)

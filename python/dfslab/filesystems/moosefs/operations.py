@@ -7,8 +7,8 @@ waits until all have received the data, not until it is on their disks.
 from __future__ import annotations
 
 from dfslab.filesystems.moosefs.facts import PARAMETERS as P
-from dfslab.spec.expression import Max, ceiling, named
-from dfslab.spec.operation import (
+from dfslab.spec.steps.expression import Max, ceiling, named
+from dfslab.spec.steps.operation import (
     Node,
     call,
     cpu,

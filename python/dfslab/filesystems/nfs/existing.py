@@ -1,6 +1,6 @@
 """How a mount of NFS is recognised."""
 
-from dfslab.spec.mounts import KnownMount
+from dfslab.spec.systems.mounts import KnownMount
 
 MOUNT_TYPES = ("nfs", "nfs4")
 

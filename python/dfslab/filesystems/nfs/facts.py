@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from dfslab.spec.filesystem import Facts, Role
-from dfslab.spec.parameters import Parameter, Parameters
+from dfslab.spec.systems.filesystem import Facts, Role
+from dfslab.spec.systems.parameters import Parameter, Parameters
 
 TITLE = "NFS version 3, user-space client"
 SOURCE = "RFC 1813; NFS-Ganesha 4 documentation"

@@ -7,8 +7,8 @@ back, so only COMMIT waits for the disk.
 from __future__ import annotations
 
 from dfslab.filesystems.nfs.facts import PARAMETERS as P
-from dfslab.spec.expression import Max, Min, ceiling, named
-from dfslab.spec.operation import (
+from dfslab.spec.steps.expression import Max, Min, ceiling, named
+from dfslab.spec.steps.operation import (
     Node,
     call,
     cpu,

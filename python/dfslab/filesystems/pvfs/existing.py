@@ -1,6 +1,6 @@
 """How mounts of PVFS and OrangeFS are recognised."""
 
-from dfslab.spec.mounts import KnownMount
+from dfslab.spec.systems.mounts import KnownMount
 
 MOUNT_TYPES = ("pvfs2",)
 

@@ -15,7 +15,7 @@ from typing import Any
 from dfslab.filesystems.pvfs.net_parts import Call, Components, Setup, acknowledge
 from dfslab.filesystems.pvfs.net_servers import read_server, write_server
 from dfslab.nets.build import Net, Place, Put, Take
-from dfslab.spec.calls import TRANSFERS, Done, followed, single
+from dfslab.spec.steps.calls import TRANSFERS, Done, followed, single
 
 PAGE_BYTES = 4096
 

@@ -9,8 +9,8 @@ server; a larger one is spread evenly over all that its stripes reach.
 from __future__ import annotations
 
 from dfslab.filesystems.pvfs.facts import PARAMETERS as P
-from dfslab.spec.expression import Expr, Max, Min, ceiling, named
-from dfslab.spec.operation import (
+from dfslab.spec.steps.expression import Expr, Max, Min, ceiling, named
+from dfslab.spec.steps.operation import (
     Node,
     call,
     cpu,

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import parse_qs, urlparse
 
-from dfslab.spec.filesystem import Facts, Role
-from dfslab.spec.parameters import Parameter, Parameters
+from dfslab.spec.systems.filesystem import Facts, Role
+from dfslab.spec.systems.parameters import Parameter, Parameters
 
 TITLE = "An object store that speaks S3"
 SOURCE = "Amazon S3 API Reference (2006-03-01); Apache OpenDAL's service for it"

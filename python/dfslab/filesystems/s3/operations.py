@@ -7,8 +7,8 @@ buffers written data until a part is full or the object is closed; the close mak
 from __future__ import annotations
 
 from dfslab.filesystems.s3.facts import PARAMETERS as P
-from dfslab.spec.expression import Max, ceiling, named
-from dfslab.spec.operation import (
+from dfslab.spec.steps.expression import Max, ceiling, named
+from dfslab.spec.steps.operation import (
     Node,
     call,
     cpu,

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from dfslab.spec.filesystem import Facts, Role
-from dfslab.spec.parameters import Parameter, Parameters
+from dfslab.spec.systems.filesystem import Facts, Role
+from dfslab.spec.systems.parameters import Parameter, Parameters
 
 TITLE = "ZFS on this machine (described and simulated; needs its kernel module)"
 SOURCE = (

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from dfslab.filesystems.zfs.facts import PARAMETERS as P
-from dfslab.spec.expression import Expr, Max, ceiling, expression, named
-from dfslab.spec.operation import (
+from dfslab.spec.steps.expression import Expr, Max, ceiling, expression, named
+from dfslab.spec.steps.operation import (
     Node,
     Use,
     cpu,

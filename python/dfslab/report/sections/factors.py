@@ -11,7 +11,7 @@ from dfslab.report.plot import axis, chart, colour, heading, log_axis, with_inte
 from dfslab.report.table import folded, note, number, percent, signed, table, wide
 from dfslab.result import Metric
 from dfslab.studies.contract import FinishedRun
-from dfslab.studies.lessons import Importance, Learning
+from dfslab.studies.designs.lessons import Importance, Learning
 
 TITLE = "Factors"
 ORDER = 55

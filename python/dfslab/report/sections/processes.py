@@ -8,12 +8,12 @@ from typing import Any, NamedTuple
 
 from markupsafe import Markup
 
-from dfslab.models.features import describe
+from dfslab.models.learn.features import describe
 from dfslab.report.plot import SEQUENCE, axis, chart, log_axis, with_interval, words
 from dfslab.report.sections.scaling import PROCESSES, THREADS, rest, way
 from dfslab.report.table import note, number, predicted, table
 from dfslab.result import Metric
-from dfslab.spec.stream import has_stream
+from dfslab.spec.streams.stream import has_stream
 from dfslab.studies.compare import geometric_mean
 from dfslab.studies.contract import FinishedRun
 

@@ -9,11 +9,11 @@ import numpy as np
 from markupsafe import Markup
 
 from dfslab.documents.table import Name
+from dfslab.lazily import lazily
 from dfslab.report.plot import BASELINES
 from dfslab.report.table import number, percent
 from dfslab.result import Result
 from dfslab.spec import units
-from dfslab.spec.lazily import lazily
 from dfslab.studies.advice import Advised
 from dfslab.studies.compare import Comparison, Row, Score, geometric_mean
 from dfslab.studies.contract import FinishedRun

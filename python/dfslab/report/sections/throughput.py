@@ -9,7 +9,7 @@ from typing import Any
 from markupsafe import Markup
 
 from dfslab.documents.table import labels_text
-from dfslab.models.features import describe
+from dfslab.models.learn.features import describe
 from dfslab.report.plot import (
     BASELINES,
     DASHES,
@@ -24,7 +24,7 @@ from dfslab.report.plot import (
 from dfslab.report.table import note, number
 from dfslab.result import Metric, Result
 from dfslab.spec import units
-from dfslab.spec.stream import has_stream
+from dfslab.spec.streams.stream import has_stream
 from dfslab.studies.compare import geometric_mean
 from dfslab.studies.contract import FinishedRun
 

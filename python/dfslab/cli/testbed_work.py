@@ -1,0 +1,94 @@
+"""Implementation of the commands on testbeds and existing file systems."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import asdict
+from typing import Any
+
+from dfslab import discover
+from dfslab.instruments import existing as looking
+from dfslab.spec.model import InputError
+from dfslab.spec.systems.standard import delay, rate, standard
+from dfslab.testbeds import registry
+from dfslab.testbeds.found import testbed
+from dfslab.testbeds.hosts import kernel
+
+Report = Callable[..., None]
+
+
+def bed_up(
+    name: str, values: dict[str, Any], asked: Mapping[str, Any], notify: Callable[[str], None]
+) -> dict[str, Any]:
+    """Start a testbed that outlives this process, on hosts with the requested hardware."""
+    kind = testbed(name, "bed")
+    system = discover.file_system(name)
+    values = dict(kind.typed(values))
+    deployment = None
+    if any(asked.values()):
+        deployment = standard(
+            system,
+            asked["servers"],
+            asked["clients"] or 1,
+            rate("--link", asked["link"]),
+            delay("--delay", asked["delay"]),
+            rate("--disk", asked["disk"]),
+        )
+        counts = {f"{role.name}s": deployment.instances(role.name) for role in system.roles}
+        for key in counts.keys() & values.keys():
+            raise InputError(
+                "--set",
+                f"{key}={values[key]}",
+                "how many hosts there are is said by --servers and --clients",
+            )
+        values = {**counts, **values}
+    bed = kind.up(values, notify=notify, outlive=True, deployment=deployment)
+    return {
+        "name": bed.name,
+        "uri": bed.uri,
+        "folder": str(bed.folder),
+        "start_s": bed.start_s,
+        "hardware_check_s": bed.hardware_check_s,
+        "hardware": [{**asdict(check), "holds": check.holds} for check in bed.hardware],
+        "hosts": []
+        if bed.cluster is None
+        else [
+            {
+                "name": host.name,
+                "address": host.address,
+                "pid": host.init.pid,
+                "roles": dict(host.roles),
+            }
+            for host in bed.cluster.hosts
+        ],
+    }
+
+
+def existing(place: str, web_address: str) -> dict[str, Any]:
+    """What an existing mount or server reports about itself."""
+    return looking.existing(place, web_address)
+
+
+def bed_check() -> list[dict[str, Any]]:
+    """Every feature of this machine that testbeds use."""
+    return [asdict(feature) for feature in kernel.features()]
+
+
+def bed_down(name: str) -> list[str]:
+    """Take down one testbed, all (--all), or the abandoned ones (--stale)."""
+    known = [bed["name"] for bed in bed_status("")]
+    if name not in (registry.ALL, registry.STALE) and name not in known:
+        allowed = f"no such bed; there are: {', '.join(known) or 'none'}"
+        raise InputError("bed", name, allowed)
+    return registry.take_down(name)
+
+
+def stale_beds() -> list[str]:
+    """The abandoned testbeds, with the reason for each."""
+    return [f"{bed['name']}: {bed['why']}" for bed in bed_status("") if bed["state"] == "stale"]
+
+
+def bed_status(name: str) -> list[dict[str, Any]]:
+    """The testbeds of this machine."""
+    beds = registry.list_beds()
+    return [bed for bed in beds if not name or bed["name"] == name]

@@ -1,0 +1,263 @@
+"""The commands on traces: parsing and printing only."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dfslab.cli.shared import (
+    AsJson,
+    Sets,
+    live,
+    of,
+    read_scenario,
+    tell,
+    terminal,
+    time_s,
+    traces,
+    with_progress,
+)
+from dfslab.instruments.tracing.reading import reading
+from dfslab.report import terminal_traces
+from dfslab.spec.model import InputError
+
+app = typer.Typer(help="Record, import and report traces.", no_args_is_help=True)
+
+Sampled = Annotated[
+    float,
+    typer.Option(
+        "--sampled",
+        metavar="P",
+        help="With what probability calls were kept, where "
+        "they do not tell it: counts and sums are scaled to all.",
+    ),
+]
+
+Format = Annotated[
+    str,
+    typer.Option(
+        "--format",
+        metavar="NAME",
+        help="What the files are, if their beginnings do not "
+        "show it: otlp-json, otlp-protobuf, chrome, jaeger, …",
+    ),
+]
+
+Keep = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--keep",
+        metavar="RULE",
+        help="Keep calls that fit only: 'read*', or "
+        "'service=client,host=node-?,kind=wait'; may be repeated.",
+    ),
+]
+
+Drop = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--drop",
+        metavar="RULE",
+        help="Leave out calls that fit: their time is their callers'; may be repeated.",
+    ),
+]
+
+Calls = Annotated[
+    Path | None,
+    typer.Option(
+        "--calls",
+        metavar="FILE",
+        help="Rules in TOML: keep, drop, and steps, which takes calls of many names for one.",
+    ),
+]
+
+OnNodes = Annotated[
+    str,
+    typer.Option(
+        "--scheduler",
+        metavar="ADDRESS",
+        help="The nodes of this Dask scheduler read the files, which they must see.",
+    ),
+]
+
+
+Cohorts = Annotated[
+    str,
+    typer.Option(
+        "--cohorts",
+        metavar="hosts|slow",
+        help="Compare each host (of JVMs: process) "
+        "with the others, or the slowest traces with the rest.",
+    ),
+]
+
+Model = Annotated[
+    Path | None,
+    typer.Option("--model", metavar="SCENARIO", help="Steps beside those of its description."),
+]
+
+
+@app.command("record")
+def trace_record(
+    words: Annotated[list[str], typer.Argument(metavar="SCENARIO | -- COMMAND", help="What runs.")],
+    output: Annotated[
+        Path, typer.Option("-o", "--output", help="OTLP file; with --on a folder of profiles.")
+    ],
+    on: Annotated[
+        str, typer.Option("--on", metavar="NAME", help="Trace COMMAND on a bed of this system.")
+    ] = "",
+    sets: Sets = None,
+    as_json: AsJson = False,
+) -> None:
+    """Trace a scenario's first configuration, or any client command on a bed."""
+    if on:
+        values = dict(text.partition("=")[::2] for text in sets or [])
+        console = terminal.console(True)
+        profile = traces.record_command(on, values, words, output, lambda text: console.print(text))
+    else:
+        if len(words) > 1:
+            raise InputError("trace record", " ".join(words), "a command needs --on NAME")
+        scenario = Path(words[0])
+        chosen = read_scenario(scenario, sets)
+        with of(scenario):
+            profile = with_progress(as_json, lambda report: traces.record(chosen, output, report))
+    tell(as_json, profile, *terminal_traces.ranking_tables(profile), f"trace: {output}")
+
+
+@app.command("import")
+def trace_import(
+    files: Annotated[list[Path], typer.Argument(help="Traces, or profiles of traced JVMs.")],
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", help="Where the profile goes (JSON).")
+    ] = None,
+    into: Annotated[
+        Path | None, typer.Option("--into", help="A folder of tables that `query` asks.")
+    ] = None,
+    label: Annotated[
+        str, typer.Option("--label", help="What the tables call this trace; else its file's name.")
+    ] = "",
+    sampled: Sampled = 1.0,
+    form: Format = "",
+    keep: Keep = None,
+    drop: Drop = None,
+    calls: Calls = None,
+    scheduler: OnNodes = "",
+    as_json: AsJson = False,
+) -> None:
+    """Turn trace files into one compressed profile, or into tables."""
+    how = reading(sampled, form, keep or (), drop or (), calls)
+    profile = traces.import_traces(files, output, into, label, how, scheduler)
+    tell(as_json, profile, *terminal_traces.ranking_tables(profile), f"profile: {into or output}")
+
+
+@app.command("query")
+def trace_query(
+    folder: Annotated[Path, typer.Argument(help="A folder of tables: calls, exemplars, …")],
+    sql: Annotated[str, typer.Argument(metavar="SQL", help="DuckDB's SQL; no file is in reach.")],
+    as_json: AsJson = False,
+) -> None:
+    """Ask the tables that `import --into` or `receive` made."""
+    columns, rows = traces.query(folder, sql)
+    found = [dict(zip(columns, row, strict=True)) for row in rows]
+    tell(as_json, found, terminal_traces.answer_table(columns, rows))
+
+
+@app.command("receive")
+def trace_receive(
+    into: Annotated[Path, typer.Option("--into", help="A new or empty folder for what comes.")],
+    port: Annotated[
+        int, typer.Option("--port", help="On the loopback; 0 picks a free one.")
+    ] = 4318,
+    interval: Annotated[str, typer.Option("--interval", help="Between two writings.")] = "1 s",
+    lasting: Annotated[str, typer.Option("--for", metavar="TIME", help="End by itself.")] = "",
+    as_json: AsJson = False,
+) -> None:
+    """Receive OTLP over HTTP, protobuf or JSON, until Ctrl-C; then the profile and its tables."""
+    times = (time_s("--interval", interval), time_s("--for", lasting) if lasting else None)
+    console = terminal.console(True)
+    profile = traces.receive(into, port, *times, lambda text: console.print(text))
+    tell(as_json, profile, *terminal_traces.ranking_tables(profile), f"received in {into}")
+
+
+@app.command("top")
+def trace_top(
+    folder: Annotated[Path, typer.Argument(help="Where a receiver or traced JVMs write.")],
+    interval: Annotated[str, typer.Option("--interval", help="Between two looks.")] = "1 s",
+    once: Annotated[bool, typer.Option("--once", help="One look, then end.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Where the time goes while it goes: the calls of a receiver or of running JVMs, live."""
+    every_s = time_s("--interval", interval)
+    if once or as_json:
+        profile = live.once(folder)
+        tell(as_json, profile, *terminal_traces.ranking_tables(profile))
+        return
+    live.watch(folder, every_s)
+
+
+@app.command("report")
+def trace_report(
+    files: Annotated[
+        list[Path], typer.Argument(help="OTLP files, or profiles of traced JVMs or their folder.")
+    ],
+    folded: Annotated[
+        bool, typer.Option("--folded", help="Folded stacks for flame graph tools instead.")
+    ] = False,
+    export: Annotated[
+        str,
+        typer.Option(
+            "--export", metavar="FORM", help="otlp, speedscope, chrome, pprof: to stdout."
+        ),
+    ] = "",
+    page: Annotated[
+        Path | None, typer.Option("--page", help="Write a page to look at: flame view, gains.")
+    ] = None,
+    against: Annotated[
+        list[Path] | None,
+        typer.Option("--against", metavar="EARLIER", help="Compare with these; may be repeated."),
+    ] = None,
+    cohorts: Cohorts = "",
+    model: Model = None,
+    sets: Sets = None,
+    sampled: Sampled = 1.0,
+    form: Format = "",
+    keep: Keep = None,
+    drop: Drop = None,
+    calls: Calls = None,
+    scheduler: OnNodes = "",
+    as_json: AsJson = False,
+) -> None:
+    """Call trees of traces or of JVMs' profiles, merged, and what faster steps would gain."""
+    how = reading(sampled, form, keep or (), drop or (), calls)
+    if folded:
+        print(traces.folded(files, how), end="")
+        return
+    if export == "pprof":
+        sys.stdout.buffer.write(traces.pprof(files, how))
+        return
+    if export == "otlp":
+        text, told = traces.otlp(files, how)
+        print(text)
+        if told:
+            print(told, file=sys.stderr)
+        return
+    profile = traces.profile(files, how, scheduler)
+    if export:
+        print(traces.exported(profile, export))
+        return
+    if against:
+        profile = traces.against(profile, against, how)
+    if cohorts:
+        if against:
+            raise InputError("--cohorts", cohorts, "or --against, one at a time")
+        profile = traces.with_cohorts(profile, files, cohorts, how)
+    if model:
+        with of(model):
+            profile = traces.modelled(profile, read_scenario(model, sets))
+    if page:
+        traces.write_trace_page(profile, page)
+    shown = terminal_traces.ranking_tables(profile)
+    tell(as_json, profile, *shown, *([f"page: {page}"] if page else []))

@@ -1,0 +1,238 @@
+"""The live view of a trace: what its last seconds did, refreshed with every written profile."""
+
+from __future__ import annotations
+
+import json
+import statistics
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console, Group
+from rich.live import Live
+from rich.table import Table
+
+from dfslab.cli.traces.trace_work import RECEIVED, profile
+from dfslab.documents.plain import plain
+from dfslab.instruments.tracing import call_document, callprofile
+from dfslab.report import terminal, terminal_traces
+from dfslab.report.paths import path_end
+from dfslab.spec import units
+from dfslab.spec.clock import REAL, Clock
+from dfslab.spec.model import InputError
+
+# New processes may follow after all have ended, such as those of the next command.
+ENDED_AFTER_S = 10.0
+# A process that wrote nothing for this many periods of the others is inactive.
+STALE_PERIODS = 3
+LOG_WIDTH, LOG_ROWS = 100, 8
+# Lines that are no rows: two of the head, a title and a head of each table, and the last line.
+OTHER_LINES = 7
+COLUMNS = (("calls/s", 9), ("self/s", 9), ("mean", 9), ("bytes/s", 10))
+Rows = list[dict[str, Any]]
+
+
+@dataclass
+class Seen:
+    """The state at one refresh: the sums so far, and the sums of the last period."""
+
+    whole: dict[str, Any]
+    written_s: float
+    ended: bool = False
+    period_s: float | None = None
+    work: Rows = field(default_factory=list)
+    waits: Rows = field(default_factory=list)
+
+
+class Looks:
+    """Successive readings of a folder that a receiver or traced JVMs write to."""
+
+    def __init__(self, folder: Path, clock: Clock = REAL) -> None:
+        if not folder.is_dir():
+            raise InputError("trace top", str(folder), "no such folder")
+        self._folder, self._clock = folder, clock
+        self._received: tuple[float, dict[str, Any]] | None = None
+        self._seen: Seen | None = None
+        self._files: dict[str, callprofile.File] = {}
+        self._periods: dict[str, callprofile.File] = {}
+
+    def look(self) -> Seen | None:
+        """The current state; None while nothing is written."""
+        path = self._folder / RECEIVED
+        if path.is_file():
+            self._seen = self._receiver(path)
+        elif found := callprofile.expand([self._folder]):
+            self._seen = self._processes(found)
+        return self._seen
+
+    def _receiver(self, path: Path) -> Seen:
+        written_s = path.stat().st_mtime
+        if self._seen and written_s == self._seen.written_s:
+            return self._seen
+        whole = received(path)
+        seen = Seen(whole, written_s, bool(whole.get("ended")))
+        if self._received:
+            before_s, before = self._received
+            seen.period_s = max(written_s - before_s, 1e-3)
+            seen.work, seen.waits = (
+                since(before.get(key) or (), whole.get(key) or ()) for key in ("ranking", "waits")
+            )
+        self._received = (written_s, whole)
+        return seen
+
+    def _processes(self, found: Sequence[Path]) -> Seen | None:
+        files = {
+            str(path): callprofile.read(path) for path in found if callprofile.is_profile(path)
+        }
+        if not any(row.count for file in files.values() for row in file.nodes):
+            return None
+        # Savings are computed at the end only: a refresh must be cheap.
+        whole = plain(call_document.document(list(files.items()), callprofile.merge(files.items())))
+        for name, file in files.items():
+            before = self._files.get(name)
+            if before is None or before.written_unix_ns != file.written_unix_ns:
+                self._periods[name] = callprofile.since(before, file) if before else file
+        self._files = files
+        newest_ns = max((file.written_unix_ns for file in files.values()), default=0)
+        lasted = [_period_ns(file) for file in self._periods.values() if not file.last]
+        period_ns = statistics.median(lasted or map(_period_ns, self._periods.values()))
+        current = [
+            (name, file)
+            for name, file in self._periods.items()
+            if file.written_unix_ns >= newest_ns - STALE_PERIODS * period_ns
+        ]
+        work, waits = (
+            [entry.model_dump(mode="json") for entry in entries]
+            for entries in call_document.rankings(callprofile.merge(current))
+        )
+        ended = all(file.last for file in files.values())
+        long_ago = (self._clock.unix_ns() - newest_ns) * 1e-9 > ENDED_AFTER_S
+        return Seen(whole, newest_ns * 1e-9, ended and long_ago, period_ns * 1e-9, work, waits)
+
+
+def _period_ns(file: callprofile.File) -> float:
+    return max(file.written_unix_ns - file.started_unix_ns, 1_000_000)
+
+
+def received(path: Path) -> dict[str, Any]:
+    """The profile that a receiver has written. InputError for other content."""
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise InputError("trace top", str(path), f"is no JSON: {error}") from error
+    if not isinstance(found, dict) or not {"ranking", "spans", "received"} <= set(found):
+        raise InputError("trace top", str(path), "is no profile of a receiver")
+    return found
+
+
+def since(before: Sequence[Mapping[str, Any]], now: Sequence[Mapping[str, Any]]) -> Rows:
+    """The increase in the rows of a ranking, most self time first."""
+    old = {row["path"]: row for row in before}
+    rows = []
+    for row in now:
+        was = old.get(row["path"], {})
+        more = {key: row[key] - was.get(key, 0) for key in ("count", "self_s", "total_s", "bytes")}
+        rows += [{"path": row["path"], **more}] if more["count"] > 0 else []
+    return sorted(rows, key=lambda row: -row["self_s"])
+
+
+def once(folder: Path) -> dict[str, Any]:
+    """The current profile, of a receiver or of traced JVMs."""
+    path = folder / RECEIVED
+    return received(path) if path.is_file() else profile([folder])
+
+
+def watch(folder: Path, interval_s: float, clock: Clock = REAL) -> None:
+    """Show the last seconds repeatedly, until all processes have ended or Ctrl-C; then the
+    whole."""
+    console, last = terminal.console(False), None
+    try:
+        if console.is_terminal:
+            with Live(console=console, transient=True, auto_refresh=False) as live:
+                for last in _looks(folder, interval_s, clock):
+                    live.update(view(last, folder, console.width, console.height), refresh=True)
+        else:
+            last = _log(folder, interval_s, clock)
+    except KeyboardInterrupt:
+        pass  # the normal end of watching
+    if last is None:
+        console.print(f"nothing was written into {folder}", markup=False)
+        return
+    for table in terminal_traces.ranking_tables(once(folder)):
+        console.print(table)
+
+
+def _looks(folder: Path, interval_s: float, clock: Clock) -> Iterator[Seen | None]:
+    looks = Looks(folder, clock)
+    while True:
+        seen = looks.look()
+        yield seen
+        if seen and seen.ended:
+            return
+        clock.sleep(interval_s)
+
+
+def _log(folder: Path, interval_s: float, clock: Clock) -> Seen | None:
+    """Without a terminal: print a view for each profile that was written."""
+    console, last, told_s = Console(width=LOG_WIDTH, highlight=False), None, -1.0
+    try:
+        for last in _looks(folder, interval_s, clock):
+            written_s = last.written_s if last else 0.0
+            if written_s != told_s:
+                console.print(view(last, folder, LOG_WIDTH, OTHER_LINES + 2 * LOG_ROWS))
+                told_s = written_s
+    except KeyboardInterrupt:
+        pass
+    return last
+
+
+def view(seen: Seen | None, folder: Path, width: int, height: int) -> Group:
+    """A screen of the given numbers of columns and lines."""
+    if seen is None:
+        return Group(f"waiting for the first profile in {folder}")
+    when = datetime.fromtimestamp(seen.written_s).strftime("%H:%M:%S")
+    names = [process["instance"] for process in seen.whole.get("processes", ())]
+    of = f"  {', '.join(sorted(set(names)))}" if names else ""
+    lost = sum((seen.whole.get("losses") or {}).values())
+    head = [
+        _cut(f"{when}  {seen.whole['spans']:,} calls so far{of}", width),
+        *([f"{lost:,} repaired or dropped"] if lost else []),
+    ]
+    if seen.period_s is None:
+        return Group(*head, "the next profile will tell what the last seconds did")
+    most = max(1, (height - OTHER_LINES) // 2)
+    last = units.text(seen.period_s, "s", 2)
+    return Group(
+        *head,
+        _table(f"work of the last {last}", seen.work, seen.period_s, width, most),
+        _table("waits", seen.waits, seen.period_s, width, most),
+    )
+
+
+def _cut(text: str, width: int) -> str:
+    return text if len(text) <= width else f"{text[: width - 1]}…"
+
+
+def _table(title: str, rows: Rows, period_s: float, width: int, most: int) -> Table:
+    """Work of steps per second of the period; a step with several callers has a row for each, named
+    by the end of its path."""
+    table = Table(title=title, title_justify="left", box=None, pad_edge=False, width=width)
+    # Columns are two blanks apart.
+    step_width = max(16, width - sum(wide + 2 for _, wide in COLUMNS))
+    table.add_column("step", no_wrap=True, width=step_width)
+    for name, wide in COLUMNS:
+        table.add_column(name, justify="right", no_wrap=True, width=wide)
+    for row in rows[:most]:
+        mean_s = row["total_s"] / row["count"] if row["count"] else 0.0
+        table.add_row(
+            path_end(row["path"], step_width),
+            f"{row['count'] / period_s:,.1f}",
+            units.text(row["self_s"] / period_s, "s", 3),
+            units.text(mean_s, "s", 3),
+            units.text(row["bytes"] / period_s, "B/s", 3) if row["bytes"] else "",
+        )
+    if not rows:
+        table.add_row("-")
+    return table

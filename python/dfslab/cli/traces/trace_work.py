@@ -1,0 +1,313 @@
+"""Implementation of the commands on traces: record, read, merge, rank, draw."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dfslab import discover
+from dfslab.cli.traces import trace_cohorts
+from dfslab.exports import trace_export
+from dfslab.instruments import access
+from dfslab.instruments import command as programs
+from dfslab.instruments import trace as tracing
+from dfslab.instruments.tracing import callprofile, counters
+from dfslab.instruments.tracing import receive as receiving
+from dfslab.instruments.tracing.reading import Reading
+from dfslab.lazily import lazily
+from dfslab.method import RunFailed
+from dfslab.spec.check import check
+from dfslab.spec.model import InputError
+from dfslab.spec.outputs import new_file
+from dfslab.spec.scenario import Scenario
+from dfslab.studies import trace_profile
+from dfslab.studies.runs import store
+from dfslab.studies.traces import cohort, trace_store, traced_steps
+from dfslab.testbeds.base import BaseBed
+from dfslab.testbeds.capabilities import Traceable
+from dfslab.testbeds.found import testbed
+from dfslab.testbeds.mounted import MountedBed
+
+if TYPE_CHECKING:
+    from dfslab.report import page as pages
+else:
+    pages = lazily("dfslab.report.page")
+
+Report = Callable[..., None]
+RECEIVED = "received.json"
+# The reader of the descriptions whose steps are compared with traced ones; needs no measurement.
+MODEL = "sequence"
+SPAN_FORMS = ("pprof", "otlp")
+
+
+def record(scenario: Scenario, output: Path, report: Report) -> dict[str, Any]:
+    """Trace the first configuration into a separate OTLP file."""
+    point = check(scenario)[0]
+    new_file("--output", output)
+    with access.session(notify=lambda text: report(0, 1, text)) as session:
+        tracing.record(point, 0, session, output)
+    return tracing.profile([output])
+
+
+def record_command(
+    name: str,
+    values: dict[str, str],
+    command: Sequence[str],
+    folder: Path,
+    notify: Callable[[str], None],
+) -> dict[str, Any]:
+    """Run a client command on a testbed whose daemons, and the command's JVMs, are traced."""
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise InputError("--output", str(folder), "must be a new or an empty folder")
+    if not folder.parent.is_dir():
+        raise InputError("--output", str(folder), "its directory does not exist")
+    kind = testbed(name, "--on")
+    if not issubclass(kind, Traceable):
+        return _record_mounted(kind, name, values, command, folder, notify)
+    typed = kind.typed(values)
+    folder.mkdir(exist_ok=True)
+    with kind.up({**typed, **kind.traced(folder)}, notify=notify) as bed:
+        assert isinstance(bed, Traceable)
+        words = bed.client_command(command)
+        try:
+            status = programs.to_end(words, programs.client_environment(bed))
+        except OSError as error:
+            raise InputError("COMMAND", command[0], str(error.strerror)) from error
+        except KeyboardInterrupt:
+            notify(f"interrupted; what was traced until then is in {folder}")
+            raise
+        if words != list(command):
+            # Processes in a host are killed with it, and write nothing then.
+            callprofile.await_written(folder)
+    if status:
+        raise RunFailed(f"{shlex.join(command)} ended with {status}; traced in {folder}")
+    return profile([folder])
+
+
+def _record_mounted(
+    kind: type[BaseBed],
+    name: str,
+    values: dict[str, str],
+    command: Sequence[str],
+    folder: Path,
+    notify: Callable[[str], None],
+) -> dict[str, Any]:
+    """As `record_command`, on a testbed whose servers have counters, in the directory of its
+    mount."""
+    if not issubclass(kind, MountedBed):
+        raise InputError("--on", name, "neither can its processes be traced nor do they count")
+    folder.mkdir(exist_ok=True)
+    with kind.up(values, notify=notify) as bed:
+        status = counters.record(bed, name, command, folder)
+    if status:
+        raise RunFailed(f"{shlex.join(command)} ended with {status}; traced in {folder}")
+    for path in sorted(folder.glob(f"*{callprofile.TRACE_SUFFIX}")):
+        notify(f"single calls: {path}")
+    return profile([folder])
+
+
+def profile(
+    files: Sequence[Path], reading: Reading | None = None, scheduler: str = ""
+) -> dict[str, Any]:
+    """One profile of OTLP files, or of the profiles that traced JVMs wrote.
+
+    With a `scheduler` the workers of a Dask cluster read the files.
+    """
+    reading = reading or Reading()
+    found = _existing(files)
+    if reading.format or not _of_jvms(found):
+        if scheduler:
+            return tracing.spread(found, scheduler, reading.options())
+        return tracing.profile(found, reading.options())
+    reading.refuse_for_sums()
+    read = _spread(found, scheduler) if scheduler else _profiles(found)
+    return trace_profile.of_programs(read, found)
+
+
+def against(
+    found: dict[str, Any], files: Sequence[Path], reading: Reading | None = None
+) -> dict[str, Any]:
+    """A profile compared with an earlier one, read with the same options: significant changes."""
+    return {**found, "compared": cohort.compare(profile(files, reading), found)}
+
+
+def with_cohorts(
+    found: dict[str, Any], files: Sequence[Path], kind: str, reading: Reading
+) -> dict[str, Any]:
+    """A profile with the differences between the cohorts of its own files."""
+    here = _existing(files)
+    of_jvms = not reading.format and _of_jvms(here)
+    return {**found, "compared": trace_cohorts.compared(found, here, of_jvms, kind, reading)}
+
+
+def modelled(found: dict[str, Any], scenario: Scenario) -> dict[str, Any]:
+    """A profile compared with the sequence model of a scenario's first configuration."""
+    point = check(scenario)[0]
+    model = discover.model(MODEL)
+    steps = model.run(point).steps
+    named = discover.file_system(point.scenario.file_system.name).traced
+    rows = traced_steps.beside(found["roots"], steps, named)
+    if not any(row.traced and row.modelled_s is not None for row in rows):
+        operations = ", ".join(sorted({step.operation for step in steps}))
+        raise InputError("--model", scenario.name, f"describes {operations}: not what was traced")
+    return {**found, "modelled": [{**asdict(row), "error": row.error} for row in rows]}
+
+
+def write_trace_page(found: dict[str, Any], path: Path) -> None:
+    """Write the page of traces only."""
+    if not path.parent.is_dir():
+        raise InputError("--page", str(path), "its directory does not exist")
+    title = f"{found['spans']:,} calls in {found['trees']:,} call trees"
+    store.write_atomically(path, pages.render_trace(found, "Trace", title))
+
+
+def exported(found: dict[str, Any], form: str) -> str:
+    """A profile in the format of another viewer."""
+    if form not in trace_export.FORMS:
+        raise InputError(
+            "--export", form, f"must be one of {', '.join((*trace_export.FORMS, *SPAN_FORMS))}"
+        )
+    return trace_export.export(found, form)
+
+
+def folded(files: Sequence[Path], reading: Reading) -> str:
+    """A profile as folded stacks."""
+    found = _existing(files)
+    if not reading.format and _of_jvms(found):
+        reading.refuse_for_sums()
+        return callprofile.folded(callprofile.merge(_profiles(found)))
+    return tracing.folded(found, reading.options())
+
+
+def pprof(files: Sequence[Path], reading: Reading) -> bytes:
+    """A profile in the format of pprof."""
+    found = _existing(files)
+    if not reading.format and _of_jvms(found):
+        reading.refuse_for_sums()
+        return trace_export.pprof(profile(found))
+    return tracing.pprof(found, reading.options())
+
+
+def otlp(files: Sequence[Path], reading: Reading) -> tuple[str, str]:
+    """Complete call trees for other viewers, and a line about the trees left out."""
+    found = _existing(files)
+    if not reading.format and _of_jvms(found):
+        raise InputError("--export", "otlp", "is for spans; of JVMs' profiles there is speedscope")
+    text, left_out = tracing.otlp(found, reading.options(), trace_export.MOST_EVENTS)
+    told = f"{left_out:,} call trees are not in it: it holds {trace_export.MOST_EVENTS:,} spans"
+    return text, told if left_out else ""
+
+
+def import_traces(
+    files: Sequence[Path],
+    output: Path | None,
+    into: Path | None = None,
+    label: str = "",
+    reading: Reading | None = None,
+    scheduler: str = "",
+) -> dict[str, Any]:
+    """The profile of traces, stored as JSON or as tables."""
+    if not output and not into:
+        raise InputError("--output", "", "where to? --output FILE or --into FOLDER")
+    label = label or re.sub("[^A-Za-z0-9_-]", "_", files[0].stem)[:64].lstrip("_-") or "trace"
+    if into and not into.parent.is_dir():
+        raise InputError("--into", str(into), "its directory does not exist")
+    if into and into.exists() and not into.is_dir():
+        raise InputError("--into", str(into), "is no folder")
+    if into and any(into.glob(f"{label}.*.parquet")):
+        raise InputError("--label", label, f"is in {into} already; --label names this one")
+    found = profile(files, reading, scheduler)
+    if output:
+        store.write_atomically(output, json.dumps(found))
+    if into:
+        trace_store.write(found, into, label)
+    return found
+
+
+def query(folder: Path, sql: str) -> tuple[list[str], list[tuple[Any, ...]]]:
+    """The result of a query on the tables of a folder."""
+    return trace_store.query(folder, sql)
+
+
+def receive(
+    folder: Path,
+    port: int,
+    interval_s: float,
+    duration_s: float | None,
+    notify: Callable[[str], None],
+) -> dict[str, Any]:
+    """Receive into a folder until interrupted: the profile at every interval, tables at the end."""
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise InputError("--into", str(folder), "must be a new or an empty folder")
+    if not folder.parent.is_dir():
+        raise InputError("--into", str(folder), "its directory does not exist")
+    folder.mkdir(exist_ok=True)
+    path = folder / RECEIVED
+    found = receiving.receive(
+        port,
+        interval_s,
+        duration_s,
+        lambda text: store.write_atomically(path, text),
+        lambda port: notify(f"receiving at http://{receiving.LOOPBACK}:{port}{receiving.PATH}"),
+    )
+    trace_store.write(found, folder, "received")
+    if not found["spans"]:
+        raise RunFailed(f"{folder}: no span came; refused: {found['received']['refused']}")
+    return found
+
+
+def _profiles(files: Sequence[Path]) -> list[tuple[str, callprofile.File]]:
+    """Profiles of traced JVMs, and counters of servers converted to profiles."""
+    found = []
+    for path in files:
+        whole = callprofile.is_profile(path)
+        found += [(str(path), callprofile.read(path))] if whole else counters.read(path)
+    return found
+
+
+def _spread(files: Sequence[Path], scheduler: str) -> list[tuple[str, callprofile.File]]:
+    """The profiles, read by the workers of a Dask cluster, in the order of the files' names."""
+    # Importing Dask takes half a second, so only this function does.
+    from dfslab.fleet import dask
+
+    found = []
+    for said in dask.each(scheduler, [(_read_at_node, str(path)) for path in sorted(files)]):
+        if isinstance(said, str):
+            raise InputError("trace", None, said)
+        found += said
+    return found
+
+
+def _read_at_node(path: str) -> list[tuple[str, callprofile.File]] | str:
+    """The profiles of a file, or an error text: our exceptions cannot be pickled."""
+    try:
+        return _profiles([Path(path)])
+    except (InputError, OSError) as error:
+        return str(error)
+
+
+def _of_jvms(files: Sequence[Path]) -> bool:
+    """Whether the files hold sums of calls (of traced JVMs, of servers' counters), not spans.
+
+    InputError when only some do.
+    """
+    profiles = [path for path in files if callprofile.is_profile(path) or counters.recognise(path)]
+    if profiles and len(profiles) < len(files):
+        other = next(path for path in files if path not in profiles)
+        raise InputError("trace", str(other), "spans and profiles are reported apart")
+    return bool(profiles)
+
+
+def _existing(files: Sequence[Path]) -> list[Path]:
+    found = callprofile.expand(files)
+    if not found:
+        raise InputError("trace", str(files[0]), f"holds no *{callprofile.SUFFIX}")
+    for path in found:
+        if not path.is_file():
+            raise InputError("trace", str(path), "no such file")
+    return found

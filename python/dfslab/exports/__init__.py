@@ -1,0 +1,1 @@
+"""Results and traces in other programs' formats."""

@@ -1,0 +1,353 @@
+"""A testbed of Alluxio: a master, workers with memory tiers on hosts, FUSE mounts on clients."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import urllib.request
+from collections.abc import Mapping, Sequence
+from http.client import HTTPException
+from pathlib import Path
+from typing import Any
+from urllib.error import HTTPError
+
+from dfslab.filesystems.alluxio.facts import PARAMETERS
+from dfslab.spec.model import InputError
+from dfslab.spec.systems.parameters import Parameter
+from dfslab.spec.units import parse
+from dfslab.testbeds.agent import agent_jar, java_option
+from dfslab.testbeds.base import Notify
+from dfslab.testbeds.cache import maven_jars, program
+from dfslab.testbeds.capabilities import Traceable, WarmUp
+from dfslab.testbeds.errors import BedError
+from dfslab.testbeds.hosts.host import Host
+from dfslab.testbeds.mounted import CLIENT_STAGE, MountedBed
+
+POM = Path(__file__).with_name("pom.xml")
+POINTS = Path(__file__).with_name("points.txt")
+VERSION = "2.9.4"
+FORMAT = "alluxio.cli.Format"
+MASTER = "alluxio.master.AlluxioMaster"
+WORKER = "alluxio.worker.AlluxioWorker"
+FUSE = "alluxio.fuse.AlluxioFuse"
+# The library that Alluxio's native FUSE library is linked to.
+LIBFUSE = "libfuse.so.2"
+# One read of a file at a time: Alluxio reopens its stream for each read that arrives out of order,
+# as those of the kernel's parallel read-ahead do (64 MiB took over 60 s so, and 1 s in order). Also
+# writes of more than a page.
+MOUNT_OPTIONS = "sync_read,big_writes"
+SHELL = "alluxio.cli.fs.FileSystemShell"
+MASTER_RPC, MASTER_WEB, WORKER_RPC, WORKER_WEB = 19998, 19999, 29999, 30000
+JAVA_LIMIT_S = 300.0
+# The JVMs of all client hosts start concurrently, on shared processors.
+MOUNT_LIMIT_S = 300.0
+ANSWER_LIMIT_S = 20.0
+MIB = 2**20
+# The space that a worker reserves for a block that is being written. The default is a whole block,
+# even for a short file: four writers would evict blocks of which no other copy exists.
+RESERVED_BYTES = MIB
+# Options that are quantities: the unit, and the smallest allowed value.
+LEAST = {
+    "memory_tier": ("B", "16 MiB"),
+    "heap": ("B", "128 MiB"),
+    "worker_timeout": ("s", "1 s"),
+    "trace_interval": ("s", "0.1 s"),
+}
+# Alluxio was written for Java 8 and 11: it accesses these packages by reflection.
+OPENED = ("java.lang", "java.util", "java.nio", "sun.nio.ch")
+# Ignore proxy settings of the environment for requests to the testbed's daemons.
+_OPENER = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+LOG4J = """log4j.rootLogger=WARN,console
+log4j.appender.console=org.apache.log4j.ConsoleAppender
+log4j.appender.console.target=System.err
+log4j.appender.console.layout=org.apache.log4j.PatternLayout
+log4j.appender.console.layout.ConversionPattern=%d{ISO8601} %p %c{2}: %m%n
+"""
+
+
+class Bed(MountedBed, Traceable):
+    """A running Alluxio; `with Bed.up({...}) as bed:` takes it down at the end.
+
+    The under-store is a folder of the testbed on this machine, shared by every host as a local
+    path: traffic between a worker and the under-store crosses no emulated link and no limited disk.
+    The mount writes files sequentially once; Alluxio has no writes in the middle of a file.
+    """
+
+    SYSTEM = "alluxio"
+    # Options that make every process count its calls and report them at a short interval.
+    # Memory tiers are small, and an operation takes Alluxio's client milliseconds.
+    WARM_UP = WarmUp(file_bytes=1 << 17)
+    PROGRAMS = {"java": "openjdk-17-jre-headless"}
+    OPTIONS = {
+        "memory_tier": "256 MiB",
+        "heap": "384 MiB",
+        # ASYNC_THROUGH is Alluxio's own default, but needs a job service, which is not started.
+        # To a client it is like MUST_CACHE, which the description assumes.
+        "write_type": ("MUST_CACHE", "CACHE_THROUGH", "THROUGH"),
+        "worker_timeout": "5 min",
+        # The folder for the profiles of daemons and mounts; by default the testbed's own folder.
+        "trace": False,
+        "trace_directory": "",
+        "trace_interval": "2 s",
+    }
+
+    @classmethod
+    def parse(cls, parameters: Mapping[str, Any]) -> dict[str, Any]:
+        """The parameters in SI units; InputError when one is wrong."""
+        found = super().parse(parameters)
+        for key, (unit, least) in LEAST.items():
+            found[key] = _quantity(key, found[key], unit, least)
+        return found
+
+    @classmethod
+    def prepare(cls, parameters: dict[str, Any], notify: Notify) -> None:
+        """Check for Java and libfuse, and download Alluxio's jars."""
+        super().prepare(parameters, notify)
+        if parameters["trace"]:
+            agent_jar(notify)
+        try:
+            ctypes.CDLL(LIBFUSE)
+        except OSError as error:
+            why = "not found; install libfuse2 (Debian)"
+            raise BedError("missing_program", f"looking for {LIBFUSE}", why) from error
+        jars(notify)
+
+    def start_servers(self) -> None:
+        """Start the master on an empty journal, then the workers; wait until the master knows
+        them."""
+        self._write_configuration()
+        self.master.run(*self.java_command(FORMAT, "master"), limit_s=JAVA_LIMIT_S)
+        self._launch(self.master, "master", MASTER, {}, self._master_serves, 0)
+        for number, host in enumerate(self.hosts.of("worker"), 1):
+            self._start_worker(host, number)
+        for daemon in self.daemons.values():
+            daemon.wait_ready()
+        said = self.ask("info") or {}
+        self._now(versions={"alluxio": str(said.get("version", "unknown"))})
+
+    def mount(self, host: Host, point: Path) -> None:
+        """Start a FUSE client in the foreground."""
+        own = {"alluxio.user.hostname": host.address}
+        words = self.java_command(
+            FUSE, "-m", str(point), "-o", MOUNT_OPTIONS, process=f"mount-{host.name}", **own
+        )
+        self.run_in(
+            host,
+            f"mount-{host.name}",
+            words,
+            lambda: host.mounted(point),
+            CLIENT_STAGE,
+            MOUNT_LIMIT_S,
+        )
+
+    @property
+    def master(self) -> Host:
+        """The host of the only master."""
+        return self.hosts.of("master")[0]
+
+    @property
+    def under_store(self) -> Path:
+        """The folder of files that were written through."""
+        return self.folder / "under-store"
+
+    def live_workers(self) -> int | None:
+        """Number of workers that the master considers alive; None when it does not answer.
+
+        A crashed worker counts until it has been silent for `worker_timeout`.
+        """
+        said = self.ask("webui_workers")
+        return None if said is None else len(said.get("normalNodeInfos") or ())
+
+    def disks_read_bytes(self) -> None:
+        """None: data is stored in the memory of the workers, so only clients can be cold."""
+
+    def shell(self, host: Host, *words: str) -> str:
+        """The output of an `alluxio fs` command on a host. BedError when it fails."""
+        return host.run(*self.java_command(SHELL, *words), limit_s=JAVA_LIMIT_S)
+
+    def ask(self, what: str) -> dict[str, Any] | None:
+        """An answer of the master's web service; None when it does not answer."""
+        url = f"http://{self.master.address}:{MASTER_WEB}/api/v1/master/{what}"
+
+        def work() -> dict[str, Any]:
+            with _OPENER.open(url, timeout=ANSWER_LIMIT_S) as answer:
+                return json.load(answer)
+
+        try:
+            return self.master.in_network(work)
+        except HTTPError as error:
+            error.close()
+            return None
+        except (OSError, ValueError, HTTPException):
+            return None
+
+    @property
+    def profiles(self) -> Path:
+        """The folder of the traced processes' profiles."""
+        told = self.parameters["trace_directory"]
+        return Path(told).absolute() if told else self.folder / "profiles"
+
+    def trace_options(self, process: str) -> list[str]:
+        """JVM options that make a process write its profile; empty on a testbed without `trace`."""
+        if not (self.parameters["trace"] and process):
+            return []
+        service = process.partition("-")[0]
+        interval_s = self.parameters["trace_interval"]
+        return [java_option(agent_jar(), POINTS, self.profiles, service, process, interval_s)]
+
+    @classmethod
+    def traced(cls, folder: Path | None = None) -> dict[str, Any]:
+        """Parameters that make every process count its calls and write them every second, or to
+        `folder`."""
+        where = {"trace_directory": str(folder)} if folder else {"trace_interval": "1 s"}
+        return {"trace": True, **where}
+
+    def client_environment(self) -> dict[str, str]:
+        """The environment of a command on the client's host, with the mount point."""
+        return {**os.environ, "DFSLAB_MOUNT": str(self.mount_point)}
+
+    def client_command(self, words: Sequence[str]) -> list[str]:
+        """A command on the client's host, where the mount is."""
+        return self.clients[0].command(words)
+
+    def java_command(self, main: str, *arguments: str, process: str = "", **own: str) -> list[str]:
+        """A command that runs a main class of Alluxio; `own` are properties of this process.
+
+        On a traced testbed, one with a `process` name is traced under that name.
+        """
+        heap_mib = int(self.parameters["heap"]) // MIB
+        # These four are not accepted in the configuration file.
+        properties = {
+            "alluxio.home": str(self.folder),
+            "alluxio.conf.dir": str(self.configuration),
+            "alluxio.site.conf.dir": str(self.configuration),
+            "alluxio.logs.dir": str(self.folder / "tmp"),
+            **own,
+        }
+        return [
+            program("java", "openjdk-17-jre-headless"),
+            f"-Xmx{heap_mib}m",
+            "-XX:+UseSerialGC",
+            # Write nothing outside the testbed's folder: no JVM performance counters in the
+            # system's /tmp.
+            "-XX:-UsePerfData",
+            f"-Djava.io.tmpdir={self.folder / 'tmp'}",
+            "-Djava.net.preferIPv4Stack=true",
+            *(f"--add-opens=java.base/{package}=ALL-UNNAMED" for package in OPENED),
+            *(f"-D{key}={value}" for key, value in properties.items()),
+            *self.trace_options(process),
+            "-cp",
+            os.pathsep.join((str(self.configuration), f"{jars()}/*")),
+            main,
+            *arguments,
+        ]
+
+    @property
+    def configuration(self) -> Path:
+        """The folder of Alluxio's configuration files."""
+        return self.folder / "conf"
+
+    def _write_configuration(self) -> None:
+        for folder in (self.configuration, self.under_store, self.folder / "tmp"):
+            folder.mkdir()
+        lines = [f"{key}={value}\n" for key, value in self._properties().items()]
+        (self.configuration / "alluxio-site.properties").write_text("".join(lines), "utf-8")
+        (self.configuration / "log4j.properties").write_text(LOG4J, "utf-8")
+
+    def _properties(self) -> dict[str, str]:
+        """Alluxio's properties, the same for every process."""
+        master, told = self.master, self.parameters
+        described = {
+            parameter.source: _text(told[parameter.key], parameter)
+            for parameter in PARAMETERS.of_origin("filesystem").values()
+            if parameter.source.startswith("alluxio.")
+        }
+        return described | {
+            "alluxio.work.dir": str(self.folder),
+            "alluxio.tmp.dirs": str(self.folder / "tmp"),
+            "alluxio.master.hostname": master.address,
+            "alluxio.master.bind.host": master.address,
+            "alluxio.master.web.bind.host": master.address,
+            "alluxio.master.rpc.port": str(MASTER_RPC),
+            "alluxio.master.web.port": str(MASTER_WEB),
+            "alluxio.master.journal.type": "UFS",
+            "alluxio.master.journal.folder": str(master.disk / "journal"),
+            "alluxio.master.metastore.dir": str(master.disk / "metastore"),
+            "alluxio.master.mount.table.root.ufs": str(self.under_store),
+            "alluxio.master.worker.timeout": _milliseconds(told["worker_timeout"]),
+            "alluxio.master.lost.worker.detection.interval": "1000ms",
+            "alluxio.master.update.check.enabled": "false",
+            "alluxio.fuse.jnifuse.libfuse.version": "2",
+            "alluxio.security.authorization.permission.enabled": "false",
+            "alluxio.user.file.reserved.bytes": str(RESERVED_BYTES),
+            "alluxio.user.file.writetype.default": told["write_type"],
+            "alluxio.worker.ramdisk.size": str(int(told["memory_tier"])),
+            "alluxio.worker.tieredstore.levels": "1",
+            "alluxio.worker.tieredstore.level0.alias": "MEM",
+            "alluxio.worker.tieredstore.level0.dirs.quota": str(int(told["memory_tier"])),
+        }
+
+    def _start_worker(self, host: Host, number: int) -> None:
+        """Start a worker with its own memory file system; several may share a host."""
+        name = f"worker-{number}"
+        memory = host.folder / f"{name}-memory"
+        memory.mkdir()
+        # The file system also holds the folders of the blocks, so it is a little larger.
+        size_bytes = int(self.parameters["memory_tier"]) + 16 * MIB
+        host.run("mount", "-t", "tmpfs", "-o", f"size={size_bytes}", "dfslab", str(memory))
+        own = {
+            "alluxio.worker.hostname": host.address,
+            "alluxio.worker.bind.host": host.address,
+            "alluxio.worker.web.bind.host": host.address,
+            "alluxio.worker.rpc.port": str(WORKER_RPC + 100 * (number - 1)),
+            "alluxio.worker.web.port": str(WORKER_WEB + 100 * (number - 1)),
+            "alluxio.worker.tieredstore.level0.dirs.path": str(memory),
+        }
+        self._launch(host, name, WORKER, own, self._workers_serve, 1)
+
+    def _launch(
+        self, host: Host, name: str, main: str, own: Mapping[str, str], ready: Any, stage: int
+    ) -> None:
+        words = self.java_command(main, process=name, **own)
+        self.run_in(host, name, words, ready, stage, JAVA_LIMIT_S)
+
+    def _master_serves(self) -> bool:
+        return self.ask("info") is not None
+
+    def _workers_serve(self) -> bool:
+        """Whether the master knows every running worker (all, or the surviving ones)."""
+        running = sum(
+            daemon.state() == "running"
+            for name, daemon in self.daemons.items()
+            if name.startswith("worker-")
+        )
+        return (self.live_workers() or 0) >= running
+
+
+def jars(notify: Notify = lambda text: None) -> Path:
+    """The folder of its jars, downloaded when it is missing. BedError when that fails."""
+    return maven_jars(f"alluxio-{VERSION}", POM, {"alluxio.version": VERSION}, notify)
+
+
+def _quantity(key: str, value: str, unit: str, least: str) -> float:
+    """An option in SI units. InputError when it is not a quantity, or too small."""
+    try:
+        number = float(parse(value, unit))
+    except ValueError as error:
+        raise InputError(f"bed.{key}", value, str(error)) from error
+    if number < parse(least, unit):
+        raise InputError(f"bed.{key}", value, f"must be at least {least}")
+    return number
+
+
+def _milliseconds(seconds: float) -> str:
+    return f"{round(seconds * 1000)}ms"
+
+
+def _text(value: float, parameter: Parameter) -> str:
+    """A property's value: switches as words, times with a unit, everything else as a whole
+    number."""
+    if parameter.choices == (0.0, 1.0):
+        return "true" if value else "false"
+    return _milliseconds(value) if parameter.unit == "s" else str(int(value))

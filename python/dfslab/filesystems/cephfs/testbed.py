@@ -1,0 +1,271 @@
+"""A testbed of CephFS: monitor, manager and metadata server on one host, OSDs on the others."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+
+from dfslab.spec import clock
+from dfslab.testbeds.errors import BedError
+from dfslab.testbeds.hosts.host import Host
+from dfslab.testbeds.mounted import CLIENT_STAGE, MountedBed
+
+DATA_POOL, METADATA_POOL = "cephfs_data", "cephfs_meta"
+OSD_LIMIT_S = 300.0
+MOST_OPERATIONS = 20_000
+LEAST_BLOCK_BYTES = 3 << 30
+MEMORY_TARGET_BYTES = 939524096
+
+
+class Bed(MountedBed):
+    """A running CephFS; `with Bed.up({...}) as bed:` takes it down at the end."""
+
+    SYSTEM = "cephfs"
+    PROGRAMS = {
+        "ceph-mon": "ceph-mon",
+        "ceph-mgr": "ceph-mgr",
+        "ceph-osd": "ceph-osd",
+        "ceph-mds": "ceph-mds",
+        "ceph-fuse": "ceph-fuse",
+        "ceph": "ceph-common",
+        "setfattr": "attr",
+    }
+    OPTIONS = {"object_store": ("bluestore", "memstore")}
+
+    def start_servers(self) -> None:
+        """Start monitor and manager, then all OSDs concurrently, then pools and metadata server."""
+        self._fsid = str(uuid.uuid4())
+        self._configure()
+        for host in self.hosts.hosts:
+            host.run("mkdir", "-p", "/run/ceph")
+        master = self._master
+        self._make_monitor(master)
+        # A client asks the metadata server for every name, so it answers from where it is.
+        mon = self.run_in(master, "mon", self._words("ceph-mon", "a"), self._monitor_serves, 0)
+        mon.wait_ready()
+        self.run_in(master, "mgr", self._words("ceph-mgr", "x"), lambda: True, 1)
+        self._start_osds()
+        self._make_pools()
+        mds = self.run_in(master, "mds", self._words("ceph-mds", "a"), self._mds_active, 3)
+        mds.wait_ready()
+        version = master.run("ceph", "--version").split()[2]
+        self._now(versions={"ceph": version})
+
+    def mount(self, host: Host, point: Path) -> None:
+        """Start a FUSE client in the foreground."""
+        words = ["ceph-fuse", "-f", "-c", str(self._file), str(point)]
+        self.run_in(host, f"mount-{host.name}", words, lambda: host.mounted(point), CLIENT_STAGE)
+
+    def settle(self) -> None:
+        """Set the layout of new files below the mount."""
+        keys = ("stripe_unit", "stripe_count", "object_size")
+        told = {key: int(self.parameters[key]) for key in keys if key in self.parameters}
+        layout = " ".join(f"{key}={value}" for key, value in told.items())
+        if layout:
+            self.clients[0].run(
+                "setfattr",
+                "-n",
+                "ceph.dir.layout",
+                "-v",
+                f"{layout} pool={DATA_POOL}",
+                str(self.mount_point),
+            )
+
+    def lacking(self) -> str:
+        """Placement groups that are not active and clean, or not yet reported."""
+        groups = self._asked("status").get("pgmap", {})
+        states = {one["state_name"]: one["count"] for one in groups.get("pgs_by_state", [])}
+        if states and states.get("active+clean", 0) == groups.get("num_pgs"):
+            return ""
+        said = ", ".join(f"{count} {state}" for state, count in states.items())
+        return f"placement groups: {said or 'unknown'}"
+
+    def counters(self) -> dict[str, str]:
+        """All perf counters of OSDs and metadata server since their start."""
+        return {
+            name: self._told(host, name, "perf", "dump") for name, host in self._answering.items()
+        }
+
+    def empty_caches(self) -> None:
+        """Drop the OSDs' own caches of their disks, which they read with direct I/O."""
+        for number, host in enumerate(self.hosts.of("osd")):
+            # An OSD killed by a fault caches nothing; one suspended by a fault does not answer.
+            if self.daemon(f"osd-{number + 1}").state() == "running":
+                self._told(host, f"osd.{number}", "cache", "drop")
+
+    @contextmanager
+    def tracing(self, folder: Path) -> Iterator[None]:
+        """Make OpTracker keep more than its default of twenty operations, and write them at the
+        end.
+
+        Newer operations replace older ones, so of a long command the last ones are kept.
+        """
+        for name, host in self._answering.items():
+            kind = name.partition(".")[0]
+            self._told(host, name, "config", "set", f"{kind}_op_history_size", str(MOST_OPERATIONS))
+        began = clock.date().isoformat()
+        yield
+        for name, host in self._answering.items():
+            told = json.loads(self._told(host, name, "dump_historic_ops"))
+            told["ops"] = [one for one in told["ops"] if one["initiated_at"] >= began]
+            if told["ops"]:
+                (folder / f"{name}.trace").write_text(json.dumps(told), encoding="utf-8")
+
+    @property
+    def _answering(self) -> dict[str, Host]:
+        """The daemons that answer at their sockets, by Ceph's names."""
+        stores = {f"osd.{number}": host for number, host in enumerate(self.hosts.of("osd"))}
+        return {**stores, "mds.a": self._master}
+
+    def _told(self, host: Host, name: str, *words: str) -> str:
+        return host.run("ceph", "daemon", f"/run/ceph/ceph-{name}.asok", *words)
+
+    @property
+    def _master(self) -> Host:
+        return self.hosts.of("mds")[0]
+
+    @property
+    def _file(self) -> Path:
+        return self.folder / "ceph.conf"
+
+    @property
+    def _copies(self) -> int:
+        """The number of OSDs that hold a copy or fragment of each object."""
+        return int(self.parameters["copies"])
+
+    @property
+    def _fragments(self) -> int:
+        return int(self.parameters["data_fragments"])
+
+    def _configure(self) -> None:
+        address = self._master.address
+        size = self._copies if self._fragments == 1 else self._copies - self._fragments + 1
+        capacity = min(group.disk.capacity for group in self.hosts.deployment.groups_of("osd"))
+        block = max(LEAST_BLOCK_BYTES, int(capacity * 0.8))
+        settings = {
+            "fsid": self._fsid,
+            "mon_host": address,
+            "public_network": f"{address}/24",
+            "auth_cluster_required": "none",
+            "auth_service_required": "none",
+            "auth_client_required": "none",
+            "osd_pool_default_size": size,
+            "osd_pool_default_min_size": 1,
+            "osd_pool_default_pg_autoscale_mode": "off",
+            "mon_allow_pool_size_one": "true",
+            "osd_objectstore": self.parameters["object_store"],
+            "bluestore_block_size": block,
+            "memstore_device_bytes": 2 << 30,
+            "osd_memory_target": MEMORY_TARGET_BYTES,
+            "mgr_initial_modules": "",
+            "mon_warn_on_pool_no_redundancy": "false",
+            "osd_heartbeat_grace": 10,
+            "mon_osd_down_out_interval": 20,
+            "mon_data_avail_crit": 1,
+            "admin_socket": "/run/ceph/$cluster-$name.asok",
+            "run_dir": "/run/ceph",
+            "pid_file": "/run/ceph/$name.pid",
+            "log_file": f"{self.folder}/ceph-$name.log",
+            "crash_dir": f"{self.folder}/crash",
+            "mon_cluster_log_file": f"default={self.folder}/ceph-$channel.log "
+            f"cluster={self.folder}/ceph-cluster.log",
+        }
+        lines = "".join(f"{key} = {value}\n" for key, value in settings.items())
+        self._file.write_text(f"[global]\n{lines}")
+
+    def _words(self, command: str, name: str) -> list[str]:
+        words = [command, "-f", "-i", name, "-c", str(self._file)]
+        if command == "ceph-mon":
+            words += ["--mon-data", str(self._master.folder / "mon")]
+        return words
+
+    def _make_monitor(self, host: Host) -> None:
+        table, data = host.folder / "monmap", host.folder / "mon"
+        address = f"[v2:{host.address}:3300,v1:{host.address}:6789]"
+        host.run("monmaptool", "--create", "--fsid", self._fsid, "--addv", "a", address, str(table))
+        host.run(
+            "ceph-mon",
+            "--mkfs",
+            "-i",
+            "a",
+            "--monmap",
+            str(table),
+            "-c",
+            str(self._file),
+            "--mon-data",
+            str(data),
+        )
+
+    def _start_osds(self) -> None:
+        """Start all OSDs concurrently: each formats its store and then serves, in one command."""
+        for number, host in enumerate(self.hosts.of("osd")):
+            identity = str(uuid.uuid4())
+            self._ceph("osd", "new", identity, str(number))
+            data = host.disk / f"osd-{number}"
+            common = f"ceph-osd -i {number} --osd-data {data} -c {self._file}"
+            script = (
+                f"mkdir -p {data} && test -e {data}/ready || "
+                f"{{ {common} --mkfs --osd-uuid {identity} && touch {data}/ready; }} && "
+                f"exec {common} -f --crush-location 'root=default host={host.name}'"
+            )
+            self.run_in(
+                host,
+                f"osd-{number + 1}",
+                ["sh", "-c", script],
+                partial(self._osd_up, number),
+                2,
+                OSD_LIMIT_S,
+            )
+        for name, daemon in self.daemons.items():
+            if name.startswith("osd-"):
+                daemon.wait_ready()
+
+    def _make_pools(self) -> None:
+        groups = str(int(self.parameters["placement_groups"]))
+        self._ceph("osd", "pool", "create", METADATA_POOL, "8")
+        if self._fragments > 1:
+            k, m = self._fragments, self._copies - self._fragments
+            self._ceph(
+                "osd",
+                "erasure-code-profile",
+                "set",
+                "dfslab",
+                f"k={k}",
+                f"m={m}",
+                "crush-failure-domain=host",
+            )
+            self._ceph("osd", "pool", "create", DATA_POOL, groups, groups, "erasure", "dfslab")
+            self._ceph("osd", "pool", "set", DATA_POOL, "allow_ec_overwrites", "true")
+            self._ceph("fs", "new", "cephfs", METADATA_POOL, DATA_POOL, "--force")
+            return
+        self._ceph("osd", "pool", "create", DATA_POOL, groups)
+        self._ceph("fs", "new", "cephfs", METADATA_POOL, DATA_POOL)
+
+    def _ceph(self, *words: str) -> str:
+        return self._master.run("ceph", "-c", str(self._file), "--connect-timeout", "20", *words)
+
+    def _asked(self, *words: str) -> dict:
+        """An answer in JSON; empty when there is none yet."""
+        try:
+            return json.loads(self._ceph(*words, "--format", "json"))
+        except (BedError, ValueError):
+            return {}
+
+    def _monitor_serves(self) -> bool:
+        return bool(self._asked("quorum_status").get("quorum"))
+
+    def _osd_up(self, number: int) -> bool:
+        known = self._asked("osd", "dump").get("osds", [])
+        return any(osd["osd"] == number and osd["up"] for osd in known)
+
+    def _mds_active(self) -> bool:
+        ranks = self._asked("fs", "status").get("mdsmap", [])
+        if not ranks:
+            filesystems = self._asked("fs", "dump").get("filesystems", [])
+            infos = [info for one in filesystems for info in one["mdsmap"]["info"].values()]
+            return any(info["state"] == "up:active" for info in infos)
+        return any(rank.get("state") == "active" for rank in ranks)

@@ -1,0 +1,274 @@
+"""A testbed of GlusterFS: glusterd on server hosts, bricks on their disks, mounts on clients."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+from dfslab.documents.measured_load import ServerCalls, ServerCounts
+from dfslab.filesystems.glusterfs.facts import PARAMETERS
+from dfslab.testbeds.capabilities import WarmUp
+from dfslab.testbeds.errors import BedError, last_lines
+from dfslab.testbeds.hosts.host import AdoptedDaemon, Host
+from dfslab.testbeds.hosts.process import Process
+from dfslab.testbeds.hosts.threads import threads
+from dfslab.testbeds.mounted import CLIENT_STAGE, MountedBed
+
+VOLUME = "dfslab"
+SOCKET = "/run/glusterd.socket"
+# A new glusterd runs geo-replication to write its defaults: twenty Python processes, seconds per
+# host. No testbed uses geo-replication, so there that program only prints its name.
+GSYNCD = "/usr/lib*/*/glusterfs/gsyncd /usr/libexec/glusterfs/gsyncd"
+CONNECT_LIMIT_S = 120.0
+# Sources of parameters that are volume options have this form: "performance.quick-read".
+OPTION_PREFIXES = ("performance.", "features.", "cluster.", "client.", "server.", "network.")
+
+
+class Bed(MountedBed):
+    """A running GlusterFS volume; `with Bed.up({...}) as bed:` takes it down at the end."""
+
+    SYSTEM = "glusterfs"
+    PROGRAMS = {"glusterd": "glusterfs-server", "glusterfs": "glusterfs-client"}
+    OPTIONS = {"profile": True}
+    # Nothing is JIT-compiled: a warm-up only has to open connections.
+    WARM_UP = WarmUp(file_bytes=1 << 17, limit_s=3.0)
+
+    def start_servers(self) -> None:
+        """Start glusterd everywhere, join the peers, create the volume with its options."""
+        servers = self.servers
+        for host in servers:
+            self._start_glusterd(host)
+        with threads(len(servers)) as pool:
+            list(pool.map(lambda h: self.daemons[f"glusterd-{h.name}"].wait_ready(), servers))
+        for host in servers[1:]:
+            self._gluster("peer", "probe", host.address)
+        self._await_peers()
+        self._gluster("volume", "create", VOLUME, *self._layout(), *self._bricks())
+        changed = [word for pair in self._options().items() for word in pair]
+        if changed:
+            self._gluster("volume", "set", VOLUME, *changed)
+        self._gluster("volume", "start", VOLUME)
+        self._adopt_bricks()
+        if self.parameters["profile"]:
+            self._gluster("volume", "profile", VOLUME, "start")
+        version = servers[0].run("glusterd", "--version").split()[1]
+        self._now(versions={"glusterfs": version})
+
+    def mount(self, host: Host, point: Path) -> None:
+        """Start a FUSE client in the foreground."""
+        words = [
+            "glusterfs",
+            "--no-daemon",
+            f"--volfile-server={self.servers[0].address}",
+            f"--volfile-id=/{VOLUME}",
+            f"--log-file={host.log('mount')}",
+            str(point),
+        ]
+        self.run_in(host, f"mount-{host.name}", words, lambda: host.mounted(point), CLIENT_STAGE)
+
+    def attached(self, host: Host) -> bool:
+        """Whether each brick has taken the mount's connection; a mount serves earlier than that.
+
+        Files created before are missing on such a brick, and differing fragments are an I/O error.
+        """
+        connections = f"{self.mount_point}/.meta/graphs/active/{VOLUME}-client-*/private"
+        count = f"grep -l '^connected = 1' {connections} | wc -l"
+        asked = f'test "$({count})" -eq {len(self._bricks())}'
+        return super().attached(host) and host.tries("sh", "-c", asked)
+
+    @property
+    def servers(self) -> list[Host]:
+        """The hosts with bricks, each once."""
+        return list({host.name: host for host in self.hosts.of("brick")}.values())
+
+    def pending_heals(self) -> int:
+        """Entries that some brick lacks; for a brick that does not answer, at least one."""
+        if self.parameters["copies"] == 1:
+            return 0
+        said = self._gluster("volume", "heal", VOLUME, "info", "summary", "--xml")
+        bricks = list(ElementTree.fromstring(said).iter("brick"))
+        counts = [
+            brick.findtext("totalNumberOfEntries", "")
+            for brick in bricks
+            if brick.findtext("status") == "Connected"
+        ]
+        away = len(bricks) - len(counts)
+        return away + sum(int(count) if count.isdigit() else 1 for count in counts)
+
+    def lacking(self) -> str:
+        """Entries to heal, and bricks that do not answer."""
+        return f"{left} entries to heal" if (left := self.pending_heals()) else ""
+
+    def observe(self) -> dict[str, ServerCounts]:
+        """Calls, mean latency and bytes of every brick since the last call."""
+        if not self.parameters["profile"]:
+            return {}
+        said = self._gluster("volume", "profile", VOLUME, "info", "incremental", "--xml")
+        return profile(said)
+
+    def counters(self) -> dict[str, str]:
+        """Every brick's calls since its volume started; the current interval of `profile` is not
+        ended."""
+        if not self.parameters["profile"]:
+            return {}
+        return {"bricks": self._gluster("volume", "profile", VOLUME, "info", "peek", "--xml")}
+
+    @contextmanager
+    def tracing(self, folder: Path) -> Iterator[None]:
+        """Reset the bricks' counters, so that the extremes are those of the traced command."""
+        if self.parameters["profile"]:
+            self._gluster("volume", "profile", VOLUME, "info", "clear")
+        yield
+
+    def _start_glusterd(self, host: Host) -> None:
+        library, log, none = (host.folder / name for name in ("glusterd", "gluster-log", "gsyncd"))
+        library.mkdir()
+        log.mkdir()
+        none.write_text("#!/bin/sh\necho gsyncd\n", encoding="utf-8")
+        none.chmod(0o755)
+        host.run(
+            "sh",
+            "-c",
+            f"mount --bind {library} /var/lib/glusterd && "
+            f"mount --bind {log} /var/log/glusterfs && mkdir -p /run/gluster && "
+            f"for one in {GSYNCD}; do test ! -e $one || mount --bind {none} $one; "
+            "done",
+        )
+        words = ["glusterd", "--no-daemon", f"--log-file={host.log('glusterd')}"]
+        # When asked before the daemon listens, the command line waits ten seconds before it
+        # retries.
+        asked = f"test -S {SOCKET} && gluster --mode=script pool list"
+        self.run_in(host, f"glusterd-{host.name}", words, lambda: host.tries("sh", "-c", asked), 0)
+
+    def _await_peers(self) -> None:
+        """Wait until every server has every other in its cluster, which creating a volume requires.
+
+        A peer listed as connected (`pool list`) may still be exchanging its identity.
+        """
+        deadline = time.monotonic() + CONNECT_LIMIT_S
+
+        def connected(host: Host) -> None:
+            while (peers := host.run("gluster", "--mode=script", "peer", "status")).count(
+                "Peer in Cluster (Connected)"
+            ) < len(self.servers) - 1:
+                if time.monotonic() > deadline:
+                    raise BedError(
+                        "not_ready",
+                        "connecting peers",
+                        f"{host.name} sees {peers}",
+                        last_lines(host.log("glusterd")),
+                    )
+                time.sleep(0.1)
+
+        with threads(len(self.servers)) as pool:
+            list(pool.map(connected, self.servers))
+
+    def _gluster(self, *words: str) -> str:
+        """Run a command on the first server; retried, since its daemon may be too busy to
+        connect."""
+        deadline = time.monotonic() + CONNECT_LIMIT_S
+        while True:
+            try:
+                return self.servers[0].run("gluster", "--mode=script", *words)
+            except BedError as error:
+                if "Connection failed" not in str(error) or time.monotonic() > deadline:
+                    log = last_lines(self.servers[0].log("glusterd"))
+                    raise BedError(
+                        error.kind, error.operation, error.context, (*error.log_lines, *log)
+                    ) from error
+                time.sleep(0.5)
+
+    def _layout(self) -> list[str]:
+        """The arguments of `volume create` for copies and fragments."""
+        copies, fragments = (int(self.parameters[key]) for key in ("copies", "data_fragments"))
+        if fragments > 1:
+            return ["disperse", str(copies), "redundancy", str(copies - fragments)]
+        return ["replica", str(copies)] if copies > 1 else []
+
+    def _bricks(self) -> list[str]:
+        """Every brick, in an order where neighbours are on different hosts, so that copies are."""
+        hosts = self.hosts.of("brick")
+        numbers = {host.name: 0 for host in hosts}
+        most = max(host.roles["brick"] for host in hosts)
+        bricks = []
+        for turn in range(1, most + 1):
+            for host in self.servers:
+                if host.roles["brick"] >= turn:
+                    numbers[host.name] += 1
+                    bricks.append(f"{host.address}:{host.disk}/brick-{numbers[host.name]}")
+        return bricks
+
+    def _options(self) -> dict[str, str]:
+        """Volume options that differ from the description's default.
+
+        A replicated volume turns its client's threads off by default: that option is always set.
+        """
+        found = {}
+        for parameter in PARAMETERS.of_origin("filesystem").values():
+            if parameter.source.startswith(OPTION_PREFIXES):
+                value = self.parameters[parameter.key]
+                if value != parameter.default or parameter.key == "client_io_threads":
+                    found[parameter.source] = _text(value, parameter)
+        return found
+
+    def _adopt_bricks(self) -> None:
+        for host in self.servers:
+            for number in range(1, host.roles["brick"] + 1):
+                name = f"brick-{host.name}" + (f"-{number}" if host.roles["brick"] > 1 else "")
+                directory = f"{host.disk}/brick-{number}"
+                find = partial(_brick_process, host, directory)
+                daemon = AdoptedDaemon(name, host, find, self._start_bricks)
+                log = directory.strip("/").replace("/", "-") + ".log"
+                daemon.log_path = host.folder / "gluster-log/bricks" / log
+                self.adopt(daemon, stage=1)
+
+    def _start_bricks(self) -> None:
+        """Start the bricks that do not run."""
+        self._gluster("volume", "start", VOLUME, "force")
+
+
+def _text(value: float, parameter: Any) -> str:
+    """A volume option's value: switches as on and off, sizes in bytes."""
+    if parameter.choices == (0.0, 1.0):
+        return "on" if value else "off"
+    return str(int(value))
+
+
+def _brick_process(host: Host, directory: str) -> Process | None:
+    """The process of a brick; None when there is none."""
+    for process in host.processes("glusterfsd"):
+        try:
+            words = Path(f"/proc/{process.pid}/cmdline").read_bytes().split(b"\0")
+        except OSError:
+            continue
+        if directory.encode() in words:
+            return process
+    return None
+
+
+def profile(text: str) -> dict[str, ServerCounts]:
+    """`volume profile … info --xml` as brick -> operation -> calls and latency, and bytes."""
+    found = {}
+    for brick in ElementTree.fromstring(text).iter("brick"):
+        stats = brick.find("intervalStats")
+        name = brick.findtext("brickName", "")
+        if stats is None or not name:
+            continue
+        operations = {
+            one.findtext("name", ""): ServerCalls(
+                calls=int(one.findtext("hits", "0")),
+                latency_s_mean=float(one.findtext("avgLatency", "0")) / 1e9,
+            )
+            for one in stats.iter("fop")
+        }
+        found[name] = ServerCounts(
+            operations=operations,
+            read_bytes=int(stats.findtext("totalRead", "0")),
+            written_bytes=int(stats.findtext("totalWrite", "0")),
+        )
+    return found

@@ -1,0 +1,369 @@
+"""A testbed of HDFS: one NameNode and N DataNodes, each a separate JVM process."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+from dfslab.filesystems.hdfs.node import (
+    DATANODE_PORTS,
+    NAMENODE_PORTS,
+    Node,
+    datanode_serves,
+    stored,
+)
+from dfslab.filesystems.hdfs.parameters import (
+    MIB,
+    BedParameters,
+    checked,
+    decided_properties,
+    parse_parameters,
+)
+from dfslab.testbeds.agent import agent_jar, java_option
+from dfslab.testbeds.base import BaseBed, Notify
+from dfslab.testbeds.cache import maven_jars, program
+from dfslab.testbeds.capabilities import JavaReachable, Traceable
+from dfslab.testbeds.daemon import Daemon, run_to_end
+from dfslab.testbeds.hosts.ports import LOOPBACK
+
+POM = Path(__file__).with_name("pom.xml")
+POINTS = Path(__file__).with_name("points.txt")
+NAMENODE = "org.apache.hadoop.hdfs.server.namenode.NameNode"
+DATANODE = "org.apache.hadoop.hdfs.server.datanode.DataNode"
+FORMAT_LIMIT_S = 300.0
+# Three heartbeats of 3 s. The NameNode itself declares a DataNode dead only after minutes.
+HEARD_WITHIN_S = 9
+# Functions of Hadoop's own script that are used: the shell, a program in a jar, a main class.
+HADOOP = """#!/bin/sh
+main="${{1:?fs, jar or the name of a class}}"
+shift
+case "$main" in
+fs | dfs) main=org.apache.hadoop.fs.FsShell ;;
+jar) main=org.apache.hadoop.util.RunJar ;;
+esac
+# What Hadoop's own script adds to the class path.
+exec {command}"${{HADOOP_CLASSPATH:+:$HADOOP_CLASSPATH}}" "$main" "$@"
+"""
+LOG4J = """log4j.rootLogger=WARN,console
+log4j.appender.console=org.apache.log4j.ConsoleAppender
+log4j.appender.console.target=System.err
+log4j.appender.console.layout=org.apache.log4j.PatternLayout
+log4j.appender.console.layout.ConversionPattern=%d{ISO8601} %p %c{2}: %m%n
+"""
+
+
+class Bed(BaseBed, Traceable, JavaReachable):
+    """A running HDFS; `with Bed.up({...}) as bed:` takes it down at the end."""
+
+    SYSTEM = "hdfs"
+    parameters: BedParameters
+
+    @classmethod
+    def typed(cls, values: Mapping[str, Any]) -> dict[str, Any]:
+        """Keys with a dot are Hadoop's properties. InputError for an unknown key or wrong value."""
+        return parse_parameters(values)
+
+    @classmethod
+    def traced(cls, folder: Path | None = None) -> dict[str, Any]:
+        """Parameters that make every process count its calls and write them every second, or to
+        `folder`."""
+        where = {"trace_directory": str(folder)} if folder else {"trace_interval_s": 1.0}
+        return {"trace": True, **where}
+
+    @classmethod
+    def parse(cls, parameters: Mapping[str, Any]) -> BedParameters:
+        """The checked parameters. InputError when one is wrong."""
+        return checked(parameters)
+
+    @classmethod
+    def prepare(cls, parameters: BedParameters, notify: Notify) -> None:
+        """Check for Java, and download Hadoop's jars."""
+        program("java", "openjdk-17-jre-headless")
+        cls.jars(parameters, notify)
+        if parameters.trace:
+            agent_jar(notify)
+
+    @classmethod
+    def port_count(cls, parameters: BedParameters) -> int:
+        """The number of all daemons' ports; they are set explicitly so that testbeds do not
+        collide."""
+        return len(NAMENODE_PORTS) + len(DATANODE_PORTS) * parameters.datanodes
+
+    def start(self) -> None:
+        """Format, launch all daemons concurrently, wait until the NameNode knows every DataNode."""
+        self.namenode, datanodes = self._nodes()
+        self._now(uri=f"hdfs://{self.namenode.at('rpc')}")
+        self._write_configuration()
+        self._format()
+        words = [NAMENODE]
+        self._launch_on(self.namenode, words, self._namenode_serves, stage=0)
+        data = self._data_folder()
+        for node in datanodes:
+            words = [DATANODE, *_own_properties(node, stored(node, data))]
+            self._launch_on(node, words, partial(datanode_serves, node), stage=1)
+        self._await_all()
+        self._now(versions=self._running_versions())
+
+    def _nodes(self) -> tuple[Node, list[Node]]:
+        """The NameNode and the DataNodes, on hosts if there are any."""
+        if self.cluster is not None:
+            first = self.hosts.of("namenode")[0]
+            named = Node("namenode", first, first.address, NAMENODE_PORTS)
+            return named, [
+                Node(f"datanode-{number}", host, host.address, _shifted(DATANODE_PORTS, number))
+                for number, host in enumerate(self.hosts.of("datanode"), 1)
+            ]
+        ports = iter(self.ports)
+        nodes = [
+            Node(name, None, LOOPBACK, {port: next(ports) for port in wanted})
+            for name, wanted in self._names()
+        ]
+        return nodes[0], nodes[1:]
+
+    def _names(self) -> list[tuple[str, Iterable[str]]]:
+        """Every daemon's name and the names of its ports."""
+        count = self.parameters.datanodes
+        datanodes = [f"datanode-{number}" for number in range(1, count + 1)]
+        return [("namenode", NAMENODE_PORTS), *((name, DATANODE_PORTS) for name in datanodes)]
+
+    def _format(self) -> None:
+        words = self.java_command(NAMENODE, "-format", "-nonInteractive", process="")
+        run_to_end(
+            "formatting the NameNode",
+            _entered(self.namenode, words),
+            self._log("format"),
+            self.environment(),
+            self.folder,
+            FORMAT_LIMIT_S,
+        )
+
+    @property
+    def access(self) -> dict[str, Any]:
+        """The load generator's target."""
+        return {
+            "kind": "hdfs",
+            "uri": self.uri,
+            "root": "/",
+            "replication": self.parameters.replication,
+            "block_size_bytes": int(self.parameters.block_size_bytes),
+        }
+
+    @property
+    def java_access(self) -> dict[str, str]:
+        """Keys that Hadoop's own client needs in addition to `access`."""
+        return {"configuration": str(self.configuration), "version": self.parameters.version}
+
+    @property
+    def configuration(self) -> Path:
+        """The folder of Hadoop's configuration files, for daemons and Java clients."""
+        return self.folder / "conf"
+
+    @property
+    def profiles(self) -> Path:
+        """The folder of the traced processes' profiles."""
+        told = self.parameters.trace_directory
+        return Path(told).absolute() if told else self.folder / "profiles"
+
+    def java_command(self, main: str, *arguments: str, process: str = "client") -> list[str]:
+        """A command that runs a Java main class of Hadoop, configured for this testbed.
+
+        `process` is the name of its profile: a role, and a number if there are several. A process
+        without a name is not traced.
+        """
+        return [
+            *self._java(),
+            *self.trace_options(process),
+            "-cp",
+            self._class_path(),
+            main,
+            *arguments,
+        ]
+
+    def _class_path(self) -> str:
+        return os.pathsep.join((str(self.configuration), f"{self.jars(self.parameters)}/*"))
+
+    def _java(self) -> list[str]:
+        """The start of every JVM's command line on this testbed."""
+        heap_mib = int(self.parameters.heap_bytes) // MIB
+        return [
+            program("java", "openjdk-17-jre-headless"),
+            f"-Xmx{heap_mib}m",
+            "-XX:+UseSerialGC",
+            # Write nothing outside the testbed's folder: no JVM performance counters in the
+            # system's /tmp.
+            "-XX:-UsePerfData",
+            f"-Djava.io.tmpdir={self.folder / 'tmp'}",
+            # Libraries of the web interface generate classes at run time; Hadoop's own scripts
+            # permit it, too.
+            "-Djava.net.preferIPv4Stack=true",
+            "--add-opens=java.base/java.lang=ALL-UNNAMED",
+        ]
+
+    def trace_options(self, process: str = "client") -> list[str]:
+        """JVM options that make a process write its profile; empty on a testbed without `trace`."""
+        if not (self.parameters.trace and process):
+            return []
+        told = self.parameters
+        service = process if told.trace_processes else process.partition("-")[0]
+        return [
+            java_option(agent_jar(), POINTS, self.profiles, service, process, told.trace_interval_s)
+        ]
+
+    def client_environment(self) -> dict[str, str]:
+        """For any client command: `hadoop` in its PATH, this testbed's configuration, its JVMs
+        traced."""
+        return {
+            **os.environ,
+            "PATH": os.pathsep.join((str(self.folder / "bin"), os.environ.get("PATH", ""))),
+            "HADOOP_CONF_DIR": str(self.configuration),
+            "JAVA_TOOL_OPTIONS": shlex.join(
+                [*shlex.split(os.environ.get("JAVA_TOOL_OPTIONS", "")), *self.trace_options()]
+            ),
+        }
+
+    def status(self) -> dict[str, Any]:
+        """The NameNode's view (None where it does not answer) and every daemon's state.
+
+        `live_datanodes` lags behind a crash by the NameNode's heartbeat limit (10.5 minutes by
+        default); `daemons` does not.
+        """
+        nodes = self._namesystem()
+        return {
+            "name": self.name,
+            "system": self.SYSTEM,
+            "uri": self.uri,
+            "live_datanodes": nodes.get("NumLiveDataNodes"),
+            "dead_datanodes": nodes.get("NumDeadDataNodes"),
+            "safe_mode": self._safe_mode(),
+            "daemons": self.daemon_states(),
+        }
+
+    def lacking(self) -> str:
+        """DataNodes without a recent heartbeat at the NameNode, and under-replicated blocks."""
+        said = self.namenode.ask("Hadoop:service=NameNode,name=NameNodeInfo")
+        if said is None:
+            return "the NameNode does not answer"
+        nodes = json.loads(said["LiveNodes"]).values()
+        heard = [node for node in nodes if node["lastContact"] <= HEARD_WITHIN_S]
+        away = self.parameters.datanodes - len(heard)
+        wanted = said["TotalBlocks"] * self.parameters.replication
+        short = wanted - sum(node["numBlocks"] for node in heard)
+        parts = [f"{away} DataNodes"] if away else []
+        return ", ".join(parts + ([f"{short} replicas"] if short > 0 else []))
+
+    @staticmethod
+    def jars(parameters: BedParameters, notify: Notify = lambda text: None) -> Path:
+        """The folder of Hadoop's jars, downloaded when they are missing."""
+        version = parameters.version
+        return maven_jars(f"hadoop-{version}", POM, {"hadoop.version": version}, notify)
+
+    def _write_configuration(self) -> None:
+        for name in ("tmp", "logs", "bin", "conf/webapps/hdfs", "conf/webapps/datanode"):
+            (self.folder / name).mkdir(parents=True)
+        decided = decided_properties(self.parameters, self.folder, self.namenode)
+        properties = {**decided, **self.parameters.properties}
+        core = {k: v for k, v in properties.items() if not k.startswith("dfs.")}
+        hdfs = {k: v for k, v in properties.items() if k.startswith("dfs.")}
+        (self.configuration / "core-site.xml").write_bytes(_site(core))
+        (self.configuration / "hdfs-site.xml").write_bytes(_site(hdfs))
+        (self.configuration / "log4j.properties").write_text(LOG4J, "utf-8")
+        script = self.folder / "bin" / "hadoop"
+        command = shlex.join([*self._java(), "-cp", self._class_path()])
+        script.write_text(HADOOP.format(command=command), "utf-8")
+        script.chmod(0o755)
+
+    def _data_folder(self) -> Path:
+        """The folder in which the DataNodes store their blocks."""
+        if not self.parameters.data_directory:
+            return self.folder
+        folder = Path(self.parameters.data_directory).absolute() / self.folder.name
+        self.make_folder(folder)
+        return folder
+
+    def _log(self, name: str) -> Path:
+        return self.folder / "logs" / f"{name}.log"
+
+    def _launch_on(
+        self, node: Node, main: list[str], ready: Callable[[], bool], stage: int
+    ) -> None:
+        words = self.java_command(*main, process=node.name)
+        if node.host is not None:
+            self.run_in(node.host, node.name, words, ready, stage)
+            return
+        daemon = Daemon(
+            node.name,
+            words,
+            self._log(node.name),
+            ready,
+            self.environment(),
+            self.folder,
+            owned=not self.outlive,
+        )
+        self.launch(daemon, stage)
+
+    def _await_all(self) -> None:
+        for daemon in self.daemons.values():
+            daemon.wait_ready()
+
+    def _namesystem(self) -> dict[str, Any]:
+        bean = "Hadoop:service=NameNode,name=FSNamesystemState"
+        return self.namenode.ask(bean) or {}
+
+    def _safe_mode(self) -> str | None:
+        """The reason for safe mode, "" when it is off, None when the NameNode does not answer."""
+        seen = self.namenode.ask("Hadoop:service=NameNode,name=NameNodeInfo") or {}
+        return seen.get("Safemode")
+
+    def _namenode_serves(self) -> bool:
+        """Whether it accepts writes and knows every running DataNode (all, or the surviving
+        ones)."""
+        running = sum(d.state() == "running" for n, d in self.daemons.items() if n != "namenode")
+        live = self._namesystem().get("NumLiveDataNodes", 0)
+        return live >= running and self._safe_mode() == ""
+
+    def _running_versions(self) -> dict[str, str]:
+        node = self.namenode.ask("Hadoop:service=NameNode,name=NameNodeInfo") or {}
+        machine = self.namenode.ask("java.lang:type=Runtime") or {}
+        return {
+            "hadoop": node.get("SoftwareVersion", "unknown"),
+            "java": machine.get("VmVersion", "unknown"),
+        }
+
+
+def _shifted(ports: Mapping[str, int], number: int) -> dict[str, int]:
+    """The ports of one of several DataNodes, which may share a host."""
+    return {name: port + 100 * (number - 1) for name, port in ports.items()}
+
+
+def _own_properties(node: Node, data: Path) -> list[str]:
+    """Options that set a DataNode's own addresses and directory."""
+    own = {
+        "dfs.datanode.data.dir": data.as_uri(),
+        "dfs.datanode.hostname": node.address,
+        "dfs.datanode.address": node.at("data"),
+        "dfs.datanode.http.address": node.at("http"),
+        "dfs.datanode.ipc.address": node.at("ipc"),
+    }
+    return [word for key, value in own.items() for word in ("-D", f"{key}={value}")]
+
+
+def _entered(node: Node, words: list[str]) -> list[str]:
+    """The command, run in the node's host if it has one."""
+    return words if node.host is None else node.host.command(words)
+
+
+def _site(properties: Mapping[str, str]) -> bytes:
+    """A Hadoop configuration file."""
+    root = ElementTree.Element("configuration")
+    for key, value in properties.items():
+        entry = ElementTree.SubElement(root, "property")
+        ElementTree.SubElement(entry, "name").text = key
+        ElementTree.SubElement(entry, "value").text = value
+    ElementTree.indent(root)
+    return ElementTree.tostring(root, encoding="utf-8", xml_declaration=True)

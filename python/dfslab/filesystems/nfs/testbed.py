@@ -1,0 +1,104 @@
+"""A testbed of NFS: the Ganesha server on one host's disk; clients use NFSv3 without a mount."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from dfslab.spec.deployment import Deployment
+from dfslab.spec.model import InputError
+from dfslab.testbeds.hosted import HostedBed
+from dfslab.testbeds.hosts.host import Host
+
+EXPORT = "/export"
+# Without lock and quota services, which no workload uses. A restarted server needs no grace period:
+# no client holds locks to reclaim.
+CONFIGURATION = """\
+NFS_CORE_PARAM {{
+    Protocols = 3; mount_path_pseudo = true;
+    Enable_NLM = false; Enable_RQUOTA = false; Enable_UDP = false;
+}}
+NFSv4 {{ Graceless = true; RecoveryRoot = "{recovery}"; }}
+EXPORT {{
+    Export_Id = 1; Path = "{directory}"; Pseudo = "{export}";
+    Protocols = 3; Transports = TCP; SecType = sys;
+    Access_Type = RW; Squash = No_Root_Squash;
+    FSAL {{ Name = VFS; }}
+}}
+"""
+
+
+class Bed(HostedBed):
+    """A running NFS server; `with Bed.up({...}) as bed:` takes it down at the end."""
+
+    SYSTEM = "nfs"
+    PROGRAMS = {
+        "ganesha.nfsd": "nfs-ganesha nfs-ganesha-vfs",
+        "rpcbind": "rpcbind",
+        "rpcinfo": "rpcbind",
+        "nfs-ls": "libnfs-utils",
+    }
+
+    @classmethod
+    def check(cls, parameters: dict[str, Any], deployment: Deployment) -> None:
+        """InputError unless there is exactly one server."""
+        servers = deployment.instances("server")
+        if servers != 1:
+            raise InputError("deployment.node", servers, "must be 1 instance of server")
+        super().check(parameters, deployment)
+
+    def start(self) -> None:
+        """Start the port mapper, then the server; wait until every client host can list the
+        export."""
+        host = self.server
+        # The port mapper stores its state there across a restart.
+        host.run("mkdir", "-p", "/run/rpcbind", str(self.directory))
+        words = ["rpcbind", "-f", "-w"]
+        mapper = self.run_in(host, "rpcbind", words, lambda: host.tries("rpcinfo", "-p"), 0)
+        mapper.wait_ready()
+        self.run_in(host, "ganesha", self._ganesha(host.folder), self._answers, 1).wait_ready()
+        version = host.run("ganesha.nfsd", "-v").split("=")[-1].strip().removeprefix("V")
+        self._now(uri=self.url, versions={"nfs-ganesha": version})
+
+    @property
+    def server(self) -> Host:
+        """The host of the server."""
+        return self.hosts.of("server")[0]
+
+    @property
+    def directory(self) -> Path:
+        """The exported directory, as a path on the server."""
+        return self.server.disk / EXPORT.strip("/")
+
+    @property
+    def url(self) -> str:
+        """The URL of the export for clients."""
+        return f"nfs://{self.server.address}{EXPORT}"
+
+    @property
+    def access(self) -> dict[str, Any]:
+        """The access table of a load generator inside a client host."""
+        return {"server": self.server.address, "export": EXPORT}
+
+    def _ganesha(self, folder: Path) -> list[str]:
+        """The server's command line; writes its configuration file."""
+        recovery, path = folder / "recovery", folder / "ganesha.conf"
+        recovery.mkdir()
+        path.write_text(
+            CONFIGURATION.format(recovery=recovery, directory=self.directory, export=EXPORT)
+        )
+        return [
+            "ganesha.nfsd",
+            "-F",
+            "-f",
+            str(path),
+            "-L",
+            "STDOUT",
+            "-p",
+            str(folder / "ganesha.pid"),
+        ]
+
+    def _answers(self) -> bool:
+        """Whether clients can mount and list; a server may listen before it exports."""
+        listing = ("nfs-ls", f"{self.url}?version=3")
+        return all(host.tries(*listing, limit_s=5.0) for host in self.clients)

@@ -1,0 +1,1 @@
+"""Measurements of hardware: this machine, and the hosts of a testbed."""

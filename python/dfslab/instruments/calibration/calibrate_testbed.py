@@ -1,0 +1,199 @@
+"""Measures the hardware of a testbed's hosts: disks, links, and processors under their limits.
+
+The first host of every group of nodes is measured. Streams and round trips go to a host of the best
+connected other group, so that a rate is limited by the measured group where possible. Page-cache
+hits are measured on the mounted file system where a host has one, else on its disk.
+"""
+
+from __future__ import annotations
+
+import json
+import platform
+import random
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from dfslab.instruments import access
+from dfslab.instruments.calibration.calibrate import Kinds, Quantity, check_repeats, line, repeated
+from dfslab.instruments.calibration.calibrate import access as disk_access
+from dfslab.instruments.calibration.probe import COPY_BYTES
+from dfslab.method import RunFailed
+from dfslab.spec.deployment import Deployment, NodeGroup
+from dfslab.spec.model import InputError
+from dfslab.spec.scenario import Scenario
+from dfslab.testbeds.errors import BedError
+from dfslab.testbeds.hosts import hardware
+from dfslab.testbeds.hosts.host import Host
+from dfslab.testbeds.mounted import MountedBed
+
+FILE = ".dfslab-calibrate"
+Found = dict[str, list[Quantity]]
+
+
+def measure(
+    scenario: Scenario, repeats: int, report: Callable[..., None] = lambda *_: None, seed: int = 0
+) -> Found:
+    """Group of nodes -> the measured quantities of its first host.
+
+    The scenario's testbed is started for it. InputError when the scenario has no testbed of several
+    hosts; RunFailed when a host does not answer.
+    """
+    check_repeats(repeats)
+    if not scenario.file_system.access.bed:
+        allowed = "only the hosts of a bed are measured: file_system.access.bed = true"
+        raise InputError("file_system.access.bed", False, allowed)
+    with access.session() as session:
+        session.reach(scenario)
+        cluster = session.bed.cluster if session.bed is not None else None
+        if cluster is None:
+            allowed = "needs several nodes; one node is this machine: dfslab calibrate without it"
+            raise InputError("deployment.node", len(scenario.deployment.nodes()), allowed)
+        groups = [group for _, group in scenario.deployment.nodes()]
+        try:
+            return _measured(
+                cluster.hosts,
+                groups,
+                repeats,
+                report,
+                random.Random(seed),
+                session.bed.mount_point if isinstance(session.bed, MountedBed) else None,
+            )
+        except BedError as error:
+            raise RunFailed(str(error)) from error
+
+
+def _measured(
+    hosts: Sequence[Host],
+    groups: Sequence[NodeGroup],
+    repeats: int,
+    report: Callable[..., None],
+    chance: random.Random,
+    mount: Path | None,
+) -> Found:
+    firsts: dict[str, tuple[Host, NodeGroup]] = {}
+    for host, group in zip(hosts, groups, strict=True):
+        firsts.setdefault(group.name, (host, group))
+    found: Found = {}
+    for name, (host, group) in firsts.items():
+        others = [pair for pair in zip(hosts, groups, strict=True) if pair[0] is not host]
+        peer, _ = max(others, key=lambda pair: pair[1].adapter.bandwidth)
+        mounted = mount is not None and host.mounted(mount)
+        kept = str(mount if mounted else host.disk) + f"/{FILE}"
+        asked = _Processor(host, repeats, kept, _copied_bytes(group))
+        path = host.path(host.disk) / FILE
+        kinds = _kinds(host, peer, asked, path, chance)
+        done, total = len(found) * len(kinds), len(firsts) * len(kinds)
+        try:
+            found[name] = repeated(
+                kinds, repeats, report, f"on {host.name}", done * repeats, total * repeats
+            )
+        finally:
+            path.unlink(missing_ok=True)
+    return found
+
+
+def _kinds(host: Host, peer: Host, asked: _Processor, path: Any, chance: random.Random) -> Kinds:
+    return [
+        ("memory_copy_rate", "B/s", lambda: asked.next("memory_copy_rate")),
+        ("system_call", "s", lambda: asked.next("system_call")),
+        ("kept_read_rate", "B/s", lambda: asked.next("kept_read_rate")),
+        ("kept_read_call", "s", lambda: asked.next("kept_read_call")),
+        ("disk_write_rate", "B/s", lambda: hardware.direct_write(path)),
+        ("disk_read_rate", "B/s", lambda: hardware.direct_read(path)),
+        ("disk_access", "s", lambda: disk_access(path, chance)),
+        ("network_rate", "B/s", lambda: hardware.stream(host, peer)),
+        ("network_round_trip", "s", lambda: hardware.round_trip(host, peer)),
+        ("loopback_round_trip", "s", lambda: hardware.round_trip(host, host)),
+    ]
+
+
+def _copied_bytes(group: NodeGroup) -> int:
+    """Size of the copy buffer, two of which fit, with the daemons, in the host's memory limit."""
+    return min(COPY_BYTES, int(group.memory) // 6)
+
+
+class _Processor:
+    """Measurements by a process inside the host, returned one after the other."""
+
+    def __init__(self, host: Host, repeats: int, kept: str, copied_bytes: int) -> None:
+        words = (
+            sys.executable,
+            "-P",
+            "-m",
+            "dfslab.instruments.calibration.probe",
+            kept,
+            str(copied_bytes),
+        )
+        self._answers = [json.loads(host.run(*words)) for _ in range(repeats)]
+        self._taken: dict[str, int] = {}
+
+    def next(self, name: str) -> float:
+        at = self._taken.get(name, 0)
+        self._taken[name] = at + 1
+        return float(self._answers[at][name])
+
+
+def document(found: Mapping[str, Sequence[Quantity]]) -> dict[str, Any]:
+    """The profile as JSON."""
+    return {
+        "kernel": platform.release(),
+        "groups": {
+            name: {one.name: one.document() for one in quantities}
+            for name, quantities in found.items()
+        },
+    }
+
+
+def toml(found: Found, deployment: Deployment) -> str:
+    """A profile: every group's disk and adapter, the network between them, with intervals."""
+    by_group = {name: {one.name: one for one in found[name]} for name in found}
+    count = len(next(iter(found.values()))[0].values)
+    lines = [f"# Measured on hosts of a bed, kernel {platform.release()}; {count} times each."]
+    for group in deployment.node:
+        peers = [one for one in deployment.node if one is not group or group.count > 1]
+        fastest = max(peer.adapter.bandwidth for peer in peers)
+        lines += _group(group, by_group[group.name], fastest)
+    latency, loopback = (
+        _lowest(by_name[f"{where}_round_trip"] for by_name in by_group.values())
+        for where in ("network", "loopback")
+    )
+    # A round trip includes a node's own latency twice; it is declared with the node's adapter.
+    own_s = min(group.adapter.latency for group in deployment.node)
+    share = max(0.0, 0.5 - 2 * own_s / latency.mean)
+    lines += [
+        "[deployment.network]",
+        line("latency", latency, share),
+        line("loopback_latency", loopback, 0.5),
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def _group(group: NodeGroup, by_name: Mapping[str, Quantity], fastest: float) -> list[str]:
+    """TOML of one group of nodes; rates are those of one of its disks.
+
+    `fastest` is the declared rate of a peer's link.
+    """
+    each = 1 / group.disk.count
+    # A stream runs at the rate of the slower of its two links.
+    hidden = group.adapter.bandwidth > fastest
+    rate = line("bandwidth", by_name["network_rate"])
+    return [
+        "[[deployment.node]]",
+        f"name = {json.dumps(group.name)}",
+        line("copy_rate", by_name["kept_read_rate"]),
+        line("call_time", by_name["kept_read_call"]),
+        "[deployment.node.disk]",
+        line("read_rate", by_name["disk_read_rate"], each),
+        line("write_rate", by_name["disk_write_rate"], each),
+        line("latency", by_name["disk_access"]),
+        "[deployment.node.adapter]",
+        f"# No other host can take more: {rate}" if hidden else rate,
+    ]
+
+
+def _lowest(quantities: Iterable[Quantity]) -> Quantity:
+    """The shortest round trip. Longer ones include adapters' delays."""
+    return min(quantities, key=lambda one: one.mean)

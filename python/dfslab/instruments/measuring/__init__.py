@@ -1,0 +1,1 @@
+"""What a measurement checks and records in addition to its load."""

@@ -1,0 +1,163 @@
+"""Checks that a cold run was cold, by comparing bytes read from files with bytes read from disks.
+
+This works on testbeds only; elsewhere the servers' disks cannot be observed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from dfslab import discover
+from dfslab.documents.load_report import LoadReport, OperationReport, PhaseReport
+from dfslab.documents.measured_load import DiskReads
+from dfslab.fleet import run as fleet
+from dfslab.method import RunFailed
+from dfslab.spec.scenario import Scenario
+from dfslab.testbeds.base import BaseBed
+from dfslab.testbeds.errors import BedError
+
+READS = frozenset({"read", "pread"})
+# Other operations that a run may contain without legitimately bringing file content into memory.
+CHANGES_NO_BYTES = frozenset({"open", "close", "stat", "exists", "list", "rename", "lock"})
+# A cold run reads about as much from disks as from files. Less is possible: a medium may compress,
+# and random reads may hit the same place twice. Warm caches reduce disk reads to nearly nothing.
+LEAST_SHARE = 0.1
+# The largest number of operations examined to find the bytes that are read for the first time.
+LOOKED_AT = 200_000
+
+
+def unproven(scenario: Scenario) -> list[str]:
+    """A note on a cold run whose servers are no testbed of ours: their caches are out of reach."""
+    choice = scenario.file_system
+    system = discover.file_system(choice.name)
+    if scenario.workload.cache != "cold" or choice.access.bed or not system.has_servers:
+        return []
+    return [
+        "only the clients were made cold: the servers are no bed of ours, so their caches were "
+        "neither emptied nor looked at"
+    ]
+
+
+@dataclass(frozen=True)
+class DisksRead:
+    """Bytes read from disks in a whole run and in each of its phases; None where unknown."""
+
+    whole: DiskReads | None = None
+    phases: tuple[DiskReads | None, ...] = ()
+
+
+class Disks:
+    """Disk counters of a testbed's servers during a cold run whose plan has a barrier after each
+    phase."""
+
+    def __init__(self, bed: BaseBed) -> None:
+        self._bed = bed
+        self._read_bytes: list[int | None] = []
+
+    def mark(self) -> None:
+        """Record the disk counters at a phase boundary; before a phase, empty the servers' caches
+        first."""
+        if len(self._read_bytes) % 2 == 0:
+            try:
+                self._bed.empty_caches()
+            except BedError as error:
+                raise RunFailed(f"emptying the servers' caches: {error}") from error
+        self._read_bytes.append(self._bed.disks_read_bytes())
+
+    def read(self, stream: Mapping[str, Any], report: LoadReport) -> DisksRead:
+        """Bytes read from disks for the run and for each phase. RunFailed when they are next to
+        nothing.
+
+        Nothing is known of a testbed without emulated disks. Only phases that do nothing but read
+        existing content can be refused.
+        """
+        marks = [known for known in self._read_bytes if known is not None]
+        if not marks:
+            return DisksRead()
+        came_bytes = [
+            after - before for before, after in zip(marks[::2], marks[1::2], strict=False)
+        ]
+        whole = _reads(report.operations, sum(came_bytes))
+        each = [
+            _reads(phase.operations, read_bytes)
+            for phase, read_bytes in zip(report.phases, came_bytes, strict=False)
+        ]
+        parts: list[tuple[str, LoadReport | PhaseReport, DiskReads]] = [
+            (f"phase {phase.name}", phase, reads)
+            for phase, reads in zip(report.phases, each, strict=False)
+        ]
+        parts = parts if report.phases else [("run", report, whole)]
+        if any(_only_reads(part) for _, part, _ in parts):
+            planned = _planned(stream, report)
+            for number, (what, part, reads) in enumerate(parts):
+                if _only_reads(part):
+                    _refuse_warm(reads, planned.get(number, 0), what)
+        unknown = [None] * (len(report.phases) - len(each))
+        return DisksRead(whole, (*each, *unknown))
+
+
+def _reads(operations: Mapping[str, OperationReport], came_bytes: int) -> DiskReads:
+    asked_bytes = sum(operations[name].bytes for name in READS & operations.keys())
+    return DiskReads(asked_bytes=asked_bytes, read_bytes=came_bytes)
+
+
+def _only_reads(part: LoadReport | PhaseReport) -> bool:
+    return part.operations.keys() <= READS | CHANGES_NO_BYTES
+
+
+def _refuse_warm(disks: DiskReads, planned_bytes: int, what: str) -> None:
+    # Reading the same place a second time may be answered from memory.
+    first_bytes = min(disks.asked_bytes, planned_bytes)
+    if disks.read_bytes < LEAST_SHARE * first_bytes:
+        raise RunFailed(
+            f"a cold {what} was asked for, but of {first_bytes} bytes read for the first time "
+            f"only {disks.read_bytes} came off a disk: servers had them in memory, or clients "
+            "beside the page cache"
+        )
+
+
+def _planned(stream: Mapping[str, Any], report: LoadReport) -> dict[int, int]:
+    """Bytes that each phase reads for the first time, by the number of the phase.
+
+    For each file this is at most its size and at most the bytes read of it. Of long runs only the
+    first operations are examined: that underestimates the bytes, so a run is refused less easily.
+    """
+    one_place = _in_one_place(stream)
+    clients = report.per_client
+    most = {one.client: min(one.count, LOOKED_AT // len(clients)) for one in clients}
+    moved: dict[tuple[int, int, int], dict[Any, int]] = {}
+    ends: dict[tuple[int, int, int], int] = {}
+    for one in fleet.planned(stream, most):
+        if one.operation not in READS:
+            continue
+        key = one.phase, one.owner, one.file
+        # A read that is not sequential gives the file's length instead of the offset.
+        somewhere = one.operation == "read"
+        place = (one.client, one.number) if somewhere else one.offset_bytes
+        each = moved.setdefault(key, {})
+        each[place] = max(one.size_bytes, each.get(place, 0))
+        end_bytes = one.offset_bytes + one.size_bytes
+        if somewhere:
+            end_bytes = one.offset_bytes or one.size_bytes
+        if one.phase in one_place:
+            # A transfer with its own size may be of any smaller size.
+            end_bytes = min(end_bytes, one.transfer_size_bytes * one_place[one.phase])
+        ends[key] = max(end_bytes, ends.get(key, 0))
+    found: dict[int, int] = {}
+    for key, each in moved.items():
+        found[key[0]] = found.get(key[0], 0) + min(sum(each.values()), ends[key])
+    return found
+
+
+def _in_one_place(stream: Mapping[str, Any]) -> dict[int, bool]:
+    """Numbers of the phases that read one place of a file repeatedly -> whether each transfer has
+    the usual size."""
+    found = {}
+    for number, part in enumerate(stream.get("phases") or [stream]):
+        shares = (share.get("access") for share in part.get("mix", ()))
+        accesses = [access for access in (part.get("access"), *shares) if access]
+        if any(access.get("order") == "same" for access in accesses):
+            found[number] = not any(access.get("transfer_size") for access in accesses)
+    return found

@@ -1,0 +1,158 @@
+"""Injects faults on a testbed while its clients run: at their scheduled times, undone at the
+end."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from contextlib import suppress
+
+from dfslab.documents.measured_load import FaultDone
+from dfslab.method import RunFailed
+from dfslab.spec.clock import REAL, Clock
+from dfslab.spec.fault import OF_LINKS, Fault
+from dfslab.spec.model import InputError
+from dfslab.testbeds.base import BaseBed
+from dfslab.testbeds.errors import BedError
+
+LOOK_EVERY_S = 0.02
+# Pairs of actions: the effect of the first lasts until the second undoes it.
+UNDONE_BY = {"kill": "restart", "pause": "resume", "cut": "heal", "slow": "heal"}
+
+
+class Conductor:
+    """Injects faults during one run; `done` holds the time of each in seconds after the common
+    start."""
+
+    def __init__(self, bed: BaseBed, faults: Sequence[Fault], clock: Clock = REAL) -> None:
+        """InputError for a target that does not exist on the testbed."""
+        for fault in faults:
+            _check(bed, fault)
+        self.done: list[FaultDone] = []
+        self.late: list[str] = []
+        self._bed, self._clock = bed, clock
+        self._waiting = sorted(faults, key=lambda fault: (fault.at_share, fault.at))
+        self._over = threading.Event()
+        self._share = 0.0
+        self._closed = False
+        self._start_s = 0.0
+        self._thread: threading.Thread | None = None
+        self._left: dict[str, str] = {}
+
+    def started(self, at_s: float) -> None:
+        """Set the clients' start, as a reading of CLOCK_MONOTONIC."""
+        self._start_s = at_s
+        self._thread = threading.Thread(target=self._run, name="faults", daemon=True)
+        self._thread.start()
+
+    def progress(self, share: float, phase: str) -> None:
+        """Take the progress of the run. When the timed part ends, pauses and network faults are
+        undone.
+
+        The audit of acknowledged data then reads from a file system that answers, even if killed
+        daemons stay down.
+        """
+        if phase == "running":
+            self._share = share
+        elif phase != "preparing" and not self._over.is_set():
+            self._end()
+            self._undo("resume", "heal")
+
+    def close(self) -> None:
+        """Undo all remaining faults, so that the testbed is healthy. RunFailed when that fails."""
+        if self._closed:
+            return
+        self._closed = True
+        self._end()
+        try:
+            self._undo("resume", "heal", "restart")
+            self._bed.await_whole()
+        except BedError as error:
+            raise RunFailed(f"after faults the bed is not whole again: {error}") from error
+
+    def _end(self) -> None:
+        """Start no further fault, and wait for the one in progress."""
+        self._over.set()
+        if self._thread is not None:
+            self._thread.join()
+        self.late += [fault.text() for fault in self._waiting]
+        self._waiting = []
+
+    def _run(self) -> None:
+        while self._waiting and not self._over.is_set():
+            due = [fault for fault in self._waiting if self._is_due(fault)]
+            for fault in due:
+                self._waiting.remove(fault)
+                self._carry_out(fault)
+            self._over.wait(LOOK_EVERY_S)
+
+    def _is_due(self, fault: Fault) -> bool:
+        if fault.at_share:
+            return self._share >= fault.at_share
+        return self._clock.monotonic_s() >= self._start_s + fault.at
+
+    def _carry_out(self, fault: Fault) -> None:
+        began_s, failed = self._clock.monotonic_s(), None
+        try:
+            self._act(fault.action, fault.target, fault.value)
+        except BedError as error:
+            failed = str(error)
+        self.done.append(
+            FaultDone(
+                action=fault.action,
+                target=fault.target,
+                value=fault.value,
+                at_s=began_s - self._start_s,
+                took_s=self._clock.monotonic_s() - began_s,
+                failed=failed,
+            )
+        )
+
+    def _act(self, action: str, target: str, value: float = 0.0) -> None:
+        for name in self._names(action, target):
+            match action:
+                case "slow":
+                    self._bed.hosts.slow(name, value)
+                case "cut":
+                    self._bed.hosts.cut(name)
+                case "heal":
+                    self._bed.hosts.heal(name)
+                case "kill":
+                    self._bed.kill(name)
+                case "pause":
+                    self._bed.pause(name)
+                case "resume":
+                    self._bed.resume(name)
+                case "restart":
+                    self._bed.restart(name)
+                case _:
+                    raise AssertionError(f"no fault is called {action}")
+            key = name if action not in OF_LINKS else f"link {name}"
+            if action in UNDONE_BY:
+                self._left[key] = UNDONE_BY[action]
+            else:
+                self._left.pop(key, None)
+
+    def _names(self, action: str, target: str) -> list[str]:
+        return [target] if action in OF_LINKS else list(self._bed.daemons_at(target))
+
+    def _undo(self, *actions: str) -> None:
+        for key, action in list(self._left.items()):
+            if action in actions:
+                self._act(action, key.removeprefix("link "))
+
+
+def _check(bed: BaseBed, fault: Fault) -> None:
+    try:
+        if fault.action in OF_LINKS:
+            bed.hosts.host(fault.target)
+        else:
+            bed.daemons_at(fault.target)
+    except BedError as error:
+        raise InputError("run.fault.target", fault.target, error.context) from error
+
+
+def quietly(conductor: Conductor) -> None:
+    """Close while another error is handled; errors of closing are dropped in favour of that one."""
+    with suppress(RunFailed):
+        conductor.close()

@@ -1,0 +1,1 @@
+"""Readers of spans, call profiles and counters, and what they are converted to."""

@@ -1,0 +1,191 @@
+"""Converts merged call profiles of traced JVMs into the document type of span profiles."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from dfslab.documents.trace_profile import Entry, Process, Reduction, TraceProfile, TreeNode
+from dfslab.instruments.tracing.callprofile import WORK, File, Losses, Node, merge, read, walk
+from dfslab.spec.model import InputError
+
+MOST_RANKED = 1000
+
+
+def profile(paths: Sequence[Path]) -> TraceProfile:
+    """One profile of many processes: the tree by calling context, and its rankings."""
+    files = [(str(path), read(path)) for path in paths]
+    return document(files, merge(files))
+
+
+def document(files: Sequence[tuple[str, File]], top: Node) -> TraceProfile:
+    """As `profile`, from profiles that were already read, and merged at `top`."""
+    if not top.children:
+        raise InputError("profile", None, "holds no call", files[0][0])
+    work, waits = rankings(top)
+    places = list(walk(top))
+    calls = sum(node.count for _, node in places if node.kind != "detail")
+    trees = sum(root.count for root in top.children.values())
+    return TraceProfile(
+        counted=any(file.counted for _, file in files),
+        spans=calls,
+        trees=trees,
+        shapes=len(top.children),
+        reduction=Reduction(
+            spans_before=calls,
+            spans_after=len(places),
+            spans_removed=1 - len(places) / calls if calls else 0.0,
+            trees_before=trees,
+            trees_after=len(top.children),
+            trees_removed=1 - len(top.children) / trees if trees else 0.0,
+            rows=sum(len(file.nodes) for _, file in files),
+        ),
+        losses=_losses(file for _, file in files),
+        processes=[
+            Process(
+                service=file.service,
+                instance=file.instance,
+                pid=file.pid,
+                last=file.last,
+                file=name,
+            )
+            for name, file in files
+        ],
+        roots=_nested(top),
+        ranking=work[:MOST_RANKED],
+        waits=waits[:MOST_RANKED],
+        ranking_by_name=_by_name(work)[:MOST_RANKED],
+        ranking_beyond_limit=sum(max(0, len(r) - MOST_RANKED) for r in (work, waits)),
+        left_out={},
+        sampling=None,
+        savings=None,
+        clocks=[],
+        timelines=[],
+    )
+
+
+def _losses(files: Iterable[File]) -> dict[str, int]:
+    losses = {**dict.fromkeys(Losses.model_fields, 0), "open_calls": 0, "points_off": 0}
+    for file in files:
+        for kind, count in file.losses.model_dump().items():
+            losses[kind] += count
+        losses["open_calls"] += file.open_calls
+        losses["points_off"] += sum(p.state not in ("woven", "unseen") for p in file.points)
+    return losses
+
+
+def rankings(top: Node) -> tuple[list[Entry], list[Entry]]:
+    """Rankings of work and of waits, each by descending self time; detail steps are in neither."""
+    entries = [(path, node) for path, node in walk(top) if node.count and node.kind != "detail"]
+    all_ns = sum(node.own_ns for _, node in entries)
+    entries.sort(key=lambda entry: (-entry[1].own_ns, -entry[1].count, entry[0]))
+    rows = [_entry(path, node, all_ns) for path, node in entries]
+    return [row for row in rows if row.kind in WORK], [row for row in rows if row.kind not in WORK]
+
+
+def _entry(path: str, node: Node, all_ns: int) -> Entry:
+    return Entry(
+        name=node.name,
+        path=path,
+        kind=node.kind,
+        count=node.count,
+        read=node.count,
+        errors=node.errors,
+        bytes=node.bytes,
+        total_s=node.total_ns / 1e9,
+        self_s=node.own_ns / 1e9,
+        mean_s=_mean_s(node.total_ns, node.timed),
+        timed=node.timed,
+        share=node.own_ns / all_ns if all_ns else 0.0,
+        total_ns=node.total_ns,
+        self_ns=node.own_ns,
+        again=0,
+        again_ns=0,
+        instances=sorted(node.of),
+    )
+
+
+def _by_name(entries: Sequence[Entry]) -> list[Entry]:
+    """Entries summed by the name of the step; the process name in front of a first step is
+    dropped."""
+    named: dict[str, list[Entry]] = defaultdict(list)
+    for entry in entries:
+        named[entry.name.partition(":")[2] or entry.name].append(entry)
+    sums = [_sum(name, same) for name, same in named.items()]
+    return sorted(sums, key=lambda entry: (-entry.self_ns, entry.name))
+
+
+def _sum(name: str, entries: Sequence[Entry]) -> Entry:
+    """Sum of the entries of one name; the kind is the first entry's."""
+    total_ns = sum(one.total_ns for one in entries)
+    timed = sum(one.timed or 0 for one in entries)
+    return Entry(
+        name=name,
+        path=name,
+        kind=entries[0].kind,
+        count=sum(one.count for one in entries),
+        read=sum(one.read for one in entries),
+        errors=sum(one.errors for one in entries),
+        bytes=sum(one.bytes for one in entries),
+        total_s=sum(one.total_s for one in entries),
+        self_s=sum(one.self_s for one in entries),
+        mean_s=_mean_s(total_ns, timed),
+        timed=timed,
+        share=sum(one.share for one in entries),
+        total_ns=total_ns,
+        self_ns=sum(one.self_ns for one in entries),
+        again=0,
+        again_ns=0,
+        instances=sorted({instance for one in entries for instance in one.instances}),
+    )
+
+
+def _mean_s(total_ns: int, timed: int) -> float | None:
+    return total_ns / timed / 1e9 if timed else None
+
+
+def _nested(top: Node) -> list[TreeNode]:
+    """The tree, longest total time first. Built from the leaves up, since recursion could be too
+    deep."""
+    written: dict[int, TreeNode] = {}
+    for _, node in reversed(list(walk(top))):
+        children = [written.pop(id(child)) for child in node.children.values()]
+        written[id(node)] = _written(node, sorted(children, key=_order))
+    return sorted((written[id(root)] for root in top.children.values()), key=_order)
+
+
+def _order(node: TreeNode) -> tuple[int, str]:
+    return -node.total_ns, node.name
+
+
+def _written(node: Node, children: list[TreeNode]) -> TreeNode:
+    bounded = not node.unbounded
+    # Sums alone determine no quantile and no spread.
+    single = bool(node.durations) or not node.count
+    return TreeNode(
+        name=node.name,
+        kind=node.kind or "service",
+        count=node.count,
+        read=node.count,
+        timed=node.timed,
+        errors=node.errors,
+        bytes=node.bytes,
+        total_s=node.total_ns / 1e9,
+        self_s=node.own_ns / 1e9,
+        min_s=(node.min_ns or 0) / 1e9 if bounded else None,
+        max_s=node.max_ns / 1e9 if bounded else None,
+        p50_s=node.quantile_ns(0.5) / 1e9 if single else None,
+        p99_s=node.quantile_ns(0.99) / 1e9 if single else None,
+        sd_s=node.deviation_ns() / 1e9 if single else None,
+        total_ns=node.total_ns,
+        self_ns=node.own_ns,
+        served_ns=node.served_ns,
+        again=False,
+        times=None,
+        # No spread is recorded for the calls of a single process.
+        of={name: (*sums, None) for name, sums in sorted(node.of.items())},
+        instances=sorted(node.of),
+        exemplars=[],
+        children=children,
+    )

@@ -1,0 +1,157 @@
+"""Converts counters of servers into call profiles: sums by kind of call.
+
+Nothing is inferred: a counter has no single calls, so it has no spans and no quantiles. Extremes
+and times are there only if the server records them.
+"""
+
+from __future__ import annotations
+
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from dfslab import discover
+from dfslab.instruments.tracing import callprofile
+from dfslab.instruments.tracing.callprofile import File, Row
+from dfslab.spec.model import InputError
+from dfslab.spec.systems.counters import CounterFormat, Counters, NotUnderstood
+from dfslab.testbeds.mounted import MountedBed
+
+# Counter dumps of servers are a few kilobytes; larger files are rejected.
+MOST_BYTES = 64 << 20
+HEAD_BYTES = 1 << 18
+
+
+def formats() -> dict[str, CounterFormat]:
+    """File system -> the format of its servers' counters, for every file system that has one."""
+    folders = discover.members("filesystems", folders=True)
+    return {
+        name: discover.declared(folder / "counters.py", "FORMAT", CounterFormat)
+        for name, folder in folders.items()
+        if (folder / "counters.py").is_file()
+    }
+
+
+def recognise(path: Path) -> str:
+    """The file system whose counters a file contains; "" if it contains none."""
+    with path.open("rb") as file:
+        head = file.read(HEAD_BYTES)
+    return next((name for name, one in formats().items() if one.recognise(head)), "")
+
+
+def read(path: Path) -> list[tuple[str, File]]:
+    """(name, profile) of every process in a file. InputError names what is wrong with the file."""
+    if path.stat().st_size > MOST_BYTES:
+        raise InputError("trace", str(path), f"counters of more than {MOST_BYTES >> 20} MiB")
+    text = path.read_text(encoding="utf-8", errors="replace")
+    return [(str(path), file) for file in understood(recognise(path), text, path.name)]
+
+
+def understood(system: str, text: str, name: str, empty: bool = False) -> list[File]:
+    """The processes whose counters a text contains, in the format of `system`; `name` labels the
+    text.
+
+    InputError when the format is wrong, or when it contains no call and may not be `empty`.
+    """
+    known = formats()[system]
+    try:
+        found = known.read(text, name)
+    except NotUnderstood as error:
+        raise InputError("trace", name, f"{known.source}: {error}") from error
+    files = [_file(f"{system}-{one.service}", one) for one in found]
+    if not empty and not any(row.count for file in files for row in file.nodes):
+        raise InputError("trace", name, f"{known.source}: holds no call")
+    return files
+
+
+def _file(service: str, told: Counters) -> File:
+    """The profile of one process."""
+    places = {row.step: place for place, row in enumerate(told.rows)}
+    rows = [
+        Row(
+            above=places[row.above] if row.above else -1,
+            step=row.step,
+            kind=row.kind,
+            count=row.count,
+            errors=row.errors,
+            bytes=row.bytes,
+            timed=row.total_ns is not None,
+            total_ns=row.total_ns or 0,
+            min_ns=row.min_ns,
+            max_ns=row.max_ns,
+        )
+        for row in told.rows
+    ]
+    return _with_own_times(
+        File(
+            format=callprofile.FORMAT,
+            service=service,
+            instance=told.instance,
+            pid=0,
+            started_unix_ns=0,
+            written_unix_ns=0,
+            last=True,
+            trees=0,
+            open_calls=0,
+            counted=True,
+            losses=callprofile.Losses(),
+            points=[],
+            nodes=rows,
+        )
+    )
+
+
+def _with_own_times(file: File) -> File:
+    """A profile with self times: each row's total time less that of its child rows."""
+    below = [0] * len(file.nodes)
+    for row in file.nodes:
+        if row.above >= 0 and row.kind != "detail":
+            below[row.above] += row.total_ns
+    rows = [
+        row.model_copy(update={"self_ns": max(0, row.total_ns - part)})
+        for row, part in zip(file.nodes, below, strict=True)
+    ]
+    return file.model_copy(update={"nodes": rows})
+
+
+def between(earlier: Iterable[File], later: Sequence[File]) -> list[File]:
+    """Counts of each process between two readings; all counts of one that restarted in between."""
+    before = {(file.service, file.instance): file for file in earlier}
+    found = []
+    for file in later:
+        was = before.get((file.service, file.instance))
+        told = callprofile.since(was, file) if was else file
+        anew = any(row.count < 0 or row.total_ns < 0 for row in told.nodes)
+        found.append(file if anew else _with_own_times(told))
+    return found
+
+
+def record(bed: MountedBed, system: str, command: Sequence[str], folder: Path) -> int:
+    """Run a command in a client host of a mounted testbed; the command's exit status.
+
+    `folder` gets a profile of what each server counted meanwhile, and the traces of single calls
+    that the system recorded.
+    """
+    host = bed.clients[0]
+    script = f'cd {shlex.quote(str(bed.mount_point))} && exec "$@"'
+    with bed.tracing(folder):
+        before = _counted(bed, system)
+        # Standard output is reserved for the profile.
+        done = subprocess.run(
+            host.command(["sh", "-c", script, "sh", *command]),
+            env=dict(host.env),
+            stdout=sys.stderr,
+        )
+        after = _counted(bed, system)
+    for number, file in enumerate(between(before, after), 1):
+        if any(row.count for row in file.nodes):
+            path = folder / f"{file.service}-{number}{callprofile.SUFFIX}"
+            path.write_text(callprofile.written(file), encoding="utf-8")
+    return done.returncode
+
+
+def _counted(bed: MountedBed, system: str) -> list[File]:
+    texts = bed.counters().items()
+    return [file for name, text in texts for file in understood(system, text, name, empty=True)]

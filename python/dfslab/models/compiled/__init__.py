@@ -1,0 +1,1 @@
+"""Operation trees compiled into timed coloured Petri nets."""

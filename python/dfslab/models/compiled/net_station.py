@@ -1,0 +1,214 @@
+"""Stations of a net: queue, servers, start transition, and the return to the requester.
+
+All requests for one kind of resource wait in one queue place. A station (the nodes of one group)
+takes the requests whose `node` belongs to it, first come first served at every node. A request
+carries its `demand` and a return address `back`, which routes the token after service.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from dfslab.models.compiled.net_build import Amount, Arc, Entry, Net, Row, after, substituted, text
+from dfslab.models.compiled.net_lock import Lock
+from dfslab.models.tree.placement import Placement, Station
+from dfslab.spec.steps.node import Resource
+
+PAGE = "stations"
+OUT, IN = "nic.out", "nic.in"
+
+
+@dataclass(frozen=True)
+class Message:
+    """One message: seconds that each adapter is busy, and seconds from start to arrival.
+
+    The receiver's adapter starts `lead` seconds after the sender's, so that both end with the last
+    byte. As in models/tree/cost.py, adapters do not store and forward.
+    """
+
+    held_out: Amount
+    held_in: Amount
+    lead: Amount
+
+
+class Stations:
+    """The stations of a deployment, added to the net on first use."""
+
+    def __init__(self, net: Net, placement: Placement) -> None:
+        self._net = net
+        self._placement = placement
+        groups = placement.deployment.node
+        self._first_node = {
+            group.name: sum(before.count for before in groups[:index])
+            for index, group in enumerate(groups)
+        }
+        self._one_node = len(groups) == 1 and groups[0].count == 1
+        self._made: dict[Station, str] = {}
+        self._locks: dict[str, Lock] = {}
+        self._held: set[Station] = set()
+        self._sites = 0
+
+    @property
+    def made(self) -> dict[Station, str]:
+        """Station -> place of its idle servers, for the stations in use."""
+        return dict(self._made)
+
+    @property
+    def serving(self) -> list[dict[str, str]]:
+        """Places of idle servers and served tokens, for stations whose service time is a demand.
+
+        Resources held around other work are left out: no arc states their holding time.
+        """
+        locks = {lock.station for lock in self._locks.values()}
+        return [
+            {"idle": idle, "served": f"{station} in service"}
+            for station, idle in self._made.items()
+            if station not in self._held and station not in locks
+        ]
+
+    def node(self, role: str, instance: str) -> str:
+        """The node of an instance of `role`; instances are assigned round robin to nodes."""
+        before, parts = 0, []
+        for group, _ in self._placement.shares(role):
+            local = f"({instance}) - {before}" if before else instance
+            index = "0" if group.count == 1 else f"({local}) % {group.count}"
+            if group.count == self._placement.deployment.instances(role):
+                index = instance
+            first = self._first_node[group.name]
+            parts.append((before + group.count * group.roles[role], _sum(first, index)))
+            before = parts[-1][0]
+        found = parts[-1][1]
+        for bound, index in reversed(parts[:-1]):
+            found = f"if({instance} < {bound}, {index}, {found})"
+        return found
+
+    def serve(
+        self, resource: Resource, where: str, demand: Amount, step: tuple[str, str], then: Entry
+    ) -> Entry:
+        """Queue for a server of `resource` at node `where`, use it `demand` seconds, continue."""
+        site = self._site()
+        stations = [s for s, _ in self._placement.stations(resource, None)]
+        for station in stations:
+            self._make(station)
+            free = Arc(f"{station} servers", {"node": "a.node"})
+            self._leave(station, site, step, [free, *then({}, 0.0)])
+        return self._ask(_queue(stations[0]), where, demand, site)
+
+    def hold(
+        self, resource: Resource, servers: int, where: str, step: tuple[str, str], body: Entry
+    ) -> Entry:
+        """Queue for a server at node `where` and run `body` while holding it."""
+        site = self._site()
+        (station,) = [s for s, _ in self._placement.stations(resource, servers)]
+        self._make(station)
+        self._held.add(station)
+        self._leave(station, site, step, body({}, 0.0))
+        return self._ask(_queue(station), where, 0.0, site)
+
+    def release(self, resource: Resource, servers: int, where: str) -> Entry:
+        """Release the server that `hold` took."""
+        (station,) = [s for s, _ in self._placement.stations(resource, servers)]
+
+        def entry(row: Row, delay: Amount) -> list[Arc]:
+            return [Arc(f"{station} servers", {"node": substituted(where, row)}, delay)]
+
+        return entry
+
+    def lock(self, role: str, fair: bool) -> Lock:
+        """The shared/exclusive lock of a role."""
+        if role not in self._locks:
+            ((station, _),) = self._placement.stations(Resource(role, "lock", "exclusive"), 1)
+            self._locks[role] = Lock(self._net, station, fair)
+            self._made[station] = self._locks[role].idle
+        return self._locks[role]
+
+    def send(
+        self,
+        roles: tuple[str, str],
+        nodes: tuple[str, str],
+        message: Message,
+        step: tuple[str, str],
+        then: Entry,
+        sent: Entry | None = None,
+    ) -> Entry:
+        """Send a message through both adapters; `sent` continues once the sender's is free."""
+        leaving, arriving = self._site() if sent else 0, self._site()
+        ends = (
+            ((roles[0], OUT), leaving, "sent", sent),
+            ((roles[1], IN), arriving, "received", then),
+        )
+        for (role, direction), site, name, onward in ends:
+            for station, _ in self._placement.adapters(role, direction):
+                self._make(station)
+                if onward is not None:
+                    free = Arc(f"{station} servers", {"node": "a.node"})
+                    arcs = [free, *onward({}, 0.0)]
+                    self._leave(station, site, (step[0], f"{step[1]} {name}"), arcs)
+
+        def entry(row: Row, delay: Amount) -> list[Arc]:
+            changes = {
+                "node": nodes[0],
+                "demand": text(message.held_out),
+                "back": str(leaving),
+                "node_in": nodes[1],
+                "demand_in": text(message.held_in),
+                "back_in": str(arriving),
+                "lead": text(message.lead),
+            }
+            return [Arc(f"{OUT} queue", after(row, changes), delay)]
+
+        return entry
+
+    def _site(self) -> int:
+        self._sites += 1
+        return self._sites
+
+    def _ask(self, queue: str, where: str, demand: Amount, site: int) -> Entry:
+        def entry(row: Row, delay: Amount) -> list[Arc]:
+            changes = {"node": where, "demand": text(demand), "back": str(site)}
+            return [Arc(queue, after(row, changes), delay)]
+
+        return entry
+
+    def _leave(self, station: Station, site: int, step: tuple[str, str], arcs: list[Arc]) -> None:
+        page, name = step
+        label = f"{name or station.kind} leaves {station} [{site}]"
+        served = f"{station} in service"
+        self._net.transition(label, page, [served], arcs, guard=f"a.back == {site}")
+
+    def _make(self, station: Station) -> None:
+        """Add a station's places (queue, idle servers, served) and its start transition."""
+        if station in self._made:
+            return
+        net, queue = self._net, self._net.place(_queue(station))
+        first = self._first_node[station.place] if _is_hardware(station) else 0
+        nodes = range(first, first + station.copies)
+        idle = net.place(
+            f"{station} servers", [{"node": n} for n in nodes for _ in range(station.servers)]
+        )
+        served = net.place(f"{station} in service")
+        arcs = [Arc(served, {}, "a.demand")]
+        if station.kind == OUT:
+            arrived = {"node": "a.node_in", "demand": "a.demand_in", "back": "a.back_in"}
+            arcs.append(Arc(net.place(f"{IN} queue"), arrived, "a.lead"))
+            free = Arc(idle, {"node": "a.node"})
+            # Return address 0: the caller waits for the response, not for its own adapter.
+            net.transition(f"leaves {station} [0]", PAGE, [served], [free], guard="a.back == 0")
+        alone = self._one_node if _is_hardware(station) else station.copies == 1
+        guard = "" if alone else "a.node == b.node"
+        net.transition(f"start {station}", PAGE, [queue, idle], arcs, guard=guard)
+        self._made[station] = idle
+
+
+def _is_hardware(station: Station) -> bool:
+    return station.kind not in ("lock", "threads")
+
+
+def _queue(station: Station) -> str:
+    return f"{station.kind if _is_hardware(station) else station} queue"
+
+
+def _sum(first: int, index: str) -> str:
+    if not first:
+        return index
+    return str(first) if index == "0" else f"{first} + {index}"

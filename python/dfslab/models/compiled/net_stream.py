@@ -1,0 +1,163 @@
+"""Pipelines as nets: units are tokens, each stage serves one unit of a job at a time, in order.
+
+Units are batched into at most `most_units` equal batches of b units. Stations then do the same work
+in the same total time. Only filling the pipeline takes longer, by (b - 1) (L - c), where one unit
+takes L without propagation and c in the slowest stage: about stages / most_units of the total.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from dfslab.models.compiled.net_amount import MOST_UNITS
+from dfslab.models.compiled.net_build import Amount, Arc, Entry, Row, after, substituted, times
+from dfslab.models.compiled.net_context import Context, TreeCompiler
+from dfslab.spec.steps.node import Call, Node, Par, Pipeline, Repeat, Seq
+
+
+def pipeline(trees: TreeCompiler, node: Pipeline, context: Context, then: Entry) -> Entry:
+    """The entry of a pipeline, which continues with `then` after its last unit's last stage."""
+    units, each = trees.amounts.turns(node.units, trees.most_units)
+    if each == 0.0:
+        return then
+    inside = replace(
+        context, scale=times(context.scale, each), calm=context.scale, overlapping=True
+    )
+    stages = _flattened(trees, node, inside)
+    if units == 1:
+        for stage, where in reversed(stages):
+            then = trees.compiled(stage, where, then)
+        return then
+    counter, key = f"n{context.loops + 1}", f"k{context.forks + 1}"
+    deeper: dict[str, Any] = {"loops": context.loops + 1, "forks": context.forks + 1, "key": key}
+    name = trees.unique(f"{context.page}/{node.name or 'pipeline'}")
+    deliver = trees.branch(
+        f"{name} unit done",
+        context.page,
+        [(f"a.{counter} + 1 < {units}", _nothing), (f"a.{counter} + 1 >= {units}", then)],
+    )
+    stages = [(stage, replace(where, **deeper)) for stage, where in stages]
+    # The first stage needs no thread: it is the loop that creates the units.
+    first = [] if _sends(stages[0][0]) else [stages.pop(0)]
+    for stage, where in reversed(stages):
+        deliver = _stage(trees, stage, where, deliver)
+    turned = trees.net.place(f"{name} next unit")
+
+    def brought(row: Row, delay: Amount) -> list[Arc]:
+        return [Arc(turned, row, delay), *deliver(row, delay)]
+
+    body = trees.compiled(*first[0], brought) if first else brought
+
+    def unit(number: str) -> dict[str, str]:
+        return {counter: number, key: f"a.{context.key} * {MOST_UNITS} + {number}"}
+
+    again = body(unit(f"a.{counter} + 1"), 0.0)
+    trees.net.transition(
+        f"{turned} (1)", context.page, [turned], again, f"a.{counter} + 1 < {units}"
+    )
+    trees.net.transition(f"{turned} (2)", context.page, [turned], [], f"a.{counter} + 1 >= {units}")
+    return lambda row, delay: body(after(row, unit("0")), delay)
+
+
+def _nothing(row: Row, delay: Amount) -> list[Arc]:
+    return []
+
+
+def _flattened(trees: TreeCompiler, node: Pipeline, context: Context) -> list[tuple[Node, Context]]:
+    """Every stage with the context in which it runs; nested sequences are flattened."""
+    stages = []
+    for stage in node.stages:
+        count, body = 1, stage
+        if isinstance(stage, Repeat):
+            count, body = trees.amounts.whole(stage.count), stage.body
+        for _ in range(count):
+            stages.append((body, context))
+            context = _landed(trees, body, context)
+    return stages
+
+
+def _landed(trees: TreeCompiler, node: Node, context: Context) -> Context:
+    """The unit's context (role and instance) after a stage; see `spec.node.lands_at`."""
+    if isinstance(node, Seq):
+        for step in node.steps:
+            context = _landed(trees, step, context)
+        return context
+    if isinstance(node, Call) and node.one_way:
+        return context.at(node.role, trees.receiver(node.role, context))
+    return context
+
+
+def _bare(node: Node) -> Node:
+    """The only step of an unnamed one-step sequence; other nodes unchanged."""
+    while isinstance(node, Seq) and len(node.steps) == 1 and not node.name:
+        node = node.steps[0]
+    return node
+
+
+def _sends(node: Node) -> bool:
+    """Whether a stage is asynchronous: a one-way message, or several in parallel."""
+    node = _bare(node)
+    if isinstance(node, Par):
+        return all(_sends(step) for step in node.steps)
+    return isinstance(node, Call) and node.one_way
+
+
+def _stage(trees: TreeCompiler, node: Node, context: Context, deliver: Entry) -> Entry:
+    """A stage that serves one unit at a time; a message makes up to three such stages."""
+    node = _bare(node)
+    if isinstance(node, Call) and node.one_way:
+        return _message(trees, node, context, deliver)
+    if isinstance(node, Par) and _sends(node):
+        return trees.fork(
+            node, context, deliver, lambda step, inside, joined: _stage(trees, step, inside, joined)
+        )
+
+    def work(release: Entry) -> Entry:
+        return trees.compiled(
+            node, context, lambda row, delay: [*release(row, delay), *deliver(row, delay)]
+        )
+
+    return _thread(trees, node.name or "stage", context, work)
+
+
+def _message(trees: TreeCompiler, node: Call, context: Context, deliver: Entry) -> Entry:
+    """A message as three stages, so that sender, wire and receiver handle three units at once.
+
+    The receiver's adapter needs no stage thread, because its queue is FIFO.
+    """
+    to = (node.role, trees.receiver(node.role, context))
+    inside = replace(context, stack=(*context.stack, to))
+    body = _bare(node.body)
+    if not (isinstance(body, Seq) and not body.steps):
+        deliver = _stage(trees, body, inside, deliver)
+    size = trees.amounts.of(node.request_bytes)
+
+    def work(release: Entry | None) -> Entry:
+        return trees.transfer(context, inside, size, context.calm, node.name, deliver, release)
+
+    if trees.placement.same_node(context.role, node.role) == 1.0:
+        return work(None)
+    return _thread(trees, f"{node.name} sender", context, work)
+
+
+def _thread(
+    trees: TreeCompiler, name: str, context: Context, work: Callable[[Entry], Entry]
+) -> Entry:
+    """A unit waits for the stage's thread; `work` releases the thread by the entry passed to it.
+
+    A client runs one operation at a time, so there is a thread per client and copy. A client's
+    deferred work shares that thread.
+    """
+    stage = trees.unique(f"{context.page}/{name}")
+    lanes = trees.clients * context.lanes
+    idle = trees.net.place(f"{stage} thread", [{"t": lane} for lane in range(lanes)])
+    inbox = trees.net.place(f"{stage} inbox")
+
+    def release(row: Row, delay: Amount) -> list[Arc]:
+        return [Arc(idle, {"t": substituted(context.lane, row)}, delay)]
+
+    arcs = work(release)({}, 0.0)
+    trees.net.transition(f"{stage} begins", context.page, [inbox, idle], arcs, "a.t == b.t")
+    return lambda row, delay: [Arc(inbox, after(row, {"t": context.lane}), delay)]

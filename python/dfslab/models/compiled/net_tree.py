@@ -1,0 +1,379 @@
+"""Operation trees compiled into nets: each node becomes places, transitions and a continuation.
+
+A job is a token with the fields: job number `k0`, client, size, `pick` (random choice of
+instances), loop counters `n1…`, copy numbers `c1…`, and fork keys `k1…`. The method
+`compiled(node, context, then)` adds a node's part of the net and returns its entry. Of a role with
+several instances, an operation first uses a random one (`pick`). Each turn of a loop, copy of a
+`par` or message between equal roles uses the next instance.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+
+from dfslab.models.compiled.net_amount import MOST_UNITS, Amounts
+from dfslab.models.compiled.net_build import Amount, Arc, Entry, Net, Row, after, plus, text, times
+from dfslab.models.compiled.net_context import Context
+from dfslab.models.compiled.net_station import Message, Stations
+from dfslab.models.compiled.net_stream import pipeline
+from dfslab.models.tree.placement import Placement
+from dfslab.spec.steps.node import (
+    At,
+    Call,
+    Choice,
+    Delay,
+    Either,
+    Hold,
+    Later,
+    Node,
+    Par,
+    Pipeline,
+    Repeat,
+    Seq,
+    Use,
+    Visitor,
+    writes_back,
+)
+
+SERVICES = ("by_kind", "deterministic", "exponential")
+
+
+# A node's context, and the entry of its continuation.
+Standing = tuple[Context, Entry]
+
+
+class Trees(Visitor[Standing, Entry]):
+    """Compiles trees into `net`; `steps` lists (operation, step, from, to) of named steps."""
+
+    def __init__(
+        self,
+        net: Net,
+        placement: Placement,
+        amounts: Amounts,
+        environment: dict[str, float],
+        *,
+        written_back: float = 1.0,
+        service: str = "by_kind",
+        most_units: int = MOST_UNITS,
+        clients: int = 1,
+    ) -> None:
+        assert service in SERVICES, f"service {service} not in {SERVICES}"
+        self.net, self.placement, self.amounts = net, placement, amounts
+        self.stations = Stations(net, placement)
+        self.environment = environment
+        self.clients = clients
+        self.most_units = most_units
+        self.steps: list[tuple[str, str, str, str]] = []
+        self._written_back = written_back
+        self._service = service
+        self._names: dict[str, int] = {}
+
+    def compiled(self, node: Node, context: Context, then: Entry) -> Entry:
+        """The entry of `node`, which continues with `then`; a named node is a timed step."""
+        timed = node.name and not context.named and not context.overlapping
+        if not timed or isinstance(node, Later):
+            return self.visit(node, (context, then))
+        first, last = (self.unique(f"{context.page}/{node.name} {e}") for e in ("starts", "ends"))
+        self.steps.append((context.page, node.name, first, last))
+        ended = self.relay(last, context.page, then)
+        inside = self.visit(node, (replace(context, named=True), ended))
+        return self.relay(first, context.page, inside)
+
+    def unique(self, name: str) -> str:
+        """A unique name: `name`, numbered from its second use on."""
+        self._names[name] = self._names.get(name, 0) + 1
+        return name if self._names[name] == 1 else f"{name} #{self._names[name]}"
+
+    def relay(self, name: str, page: str, then: Entry) -> Entry:
+        """A place and a transition of that name, to which a monitor can attach."""
+        place = self.net.place(name)
+        self.net.transition(name, page, [place], then({}, 0.0))
+        return lambda row, delay: [Arc(place, row, delay)]
+
+    def branch(self, name: str, page: str, ways: list[tuple[str, Entry]]) -> Entry:
+        """A place that tokens leave by the branch whose guard holds; `ways`: (guard, entry)."""
+        place = self.net.place(self.unique(name))
+        for number, (guard, then) in enumerate(ways, 1):
+            self.net.transition(f"{place} ({number})", page, [place], then({}, 0.0), guard)
+        return lambda row, delay: [Arc(place, row, delay)]
+
+    def instance(self, role: str, context: Context) -> str:
+        """The instance of `role` that a node at `context` uses, as an inscription."""
+        total = self.placement.deployment.instances(role)
+        if total == 1:
+            return "0"
+        for known, instance in reversed(context.stack):
+            if known == role:
+                return instance
+        return f"({' + '.join(['a.pick', *context.shifts])}) % {total}"
+
+    def receiver(self, role: str, context: Context) -> str:
+        """The instance of `role` that receives a message; the next one if the sender's role is
+        the same."""
+        if role != context.role:
+            return self.instance(role, context)
+        total = self.placement.deployment.instances(role)
+        return "0" if total == 1 else f"({context.stack[-1][1]} + 1) % {total}"
+
+    def use(self, node: Use, where: Standing) -> Entry:
+        context, then = where
+        resource, role = node.resource, node.resource.role
+        demand = times(self.amounts.of(node.demand_s), context.scale)
+        if demand == 0.0:
+            return then
+        machine = self.stations.node(role, self.instance(role, context))
+        if self._is_random(resource.kind, context):
+            demand = f"exponential({text(demand)})"
+        step = (context.page, node.name)
+        return self.stations.serve(resource, machine, demand, step, then)
+
+    def delay(self, node: Delay, where: Standing) -> Entry:
+        context, then = where
+        waited = times(self.amounts.of(node.seconds), context.scale)
+        if waited == 0.0:
+            return then
+        return lambda row, delay: then(row, plus(delay, waited))
+
+    def at(self, node: At, where: Standing) -> Entry:
+        context, then = where
+        there = (node.role, self.instance(node.role, context))
+        return self.compiled(node.body, replace(context, stack=(*context.stack, there)), then)
+
+    def _is_random(self, kind: str, context: Context) -> bool:
+        if self._service != "by_kind":
+            return self._service == "exponential"
+        return kind == "cpu" and context.called and not context.overlapping
+
+    def hold(self, node: Hold, where: Standing) -> Entry:
+        context, then = where
+        resource, role = node.resource, node.resource.role
+        count, instance = max(1, self.amounts.whole(node.servers)), self.instance(role, context)
+        context = replace(context, stack=(*context.stack, (role, instance)))
+        if resource.kind == "lock":
+            return self._hold_lock(node, instance, context, then)
+        release = self.stations.release(resource, count, instance)
+        body = self.compiled(
+            node.body, context, lambda row, delay: [*release(row, delay), *then(row, delay)]
+        )
+        return self.stations.hold(resource, count, instance, (context.page, node.name), body)
+
+    def _hold_lock(self, node: Hold, instance: str, context: Context, then: Entry) -> Entry:
+        resource = node.resource
+        fair = resource.fair is None or bool(self.amounts.whole(resource.fair))
+        lock = self.stations.lock(resource.role, fair)
+        release = lock.release(resource.mode, instance)
+        held = self.compiled(
+            node.body, context, lambda row, delay: [*release(row, delay), *then(row, delay)]
+        )
+        return lock.hold(resource.mode, instance, held)
+
+    def call(self, node: Call, where: Standing) -> Entry:
+        context, then = where
+        to = (node.role, self.receiver(node.role, context))
+        inside = replace(context, stack=(*context.stack, to), called=True)
+        if not node.one_way:
+            answer = replace(inside, stack=(*inside.stack, context.stack[-1]))
+            size = self.amounts.of(node.response_bytes)
+            then = self.transfer(inside, answer, size, context.scale, f"{node.name} reply", then)
+        body = self.compiled(node.body, inside, then)
+        size = self.amounts.of(node.request_bytes)
+        return self.transfer(context, inside, size, context.scale, node.name, body)
+
+    def transfer(
+        self,
+        sender: Context,
+        receiver: Context,
+        size: Amount,
+        between: Amount,
+        name: str,
+        then: Entry,
+        sent: Entry | None = None,
+    ) -> Entry:
+        """A message between two contexts; `between`: how often propagation counts.
+
+        `sent` is entered once the sender's adapter is free, or at once within a host.
+        """
+        roles = (sender.role, receiver.role)
+        same = self.placement.same_node(*roles)
+        hop = times(self.environment["loopback_latency"], between)
+
+        def inside(row: Row, delay: Amount) -> list[Arc]:
+            on = then(row, plus(delay, hop))
+            return [*on, *sent(row, delay)] if sent else on
+
+        if same == 1.0:
+            return inside
+        nodes = (self.stations.node(*sender.stack[-1]), self.stations.node(*receiver.stack[-1]))
+        message = self.message(roles, times(size, sender.scale), between)
+        step = (sender.page, name)
+        outside = self.stations.send(roles, nodes, message, step, then, sent)
+        if same == 0.0:
+            return outside
+        here, there = nodes
+        ways = [(f"{here} == {there}", inside), (f"{here} != {there}", outside)]
+        return self.branch(f"{sender.page}/{name} where", sender.page, ways)
+
+    def message(self, roles: tuple[str, str], size: Amount, between: Amount) -> Message:
+        """Seconds that `size` bytes take at the adapters of sender and receiver."""
+        out, into = (self.environment[f"{role}.nic_bandwidth"] for role in roles)
+        latency = self.environment["network_latency"] + sum(
+            self.environment[f"{role}.nic_latency"] for role in roles
+        )
+        early = max(0.0, 1.0 / min(out, into) - 1.0 / into)
+        lead = plus(times(latency, between), times(size, early))
+        return Message(times(size, 1.0 / out), times(size, 1.0 / into), lead)
+
+    def seq(self, node: Seq, where: Standing) -> Entry:
+        context, then = where
+        for step in reversed(node.steps):
+            then = self.compiled(step, context, then)
+        return then
+
+    def par(self, node: Par, where: Standing) -> Entry:
+        context, then = where
+        return self.fork(node, context, then, self.compiled)
+
+    def fork(
+        self,
+        node: Par,
+        context: Context,
+        then: Entry,
+        visit: Callable[[Node, Context, Entry], Entry],
+    ) -> Entry:
+        """Run all branches and copies concurrently; `then` follows once enough are done."""
+        copies = self.amounts.whole(node.copies)
+        total = copies * len(node.steps)
+        needed = total if node.needed is None else min(total, self.amounts.whole(node.needed))
+        if total == 0 or needed < 1:
+            return then
+        inside = replace(context, overlapping=True)
+        if total == 1:
+            return visit(node.steps[0], inside, then)
+        changes = ["0"] * copies
+        if copies > 1:
+            level = context.forks + 1
+            inside = replace(
+                inside,
+                forks=level,
+                key=f"k{level}",
+                lanes=context.lanes * copies,
+                lane=f"{context.lane} * {copies} + a.c{level}",
+                shifts=(*context.shifts, f"a.c{level}"),
+            )
+            changes = [str(copy) for copy in range(copies)]
+        joined, waiting = self._join(node, context, total, needed, then)
+        branches = [visit(step, inside, joined) for step in node.steps]
+
+        def entry(row: Row, delay: Amount) -> list[Arc]:
+            arcs = [Arc(waiting, after(row, {"left": str(total)}), delay)]
+            for branch in branches:
+                for copy in changes:
+                    split = {
+                        f"c{inside.forks}": copy,
+                        inside.key: f"a.{context.key} * {copies} + {copy}",
+                    }
+                    arcs += branch(after(row, split) if copies > 1 else row, delay)
+            return arcs
+
+        return entry
+
+    def _join(
+        self, node: Par, context: Context, total: int, needed: int, then: Entry
+    ) -> tuple[Entry, str]:
+        """(entry for finished branches, place where the job waits for them)."""
+        name = self.unique(f"{context.page}/{node.name or 'branches'}")
+        waiting, done = self.net.place(f"{name} waiting"), self.net.place(f"{name} done")
+        same = f"a.{context.key} == b.{context.key}"
+        rest = Arc(waiting, {"left": "a.left - 1"})
+        enough = total - needed + 1
+        ways = [("more", f"a.left > {enough}", [rest])]
+        on = then({}, 0.0)
+        if enough == 1:
+            ways.append(("all", "a.left == 1", on))
+        else:
+            ways += [
+                ("enough", f"a.left == {enough}", [rest, *on]),
+                ("late", f"a.left > 1 && a.left < {enough}", [rest]),
+                ("last", "a.left == 1", []),
+            ]
+        for label, guard, arcs in ways:
+            self.net.transition(
+                f"{name} {label}", context.page, [waiting, done], arcs, f"{same} && {guard}"
+            )
+        return (lambda row, delay: [Arc(done, row, delay)]), waiting
+
+    def repeat(self, node: Repeat, where: Standing) -> Entry:
+        context, then = where
+        turns, each = self.amounts.turns(node.count, self.most_units)
+        if each == 0.0:
+            return then
+        scale, calm = times(context.scale, each), times(context.calm, each)
+        if turns == 1:
+            return self.compiled(node.body, replace(context, scale=scale, calm=calm), then)
+        counter = f"n{context.loops + 1}"
+        inside = replace(
+            context,
+            scale=scale,
+            calm=calm,
+            loops=context.loops + 1,
+            shifts=(*context.shifts, f"a.{counter}"),
+        )
+        turned = self.net.place(self.unique(f"{context.page}/{node.name or 'loop'} turn"))
+        body = self.compiled(node.body, inside, lambda row, delay: [Arc(turned, row, delay)])
+        for label, guard, arcs in (
+            ("again", f"a.{counter} + 1 < {turns}", body({counter: f"a.{counter} + 1"}, 0.0)),
+            ("over", f"a.{counter} + 1 >= {turns}", then({}, 0.0)),
+        ):
+            self.net.transition(f"{turned} {label}", context.page, [turned], arcs, guard)
+        return lambda row, delay: body(after(row, {counter: "0"}), delay)
+
+    def choice(self, node: Choice, where: Standing) -> Entry:
+        context, then = where
+        ways: list[tuple[str, Entry]] = []
+        before: Amount = 0.0
+        for probability, branch in node.branches:
+            share = self.amounts.of(probability)
+            if share == 0.0:
+                continue
+            entry = self.compiled(branch, context, then)
+            if share == 1.0:
+                return entry
+            upto = plus(before, share)
+            ways.append((f"a.draw >= {text(before)} && a.draw < {text(upto)}", entry))
+            before = upto
+        if not ways:
+            return then
+        if isinstance(before, str) or not math.isclose(before, 1.0):
+            ways.append((f"a.draw >= {text(before)}", then))
+        chosen = self.branch(f"{context.page}/{node.name or 'choice'}", context.page, ways)
+        return lambda row, delay: chosen({**row, "draw": "uniform(0.0, 1.0)"}, delay)
+
+    def either(self, node: Either, where: Standing) -> Entry:
+        context, then = where
+        holds = self.amounts.holds(node.condition)
+        if isinstance(holds, bool):
+            chosen = node.then if holds else node.otherwise
+            return then if chosen is None else self.compiled(chosen, context, then)
+        done = self.compiled(node.then, context, then)
+        other = then if node.otherwise is None else self.compiled(node.otherwise, context, then)
+        ways = [(holds, done), (f"!({holds})", other)]
+        return self.branch(f"{context.page}/{node.name or 'choice'}", context.page, ways)
+
+    def pipeline(self, node: Pipeline, where: Standing) -> Entry:
+        return pipeline(self, node, *where)
+
+    def later(self, node: Later, where: Standing) -> Entry:
+        context, then = where
+        share = self._written_back if writes_back(node) else 1.0
+        if share == 0.0:
+            return then
+        inside = replace(
+            context,
+            scale=times(context.scale, share),
+            calm=times(context.calm, share),
+            overlapping=True,
+        )
+        work = self.compiled(node.body, inside, lambda row, delay: [])
+        return lambda row, delay: [*then(row, delay), *work(row, delay)]

@@ -1,0 +1,1 @@
+"""Calibration: constants and functions estimated from measured runs."""

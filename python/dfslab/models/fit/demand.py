@@ -1,0 +1,279 @@
+"""Calibration: the unknown constants of a description, estimated from measured runs.
+
+Nonlinear least squares in logarithms: measured and predicted rates, and measured and predicted
+times per step, with each constant's prior as one more observation. Standard errors come from the
+Jacobian. A constant that the data do not determine keeps its prior, and its `learnt` is near 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from dfslab import quantiles
+from dfslab.lazily import lazily
+from dfslab.method import CONFIDENCE, RunFailed
+from dfslab.models.tree.prediction import OpenPrediction, Situation, situation_of
+from dfslab.result import Result
+
+if TYPE_CHECKING:
+    import scipy
+else:
+    scipy = lazily("scipy")
+
+# Weight of a step's log residual relative to a rate's: step times are noisier.
+STEP_WEIGHT = 0.3
+RATE_SD = 0.15
+FEWEST_STEP_COUNT = 5
+# Assumed sd of log rate before any fit: a 90 % interval of a factor of 1.6 either way.
+UNCALIBRATED_SD = 0.3
+UNCALIBRATED_FREEDOM = 10
+# Cap of an interval's logarithm: exp(300) is still a finite JSON number.
+LARGEST_LOG = 300.0
+
+
+@dataclass(frozen=True)
+class Observation:
+    """One configuration's measurements: geometric means over its repetitions."""
+
+    situation: Situation
+    operations: tuple[str, ...]
+    rate_per_s: float
+    steps: Mapping[tuple[str, str], float]
+
+    def __hash__(self) -> int:
+        return hash((self.operations, self.rate_per_s))
+
+
+@dataclass(frozen=True)
+class Constant:
+    """A calibrated constant: estimate (SI) and standard error of its natural logarithm.
+
+    `learnt` is 1 - posterior variance / prior variance: 0 if the data hold no information on it.
+    """
+
+    key: str
+    meaning: str
+    unit: str
+    value: float
+    log_standard_error: float
+    learnt: float
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """Fitted constants of one file system, covariance of their logarithms, residual sd."""
+
+    constants: tuple[Constant, ...]
+    covariance: np.ndarray
+    residual_sd: Mapping[str, float]
+    degrees_of_freedom: int
+
+    @property
+    def values(self) -> dict[str, float]:
+        """Constant -> estimate, SI units."""
+        return {constant.key: constant.value for constant in self.constants}
+
+    def parameter_variance(self, situation: Situation) -> float:
+        """Variance of log rate at `situation` due to the uncertainty of the constants."""
+        # A constant that acts here but in no fitted configuration keeps its prior.
+        known = {**situation.constants, **self.values}
+        moved = [{**known, one.key: one.value * 1.05} for one in self.constants]
+        base, *others = np.log(situation.predict_many([known, *moved]).rate_per_s)
+        gradient = (np.array(others) - base) / np.log(1.05)
+        return float(gradient @ self.covariance @ gradient)
+
+    def open_factor(
+        self, situation: Situation, known: Mapping[str, float], found: OpenPrediction
+    ) -> float:
+        """90 % interval factor of an open workload's response times, which grow near saturation."""
+        gradient = np.zeros(len(self.constants))
+        for index, one in enumerate(self.constants):
+            # Step downwards: smaller constants cannot push a station into saturation.
+            moved = {**known, one.key: known[one.key] / 1.05}
+            said = situation.predict_open(moved, found.offered_per_s).latency_s
+            if said and found.latency_s:
+                gradient[index] = np.log(found.latency_s / said) / np.log(1.05)
+        residual = self.residual_sd.get(operations_key(situation), self.residual_sd["*"]) ** 2
+        variance = residual + float(gradient @ self.covariance @ gradient)
+        quantile = quantiles.student(0.5 + CONFIDENCE / 2, self.degrees_of_freedom)
+        return float(np.exp(min(quantile * np.sqrt(variance), LARGEST_LOG)))
+
+    def interval_factor(
+        self,
+        situation: Situation,
+        residual_sd: Mapping[str, float] | None = None,
+        extra_variance: float = 0.0,
+    ) -> float:
+        """The factor f of the 90 % prediction interval [value / f, value * f]."""
+        spread = self.residual_sd if residual_sd is None else residual_sd
+        residual = spread.get(operations_key(situation), spread["*"]) ** 2
+        variance = residual + self.parameter_variance(situation) + extra_variance
+        quantile = quantiles.student(0.5 + CONFIDENCE / 2, self.degrees_of_freedom)
+        return float(np.exp(quantile * np.sqrt(variance)))
+
+
+def uncalibrated(situation: Situation) -> Calibration:
+    """A calibration that holds the description's priors, without measurements."""
+    declared = situation.system.parameters.of_origin("calibrated")
+    keys = sorted(declared)
+    constants = tuple(
+        Constant(
+            key,
+            declared[key].meaning,
+            declared[key].unit,
+            float(declared[key].default or 0.0),
+            declared[key].spread,
+            0.0,
+        )
+        for key in keys
+    )
+    covariance = np.diag([declared[key].spread ** 2 for key in keys])
+    return Calibration(constants, covariance, {"*": UNCALIBRATED_SD}, UNCALIBRATED_FREEDOM)
+
+
+def operations_key(situation: Situation) -> str:
+    """The operations of a mix, joined into one key."""
+    return "+".join(sorted(situation.mix))
+
+
+def observations(results: Sequence[Result]) -> list[Observation]:
+    """Measured results grouped by configuration."""
+    groups: dict[str, list[Result]] = {}
+    for result in results:
+        if result.method == "measure" and result.complete and result.value() > 0:
+            groups.setdefault(result.point_id, []).append(result)
+    return [_observation(group) for group in groups.values()]
+
+
+def _observation(group: Sequence[Result]) -> Observation:
+    situation = situation_of(group[0].point.scenario)
+    times: dict[tuple[str, str], list[float]] = {}
+    for result in group:
+        for step in result.steps:
+            if step.count >= FEWEST_STEP_COUNT and step.time_s_mean > 0:
+                times.setdefault((step.operation, step.step), []).append(step.time_s_mean)
+    return Observation(
+        situation,
+        tuple(sorted(situation.mix)),
+        float(np.exp(np.mean([np.log(result.value()) for result in group]))),
+        {key: float(np.exp(np.mean(np.log(values)))) for key, values in times.items()},
+    )
+
+
+def calibrate(results: Sequence[Result]) -> Calibration:
+    """Fit the constants that act in the measured operations. RunFailed without measurements.
+
+    Calls with equal results return the same cached calibration.
+    """
+    observed = tuple(observations(results))
+    if not observed:
+        raise RunFailed("nothing to calibrate on: no complete measurement of a fitted point")
+    return _calibrate(observed)
+
+
+@lru_cache(maxsize=16)
+def _calibrate(observed: tuple[Observation, ...]) -> Calibration:
+    system = observed[0].situation.system
+    declared = system.parameters.of_origin("calibrated")
+    keys = sorted({key for one in observed for key in one.situation.constants})
+    prior = np.array([np.log(float(declared[key].default or 0.0)) for key in keys])
+    spread = np.array([declared[key].spread for key in keys])
+
+    def residuals(logs: np.ndarray) -> np.ndarray:
+        constants = dict(zip(keys, np.exp(logs), strict=True))
+        parts = [_residuals(one, [constants])[0] for one in observed]
+        return np.concatenate([*parts, (logs - prior) / spread])
+
+    if not keys:
+        return _fitted(observed, [], prior, np.zeros((0, 0)), spread, declared)
+
+    def jacobian(logs: np.ndarray) -> np.ndarray:
+        return _jacobian(observed, keys, logs, spread)
+
+    solution = scipy.optimize.least_squares(
+        residuals, prior, jacobian, loss="soft_l1", max_nfev=60, xtol=1e-4, ftol=1e-4
+    )
+    covariance = np.linalg.inv(solution.jac.T @ solution.jac)
+    return _fitted(observed, keys, solution.x, covariance, spread, declared)
+
+
+def _jacobian(
+    observed: Sequence[Observation], keys: Sequence[str], logs: np.ndarray, spread: np.ndarray
+) -> np.ndarray:
+    """Jacobian of the residuals by forward differences; 0 where a constant does not act."""
+    step = 1e-3
+    constants = dict(zip(keys, np.exp(logs), strict=True))
+    blocks = []
+    for one in observed:
+        acting = [index for index, key in enumerate(keys) if key in one.situation.constants]
+        moved = [{**constants, keys[i]: constants[keys[i]] * np.exp(step)} for i in acting]
+        base, *others = _residuals(one, [constants, *moved])
+        block = np.zeros((len(base), len(keys)))
+        for index, other in zip(acting, others, strict=True):
+            block[:, index] = (other - base) / step
+        blocks.append(block)
+    return np.vstack([*blocks, np.diag(1.0 / spread)])
+
+
+def _residuals(one: Observation, sets: Sequence[Mapping[str, float]]) -> np.ndarray:
+    """Shape (sets of constants, 1 + steps): weighted log residuals of the rate, then the steps."""
+    prediction = one.situation.predict_many(sets)
+    parts = [np.log(prediction.rate_per_s / one.rate_per_s) / RATE_SD]
+    for key, measured in one.steps.items():
+        modelled = prediction.steps.get(key)
+        if modelled is not None and (modelled > 0).all():
+            total = np.maximum(prediction.latency_s[key[0]], 1e-12)
+            weight = STEP_WEIGHT * np.minimum(1.0, measured / total)
+            parts.append(weight * np.log(modelled / measured) / RATE_SD)
+    return np.stack(parts, axis=1)
+
+
+def _fitted(observed, keys, logs, covariance, spread, declared) -> Calibration:
+    constants = dict(zip(keys, map(float, np.exp(logs)), strict=True))
+    errors: dict[str, list[float]] = {}
+    for one in observed:
+        ratio = one.situation.predict(constants).rate_per_s / one.rate_per_s
+        errors.setdefault("+".join(one.operations), []).append(float(np.log(ratio)))
+    count = sum(len(values) for values in errors.values())
+    effective = sum(1 - covariance[i, i] / spread[i] ** 2 for i in range(len(keys)))
+    freedom = max(3, round(count - effective))
+    # Residuals larger than the assumed noise also increase the covariance of the constants.
+    scale = max(1.0, _pooled(errors, effective) / RATE_SD) ** 2
+    return Calibration(
+        tuple(
+            Constant(
+                key,
+                declared[key].meaning,
+                declared[key].unit,
+                constants[key],
+                float(np.sqrt(covariance[i, i] * scale)),
+                float(max(0.0, 1 - covariance[i, i] / spread[i] ** 2)),
+            )
+            for i, key in enumerate(keys)
+        ),
+        covariance * scale,
+        shrunk_sd(errors, effective),
+        freedom,
+    )
+
+
+def _pooled(errors: Mapping[str, Sequence[float]], parameters: float) -> float:
+    values = [value for group in errors.values() for value in group]
+    return float(np.sqrt(sum(v * v for v in values) / max(1.0, len(values) - parameters)))
+
+
+def shrunk_sd(errors: Mapping[str, Sequence[float]], parameters: float) -> dict[str, float]:
+    """Residual sd of log rate per operation, shrunk towards the pooled sd ("*")."""
+    pooled = max(_pooled(errors, parameters), 0.01)
+    total = sum(len(group) for group in errors.values())
+    sds = {"*": pooled}
+    for name, group in errors.items():
+        share = parameters * len(group) / total
+        own = sum(v * v for v in group)
+        sds[name] = float(np.sqrt((own + 3 * pooled**2) / (max(0.0, len(group) - share) + 3)))
+    return sds

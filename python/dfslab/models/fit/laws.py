@@ -1,0 +1,179 @@
+"""Candidate laws of response time against clients, and the run that would separate them.
+
+Wu 2013 takes R2 > 0.99 of k x ln x as proof. It is none: over 10 to 99 clients a power law or a
+straight line fits as well (errata W3). Here every law is fitted by relative errors and weighted by
+AICc; the result names the number of clients at which the best two laws differ most.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from dfslab.lazily import lazily
+
+if TYPE_CHECKING:
+    import scipy
+else:
+    scipy = lazily("scipy")
+
+Law = Callable[[np.ndarray, np.ndarray], np.ndarray]
+MOST_CLIENTS = 4096
+# Least difference between two laws, in standard errors, that counts as detectable.
+SEEN = 3.0
+
+
+def _x_ln_x(x: np.ndarray, k: np.ndarray) -> np.ndarray:
+    return k[0] * x * np.log(np.maximum(x, 1.0 + 1e-9))
+
+
+def _linear(x: np.ndarray, k: np.ndarray) -> np.ndarray:
+    return k[0] + k[1] * x
+
+
+def _power(x: np.ndarray, k: np.ndarray) -> np.ndarray:
+    return k[0] * x ** k[1]
+
+
+def _usl(x: np.ndarray, k: np.ndarray) -> np.ndarray:
+    """Universal scalability: N / X = (1 + a (N - 1) + b N (N - 1)) / rate of one."""
+    return k[0] * (1 + k[1] * (x - 1) + k[2] * x * (x - 1))
+
+
+def _lock_queue(x: np.ndarray, k: np.ndarray) -> np.ndarray:
+    """Exact MVA of one queueing station (demand `k[0]` s) and one delay station (`k[1]` s)."""
+    response, queue = np.empty(round(float(x.max()))), 0.0
+    for index in range(len(response)):
+        waited = k[0] * (1 + queue)
+        response[index] = waited + k[1]
+        queue = (index + 1) * waited / max(response[index], 1e-300)
+    return response[np.round(x).astype(int) - 1]
+
+
+LAWS: dict[str, tuple[Law, int]] = {
+    "x ln x": (_x_ln_x, 1),
+    "linear": (_linear, 2),
+    "power": (_power, 2),
+    "usl": (_usl, 3),
+    "lock queue": (_lock_queue, 2),
+}
+
+
+def response_s(law: str, parameters: Sequence[float], clients: Sequence[float]) -> np.ndarray:
+    """Response times in seconds by a law, one for each number of clients."""
+    return LAWS[law][0](np.asarray(clients, float), np.array(parameters))
+
+
+@dataclass(frozen=True)
+class Fit:
+    """One law's parameters and goodness of fit; `weight` is its Akaike weight (AICc)."""
+
+    law: str
+    parameters: tuple[float, ...]
+    r2: float
+    aicc: float
+    relative_sd: float
+    weight: float = 0.0
+
+    def response_s(self, clients: Sequence[float] | np.ndarray) -> np.ndarray:
+        """Response times in seconds by the fitted law, one for each number of clients."""
+        return response_s(self.law, self.parameters, list(clients))
+
+
+@dataclass(frozen=True)
+class Separation:
+    """The run that would separate the best two laws: clients, both predictions, repetitions."""
+
+    clients: int
+    says_s: dict[str, float]
+    repetitions: int
+
+
+def fit(clients: Sequence[float], response_s: Sequence[float]) -> list[Fit]:
+    """Fits of every law with enough data for AICc, best first; needs >= 4 client counts."""
+    x, y = np.asarray(clients, float), np.asarray(response_s, float)
+    assert len(x) == len(y) >= 4, "a law needs at least four points"
+    assert (x >= 1).all(), "a client is a whole one"
+    assert (y > 0).all(), "a response takes time"
+    fits = [_fit(name, x, y) for name in LAWS if len(x) > LAWS[name][1] + 2]
+    best = min(one.aicc for one in fits)
+    likely = np.array([np.exp(-(one.aicc - best) / 2) for one in fits])
+    shares = likely / likely.sum()
+    weighed = [
+        Fit(one.law, one.parameters, one.r2, one.aicc, one.relative_sd, float(share))
+        for one, share in zip(fits, shares, strict=True)
+    ]
+    return sorted(weighed, key=lambda one: one.aicc)
+
+
+def _fit(name: str, x: np.ndarray, y: np.ndarray) -> Fit:
+    law, count = LAWS[name]
+    # Points where a law is 0 (x ln x at one client) are left out of its fit.
+    used = law(x, np.ones(count)) > 1e-6
+    x, y = x[used], y[used]
+
+    parameters = _parameters(name, x, y)
+    relative = law(x, parameters) / y - 1
+    error = float((relative**2).sum())
+    sse = float(((relative * y) ** 2).sum())
+    k, n = count + 1, len(x)
+    aicc = n * np.log(max(error, 1e-28) / n) + 2 * k + 2 * k * (k + 1) / (n - k - 1)
+    r2 = 1 - sse / float(((y - y.mean()) ** 2).sum())
+    return Fit(
+        name,
+        tuple(map(float, parameters)),
+        r2,
+        float(aicc),
+        float(np.sqrt(error / max(1, n - count))),
+    )
+
+
+def _parameters(name: str, x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """Parameters by least squares of relative errors; those of the USL are >= 0."""
+    law = LAWS[name][0]
+    if name == "usl":
+        weighted = np.column_stack([np.ones_like(x), x - 1, x * (x - 1)]) / y[:, None]
+        one, slower, crosstalk = scipy.optimize.nnls(weighted, np.ones_like(y))[0]
+        one = max(one, 1e-300)
+        return np.array([one, slower / one, crosstalk / one])
+    if name in ("x ln x", "linear"):
+        basis = [x * np.log(x)] if name == "x ln x" else [np.ones_like(x), x]
+        weighted = np.column_stack(basis) / y[:, None]
+        return np.linalg.lstsq(weighted, np.ones_like(y), rcond=None)[0]
+
+    def residuals(logs: np.ndarray) -> np.ndarray:
+        return law(x, np.exp(logs)) / y - 1
+
+    each = float(np.log((y / x).mean()))
+    start = np.array([each, 0.0 if name == "power" else each])
+    found = scipy.optimize.least_squares(residuals, start, bounds=(-60, 60), max_nfev=2000)
+    return np.exp(found.x)
+
+
+def separation(fits: Sequence[Fit], most_clients: int = MOST_CLIENTS) -> Separation:
+    """Where the best two laws differ most, up to `most_clients`, and the repetitions needed."""
+    first, second = fits[0], fits[1]
+    x = np.unique(np.round(np.geomspace(1, most_clients, 200)))
+    a, b = first.response_s(x), second.response_s(x)
+    apart = np.abs(np.log(np.maximum(a, 1e-12) / np.maximum(b, 1e-12)))
+    # Laws cannot be compared where one of them predicts 0.
+    apart[(a < 1e-9) | (b < 1e-9)] = 0.0
+    best = int(np.argmax(apart))
+    noise = max(first.relative_sd, 1e-3)
+    repetitions = max(1, int(np.ceil((SEEN * noise / max(apart[best], 1e-9)) ** 2)))
+    says = {first.law: float(a[best]), second.law: float(b[best])}
+    return Separation(int(x[best]), says, repetitions)
+
+
+def capacity_from_score(
+    score: float, clients: float, reference_score: float, reference_per_ms: float
+) -> float:
+    """Requests a second at `clients` clients by k x ln x and a CPU score (Wu 2013, 4.2.2).
+
+    `reference_per_ms` is 1 / k of a server of `reference_score`, k in milliseconds. By Little,
+    x / R is 1 / (k ln x), with the clients in the logarithm and not the files (errata W1, W2, W6).
+    """
+    return score / reference_score * reference_per_ms / float(np.log(clients)) * 1000

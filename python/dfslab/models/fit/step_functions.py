@@ -1,0 +1,499 @@
+"""Functions f1 to f7: the time of each measured step over the paper's parameters, fitted.
+
+Wu 2013 leaves them to experiments. A step's time is a sum of terms with coefficients >= 0: a
+constant, round trips (Dp9), bytes over the slowest adapter (Dp7, Dp8) and disk, blocks after the
+first (Dap1, Dap2), and concurrent clients (Dp4). The last block has a separate term: a write
+returns once its client has buffered the block, and the close waits for it. Steps that carry no file
+data in the operation tree have no byte terms, as counts fall with sizes in the experiments.
+Network waits are taken from the tree where it names the step, not fitted: deployments with two
+short latencies differ in other ways, too, and cannot be extrapolated to a long latency. Extra work
+of a client's first operation is not fitted either: it is confounded with the bytes of all clients.
+An emulated network has one more term, because the process that delays packets needs a processor.
+A whole operation is the sum of its steps, as in Wu's (1) and (6). Log ratios are fitted, so small
+and large files weigh the same and a factor of 2 up or down is the same error. Intervals come from
+the residuals and from resampled configurations. Residuals are weighted by inverse variance.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from dfslab import quantiles
+from dfslab.lazily import lazily
+from dfslab.method import CONFIDENCE, RunFailed
+from dfslab.models.queue.queueing import mean_value_analysis
+from dfslab.models.tree.cost import Reader
+from dfslab.models.tree.prediction import Situation, situation_of
+from dfslab.result import Result
+from dfslab.spec.deployment import Emulation
+from dfslab.spec.scenario import Scenario
+from dfslab.spec.steps.node import Node
+
+if TYPE_CHECKING:
+    import scipy
+else:
+    scipy = lazily("scipy")
+
+# Term -> unit of its coefficient.
+TERMS = {"1": "s", "network latency": "", "bytes / adapter rate": ""}
+TERMS |= {"bytes of the last block / adapter rate": "", "bytes / disk rate": ""}
+TERMS |= {"further blocks": "s", "further blocks * network latency": ""}
+TERMS |= {"clients met": "s", "clients met * bytes / adapter rate": ""}
+TERMS |= {"clients met * bytes of the last block / adapter rate": ""}
+TERMS |= {"clients met * crossings": "s"}
+SERVER, ADAPTER, LAST_BLOCK, CROSSINGS = range(len(TERMS) - 4, len(TERMS))
+# Terms of shared resources where clients queue: the server's, then the adapter's.
+MET = ((SERVER, CROSSINGS), (ADAPTER, LAST_BLOCK))
+# A rate so high that its service time is negligible.
+UNLIMITED = 1e15
+# A step carries file data if it takes at least this share of a block's time at the adapter.
+BLOCK_BYTES, LEAST_SHARE = 2.0**26, 0.05
+BY_BYTES = np.array(["bytes" in name for name in TERMS])
+BY_LATENCY = np.array(["network latency" in name for name in TERMS])
+# Names of the whole operation, and of a step's self time (without its inner calls).
+WHOLE, REST = "whole", "rest"
+RESAMPLES = 200
+ROUNDS = 8
+MOST_RATIO = 30.0
+FEWEST_POINTS = 4
+# Floor of the relative standard deviation of a mean and of a fitted function.
+LEAST_SD = 0.02
+
+
+@dataclass(frozen=True)
+class Coefficient:
+    """One term's coefficient with its 90 % interval."""
+
+    term: str
+    unit: str
+    value: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class StepFunction:
+    """The fitted time of one step; `relative_sd`: of the residuals; `points`: configurations.
+
+    `crossed`: network waits are from the tree. `resampled`: shape (resamples, terms). `outer`:
+    coefficients of the operation's outermost steps, from which queueing at the server is computed
+    (empty: behind all clients). `calls`: inner calls excluded from a self time. An operation that
+    is the sum of its `parts` has no coefficients.
+    """
+
+    operation: str
+    step: str
+    coefficients: tuple[Coefficient, ...]
+    relative_sd: float
+    points: int
+    crossed: bool = True
+    calls: tuple[str, ...] = ()
+    parts: tuple[StepFunction, ...] = ()
+    resampled: np.ndarray = field(default_factory=lambda: np.zeros((0, len(TERMS))), repr=False)
+    outer: Mapping[str, np.ndarray] = field(default_factory=dict, repr=False)
+
+    def time_s(self, scenario: Scenario) -> tuple[float, float, float]:
+        """(time, low, high) in seconds: prediction and 90 % interval for a configuration."""
+        return self.time_at_s(At(scenario, self.operation))
+
+    def time_at_s(self, at: At) -> tuple[float, float, float]:
+        """`time_s` at a prepared configuration, which functions of one operation may share."""
+        time, others = self.seconds(at)
+        logs = np.log(np.maximum(others, 1e-12))
+        sd = np.hypot(self.relative_sd, logs.std() if len(logs) else 0.0)
+        freedom = max(1, self.points - _used([self, *self.parts]))
+        reach = float(np.exp(quantiles.student(0.5 + CONFIDENCE / 2, freedom) * sd))
+        return time, time / reach, time * reach
+
+    def seconds(self, at: At) -> tuple[float, np.ndarray]:
+        """(time in seconds, times of all resamples)."""
+        if self.parts:
+            each = [part.seconds(at) for part in self.parts]
+            return sum(time for time, _ in each), np.sum([others for _, others in each], axis=0)
+        terms = at.met(self.outer)
+        known = 0.0
+        if self.crossed:
+            terms, known = at.of_step(terms, self.step, self.calls)
+        values = np.array([one.value for one in self.coefficients])
+        return float(terms @ values) + known, self.resampled @ terms + known
+
+    def document(self) -> dict[str, object]:
+        """The function as JSON data, without the resamples."""
+        return {
+            "operation": self.operation,
+            "step": self.step,
+            "function": self.text,
+            "coefficients": [asdict(one) for one in self.coefficients],
+            "relative_sd": self.relative_sd,
+            "points": self.points,
+            "crossed": self.crossed,
+            "calls": list(self.calls),
+            "parts": [part.step for part in self.parts],
+        }
+
+    @property
+    def text(self) -> str:
+        """The function as a formula; terms with coefficient 0 are omitted."""
+        if self.parts:
+            return " + ".join(part.step for part in self.parts)
+        parts = [
+            f"{one.value:.3g}{' ' + one.term if one.term != '1' else ' s'}"
+            for one in self.coefficients
+            if one.value > 0
+        ]
+        known = ["latency of the network"] if self.crossed else []
+        return " + ".join([*known, *parts]) or "0"
+
+
+def _used(functions: Sequence[StepFunction]) -> int:
+    """Number of terms with a positive coefficient in any of the functions."""
+    return len({one.term for each in functions for one in each.coefficients if one.value > 0})
+
+
+class At:
+    """Term values of one configuration for the functions of an operation.
+
+    `kept` (one per term): 1 if the term may be used, else 0.
+    """
+
+    def __init__(self, scenario: Scenario, operation: str, kept: np.ndarray | float = 1.0) -> None:
+        self._scenario, self._operation = scenario, operation
+        self.terms = kept * terms_of(scenario)
+
+    @cached_property
+    def _waits(self) -> Mapping[str, float]:
+        return _waits(self._scenario, self._operation)
+
+    @cached_property
+    def _carries(self) -> Mapping[str, bool]:
+        return _carries(self._scenario, self._operation)
+
+    @cached_property
+    def _latency_s(self) -> float:
+        return float(situation_of(self._scenario).environment["network_latency"])
+
+    def of_step(
+        self, terms: np.ndarray, step: str, calls: Sequence[str]
+    ) -> tuple[np.ndarray, float]:
+        """(terms of a step, its network wait in seconds)."""
+        waited = _waited_s(self._waits, step, calls)
+        crossings = waited / self._latency_s if self._latency_s else 0.0
+        terms = np.where(np.arange(len(terms)) == CROSSINGS, crossings * terms, terms)
+        if not self._carries.get(step.removesuffix(f"/{REST}"), True):
+            terms = np.where(BY_BYTES, 0.0, terms)
+        # Other differences between deployments would be attributed to the latency terms.
+        return (np.where(BY_LATENCY, 0.0, terms) if waited else terms), waited
+
+    def met(self, outer: Mapping[str, np.ndarray]) -> np.ndarray:
+        """The terms, with the number of clients replaced by the mean queue met, itself included.
+
+        Clients share a server and an adapter, solved as a closed network by MVA. Time elsewhere, as
+        waiting for the network, is think time. The process that delays packets in an emulated
+        network counts as the server, because it runs on the same machine.
+        """
+        count = self.terms[SERVER]
+        if not count or not outer:
+            return self.terms
+        one = self.terms.copy()
+        for terms in MET:
+            one[list(terms)] /= count
+        seconds = np.sum(
+            [self.of_step(one, step, ())[0] * values for step, values in outer.items()], axis=0
+        )
+        demands = np.array([seconds[list(terms)].sum() for terms in MET])
+        elsewhere_s = _waited_s(self._waits, WHOLE) + float(seconds.sum() - demands.sum())
+        closed = mean_value_analysis(demands.tolist(), round(count), elsewhere_s)
+        ahead = np.divide(closed.waiting_s, demands, out=np.full(2, count - 1.0), where=demands > 0)
+        for terms, others in zip(MET, ahead, strict=True):
+            one[list(terms)] *= 1.0 + others
+        return one
+
+
+def terms_of(scenario: Scenario) -> np.ndarray:
+    """The value of every term at one configuration."""
+    situation = situation_of(scenario)
+    values = situation.environment
+    data = [role.name for role in situation.system.roles if role.kind == "data"]
+    clients = values["clients"]
+    size = values["file_size"]
+    rate = _adapter_rate(situation)
+    disks = [values[f"{role}.disk_{way}_rate"] for role in data for way in ("read", "write")]
+    block = situation.parameters.get("block_size", size) or 1.0
+    moved, latency = size / rate, values["network_latency"]
+    emulated, shared = scenario.emulation, scenario.deployment.shared_cores
+    held = clients if emulated and shared and latency >= emulated.delay else 0.0
+    further = max(0.0, np.ceil(size / block) - 1)
+    last = (size - further * block) / rate
+    return np.array(
+        [
+            1.0,
+            latency,
+            moved,
+            last,
+            size / min(disks, default=np.inf),
+            further,
+            further * latency,
+            clients,
+            clients * moved,
+            clients * last,
+            held,
+        ]
+    )
+
+
+def _adapter_rate(situation: Situation) -> float:
+    """The slowest adapter that a file's bytes go through, in bytes per second."""
+    data = [role.name for role in situation.system.roles if role.kind == "data"]
+    return min(situation.environment[f"{role}.nic_bandwidth"] for role in (situation.client, *data))
+
+
+def waited_s(scenario: Scenario, operation: str, step: str, calls: Sequence[str] = ()) -> float:
+    """Network wait of a step in seconds, from the operation tree.
+
+    It is the step's time with the network's latency minus its time without, at zero work and disk
+    time. That includes propagation and slow start: a new connection's window doubles until it holds
+    the data or the bandwidth-delay product. 0 for a step that the tree does not name. `calls`:
+    inner calls, whose waits are subtracted.
+    """
+    return _waited_s(_waits(scenario, operation), step, calls)
+
+
+def _waited_s(waits: Mapping[str, float], step: str, calls: Sequence[str] = ()) -> float:
+    outer = step.removesuffix(f"/{REST}")
+    return max(0.0, waits.get(outer, 0.0) - sum(waits.get(call, 0.0) for call in calls))
+
+
+def _waits(scenario: Scenario, operation: str) -> Mapping[str, float]:
+    """Network wait in seconds of each step of an operation and of the whole."""
+    situation = situation_of(scenario)
+    tree = situation.system.operations.get(operation)
+    if tree is None:
+        return {}
+    latency_s = situation.environment["network_latency"]
+    idle = _idle(situation, scenario.emulation, latency_s)
+    here, nowhere = (
+        _times_s(situation, tree, {**idle, "network_latency": one}) for one in (latency_s, 0.0)
+    )
+    return {name: time - nowhere.get(name, 0.0) for name, time in here.items()}
+
+
+def _carries(scenario: Scenario, operation: str) -> dict[str, bool]:
+    """Whether each step of an operation waits for file data, by its tree.
+
+    Evaluated for two blocks, because a write waits for the first and its close for the second.
+    """
+    situation = situation_of(scenario)
+    tree = situation.system.operations.get(operation)
+    if tree is None:
+        return {}
+    size = float(situation.parameters.get("block_size", 0.0) or BLOCK_BYTES)
+    environment = {**_idle(situation), "network_latency": 0.0, "file_size": 2 * size}
+    least_s = LEAST_SHARE * size / _adapter_rate(situation)
+    times = _times_s(situation, tree, environment)
+    return {name: time > least_s for name, time in times.items()}
+
+
+def _idle(
+    situation: Situation, emulated: Emulation | None = None, latency_s: float = 0.0
+) -> dict[str, float]:
+    """The environment with calibrated constants and disk times at zero.
+
+    An emulated adapter passes a burst at once: its rate is at least burst / round-trip time.
+    """
+    values = {**situation.environment, **dict.fromkeys(situation.constants, 0.0)}
+    for key in values:
+        if key.endswith((".disk_read_rate", ".disk_write_rate")):
+            values[key] = UNLIMITED
+        elif key.endswith(".disk_latency"):
+            values[key] = 0.0
+        elif key.endswith(".nic_bandwidth") and emulated and latency_s:
+            values[key] = max(values[key], emulated.burst / (2 * latency_s))
+    return values
+
+
+def _times_s(
+    situation: Situation, tree: Node, environment: Mapping[str, float]
+) -> dict[str, float]:
+    """Seconds of each named step and of the whole operation in an environment."""
+    cost = Reader(situation.placement, environment, situation.client).read(tree)
+    times = {name: float(one.latency_s) for name, one in cost.steps.items()}
+    return {**times, WHOLE: float(cost.latency_s)}
+
+
+class _Seen(NamedTuple):
+    """Measurements of a step: terms of shape (configurations, TERMS), geometric mean times.
+
+    `known_s`: the part of each time that is not fitted. `weights`: inverse variances of the means,
+    normalised to a mean of 1.
+    """
+
+    terms: np.ndarray
+    times_s: np.ndarray
+    known_s: np.ndarray
+    weights: np.ndarray
+
+
+def fit(
+    results: Sequence[Result], seed: int = 1, only: Sequence[str] = tuple(TERMS)
+) -> list[StepFunction]:
+    """Functions of all steps measured at FEWEST_POINTS configurations. RunFailed if none is.
+
+    `only`: allowed terms. "1" alone is the mean; "1" and "clients met" are Amdahl's serial fit, in
+    which an operation queues behind all clients.
+    """
+    seen: dict[str, dict[str, dict[str, list[float]]]] = {}
+    scenarios: dict[str, Scenario] = {}
+    for result in results:
+        if result.method != "measure" or not result.complete:
+            continue
+        scenarios[result.point_id] = result.point.scenario
+        for step in result.steps:
+            if step.time_s_mean > 0:
+                points = seen.setdefault(step.operation, {}).setdefault(step.step, {})
+                points.setdefault(result.point_id, []).append(step.time_s_mean)
+    kept = np.array([name in only for name in TERMS], float)
+    found: list[StepFunction] = []
+    for operation, steps in sorted(seen.items()):
+        enough = {step: points for step, points in steps.items() if len(points) >= FEWEST_POINTS}
+        if enough:
+            found += _Fit(operation, enough, scenarios, kept, seed).functions()
+    if not found:
+        raise RunFailed(f"no step was measured at {FEWEST_POINTS} configurations or more")
+    return found
+
+
+class _Fit:
+    """Joint fit of the steps of one operation, which queue at the same servers."""
+
+    def __init__(
+        self,
+        operation: str,
+        steps: Mapping[str, Mapping[str, Sequence[float]]],
+        scenarios: Mapping[str, Scenario],
+        kept: np.ndarray,
+        seed: int,
+    ) -> None:
+        self._operation, self._seed, self._steps = operation, seed, steps
+        self._crossed = bool(kept[list(TERMS).index("network latency")])
+        points = {point for times in steps.values() for point in times}
+        self._at = {point: At(scenarios[point], operation, kept) for point in points}
+
+    def functions(self) -> list[StepFunction]:
+        """The function of each step, the whole operation last."""
+        outer: dict[str, np.ndarray] = {}
+        for _ in range(ROUNDS if self._crossed else 0):
+            outer = self._solve_outer(outer)
+        found: dict[str, StepFunction] = {}
+        for step in sorted(self._steps, key=lambda name: name == WHOLE):
+            seen = self._seen(step, outer)
+            parts = [found[name] for name in self._outer() if name in found]
+            if self._crossed and step == WHOLE and parts:
+                found[step] = self._sum(parts, seen)
+                continue
+            one = _fit((self._operation, step), seen, self._seed)
+            found[step] = replace(one, crossed=self._crossed, outer=outer, calls=self._calls(step))
+        return list(found.values())
+
+    def _calls(self, step: str) -> tuple[str, ...]:
+        """The measured inner calls of a step, if `step` is a self time; else none."""
+        outer, slash, inner = step.partition("/")
+        within = (name for name in self._steps if name != step and name.startswith(f"{outer}/"))
+        return tuple(within) if slash and inner == REST else ()
+
+    def _outer(self) -> list[str]:
+        return [step for step in self._steps if "/" not in step and step != WHOLE]
+
+    def _solve_outer(self, outer: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+        """Coefficients of the outermost steps, or of the whole operation without steps."""
+        return {step: _solved(*self._seen(step, outer)[:3]) for step in self._outer() or [WHOLE]}
+
+    def _seen(self, step: str, outer: Mapping[str, np.ndarray]) -> _Seen:
+        points = self._steps[step]
+        terms, known = [], []
+        for point in points:
+            at = self._at[point]
+            own, waited = at.met(outer), 0.0
+            if self._crossed:
+                own, waited = at.of_step(own, step, self._calls(step))
+            terms.append(own)
+            known.append(waited)
+        logs = [np.log(times) for times in points.values()]
+        y = np.array([float(np.exp(times.mean())) for times in logs])
+        return _Seen(np.array(terms), y, np.array(known), _sureness(logs))
+
+    def _sum(self, parts: Sequence[StepFunction], seen: _Seen) -> StepFunction:
+        """The operation as the sum of its steps, whose errors may be fully correlated."""
+        each = np.array(
+            [[part.seconds(self._at[point])[0] for part in parts] for point in self._steps[WHOLE]]
+        )
+        times = each.sum(axis=0)
+        together = float(times @ [part.relative_sd for part in parts] / max(times.sum(), 1e-12))
+        spread = max(_spread(each.sum(axis=1), seen, _used(parts)), together)
+        return StepFunction(
+            self._operation, WHOLE, (), spread, len(seen.times_s), parts=tuple(parts)
+        )
+
+
+def _sureness(logs: Sequence[np.ndarray]) -> np.ndarray:
+    """Inverse variances of the means, normalised to mean 1; all 1 without repetitions."""
+    variances = np.array([one.var(ddof=1) / len(one) if len(one) > 1 else np.nan for one in logs])
+    if np.isnan(variances).all():
+        return np.ones(len(logs))
+    weights = 1 / (LEAST_SD**2 + np.nan_to_num(variances, nan=float(np.nanmean(variances))))
+    return np.asarray(weights / weights.mean())
+
+
+def _fit(key: tuple[str, str], seen: _Seen, seed: int) -> StepFunction:
+    x, y, known = seen[:3]
+    random = np.random.default_rng(seed)
+    resampled = []
+    for _ in range(RESAMPLES):
+        chosen = random.integers(0, len(y), len(y))
+        resampled.append(_solved(x[chosen], y[chosen], known[chosen]))
+    return _function(key, _solved(x, y, known), np.array(resampled), seen)
+
+
+def _function(
+    key: tuple[str, str], values: np.ndarray, resampled: np.ndarray, seen: _Seen
+) -> StepFunction:
+    """A function with these coefficients and the spread of its residuals on `seen`."""
+    low, high = np.quantile(resampled, [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2], axis=0)
+    coefficients = tuple(
+        Coefficient(term, unit, float(value), float(min(a, value)), float(max(b, value)))
+        for (term, unit), value, a, b in zip(TERMS.items(), values, low, high, strict=True)
+    )
+    said = seen.terms @ values + seen.known_s
+    spread = _spread(said, seen, int((values > 0).sum()))
+    return StepFunction(*key, coefficients, spread, len(said), resampled=resampled)
+
+
+def _spread(said_s: np.ndarray, seen: _Seen, used: int) -> float:
+    """Weighted residual sd of log time; `used`: number of fitted terms."""
+    left = np.log(np.maximum(said_s, 1e-12) / seen.times_s)
+    freedom = max(1, len(left) - used)
+    return max(float(np.sqrt((seen.weights * left**2).sum() / freedom)), LEAST_SD)
+
+
+def _solved(x: np.ndarray, y: np.ndarray, known: np.ndarray) -> np.ndarray:
+    """Coefficients >= 0 that minimise the squared log errors of predictions p.
+
+    (p - y) / sqrt(p y) equals the log error up to third order, so least squares reweighted by the
+    previous p converge to the minimum.
+    """
+    said = y
+    solved = np.zeros(x.shape[1])
+    for _ in range(ROUNDS):
+        weights = 1 / np.sqrt(said * y)
+        weighted = x * weights[:, None]
+        scale = np.maximum(np.abs(weighted).max(axis=0), 1e-300)
+        solved = (
+            scipy.optimize.nnls(weighted / scale, weights * (y - known), maxiter=1000)[0] / scale
+        )
+        # A prediction near 0 would have an unbounded weight, so bound it from below.
+        said = np.maximum(x @ solved + known, y / MOST_RATIO)
+    return solved

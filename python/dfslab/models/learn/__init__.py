@@ -1,0 +1,1 @@
+"""What the learnt models share: features, encodings, estimators, intervals."""

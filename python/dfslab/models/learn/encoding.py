@@ -1,0 +1,137 @@
+"""Configurations encoded for regressions: a column per numeric factor, or per level of names.
+
+Factors are those that the scenario's design declares; without a design, the keys that vary.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from dfslab import discover
+from dfslab.models.tree.prediction import Situation
+from dfslab.spec.design import Factor, number, shapes
+from dfslab.spec.scenario import Point
+
+SIGNS = {"+": 1, "-": -1, "": 0}
+
+
+@dataclass(frozen=True)
+class Encoding:
+    """Columns of factors; `scale` is "log" (base 2, where all levels are positive) or "linear".
+
+    `names`, `owner` (index of the column's factor) and `signs` (known direction: 1, -1 or 0) have
+    one entry per column. Named levels are dummy-coded (0 or 1); the first level is the base.
+    """
+
+    factors: tuple[Factor, ...]
+    scale: str = "log"
+
+    @cached_property
+    def _columns(self) -> list[tuple[str, int, int, str | None]]:
+        found: list[tuple[str, int, int, str | None]] = []
+        for index, factor in enumerate(self.factors):
+            if factor.numbers is not None:
+                found.append((factor.name, index, SIGNS[factor.effect], None))
+                continue
+            for level in factor.levels[1:]:
+                name = str(number(level))
+                found.append((f"{factor.name}={name}", index, 0, name))
+        return found
+
+    @property
+    def names(self) -> list[str]:
+        """The name of each column."""
+        return [name for name, *_ in self._columns]
+
+    @property
+    def owner(self) -> np.ndarray:
+        """The factor's index, for each column."""
+        return np.array([index for _, index, *_ in self._columns], dtype=int)
+
+    @property
+    def signs(self) -> np.ndarray:
+        """Known direction of each column."""
+        return np.array([sign for _, _, sign, _ in self._columns], dtype=int)
+
+    def is_log(self, index: int) -> bool:
+        """Whether a factor's column holds logarithms."""
+        numbers = self.factors[index].numbers
+        return self.scale == "log" and numbers is not None and min(numbers) > 0
+
+    def matrix(self, rows: Sequence[Mapping[str, Any]]) -> np.ndarray:
+        """Design matrix of shape (rows, columns); a row maps factor names to levels."""
+        return np.array([self._row(labels) for labels in rows]).reshape(len(rows), -1)
+
+    def _row(self, labels: Mapping[str, Any]) -> list[float]:
+        row = []
+        values = [number(labels[factor.keys[0]]) for factor in self.factors]
+        for _, index, _, name in self._columns:
+            value = values[index]
+            if name is not None:
+                row.append(float(str(value) == name))
+            else:
+                row.append(float(np.log2(value)) if self.is_log(index) else float(value))
+        return row
+
+
+def factors_of(points: Sequence[Point]) -> tuple[Factor, ...]:
+    """Factors that vary between points: declared ones, else keys; each with its observed levels.
+
+    Keys that always vary together are one factor.
+    """
+    declared = points[0].scenario.design.factor if points else []
+    labels = [point.labels for point in points]
+    if declared:
+        return tuple(factor for factor in declared if _varies(factor.keys[0], labels))
+    keys = [key for key in (labels[0] if labels else {}) if _varies(key, labels)]
+    groups: dict[tuple[int, ...], list[str]] = {}
+    for key in keys:
+        seen = [str(one.get(key)) for one in labels]
+        order = {value: place for place, value in enumerate(dict.fromkeys(seen))}
+        groups.setdefault(tuple(order[value] for value in seen), []).append(key)
+    return tuple(_factor(together, labels) for together in groups.values())
+
+
+def _varies(key: str, labels: Sequence[Mapping[str, Any]]) -> bool:
+    return len({str(one.get(key)) for one in labels}) > 1
+
+
+def _factor(keys: Sequence[str], labels: Sequence[Mapping[str, Any]]) -> Factor:
+    levels = {tuple(one[key] for key in keys): None for one in labels}
+    shown = sorted((list(level) for level in levels), key=lambda level: str(number(level[0])))
+    name = "".join(c if c.isalnum() else "_" for c in keys[0].rsplit(".", 1)[-1].lower())
+    return Factor(name=name.lstrip("_0123456789") or "factor", keys=list(keys), levels=shown)
+
+
+def layout_key(point: Point) -> str:
+    """Identity of a layout: numbers of nodes and the file-system parameters that act."""
+    told = {
+        p.key
+        for p in discover.file_system(point.scenario.file_system.name).parameters
+        if p.daemons_only
+    }
+    return str(sorted((k, str(v)) for k, v in point.labels.items() if shapes(k, told)))
+
+
+def size_bytes(situation: Situation) -> float:
+    """Bytes that one operation moves; 1 where files are empty, so that a rate stays a rate."""
+    return situation.environment["file_size"] or 1.0
+
+
+def line_rate(situation: Situation) -> float:
+    """Upper bound in operations a second from the network adapters and disks.
+
+    Infinite where a client may answer from its own cache (a warm read).
+    """
+    environment = situation.environment
+    if not environment["direct"] and not environment["cold"] and not environment["fsync"]:
+        return np.inf
+    free = dict.fromkeys(situation.constants, 0.0)
+    costs = situation.costs(free)
+    latency = sum(share * costs[name].latency_s for name, share in situation.mix.items())
+    return situation.predict(free).bounds_per_s[1] if latency > 0 else np.inf

@@ -1,0 +1,301 @@
+"""Regressions with scikit-learn's interface: the paper's linear one, grey-box, and competitors.
+
+X has shape (rows, columns of an Encoding). Grey-box estimators take two columns before these: log
+of the sequence model's rate in bytes a second, and log of the line rate (infinite if unbounded).
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy.optimize import minimize
+from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.ensemble import HistGradientBoostingRegressor
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.gaussian_process import GaussianProcessRegressor
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
+from sklearn.model_selection import GroupKFold
+from sklearn.utils.validation import check_array, check_is_fitted, check_X_y
+
+from dfslab.lazily import lazily
+
+if TYPE_CHECKING:
+    import statsmodels.api as sm
+else:
+    sm = lazily("statsmodels.api")
+
+# Number of grey-box columns before those of the encoding.
+PRIORS = 2
+# Ridge penalties relative to the common slopes' 1: weaker for a cell's level, stronger for its
+# slopes.
+LEVEL_RIDGE, CELL_RIDGE = 0.2, 3.0
+STRENGTHS = (1.0, 3.0, 10.0, 30.0)
+SHARES = (0.0, 0.5, 1.0)
+INNER_FOLDS = 5
+# Huber's threshold in standard deviations: larger residuals count linearly, not squared.
+HUBER = 1.345
+REWEIGHTED = 5
+LIKELIHOOD_STEPS = 60
+
+
+class PaperLinear(RegressorMixin, BaseEstimator):
+    """Multiple linear regression as in Kumar 2018, equations (1) to (5), errata K1 and K2.
+
+    y = b0 + sum b_i x_i by least squares; columns that add no rank have no coefficient (0, infinite
+    standard error). `r_squared_` is 1 - SSE / TSS on the training rows; on others it may be < 0.
+    """
+
+    def fit(self, X: np.ndarray, y: np.ndarray) -> PaperLinear:
+        """Estimate coefficients, their standard errors, and adjusted R²."""
+        X, y = check_X_y(X, y, y_numeric=True)
+        self.n_features_in_ = X.shape[1]
+        kept = independent(X)
+        fitted = sm.OLS(y, sm.add_constant(X[:, kept], has_constant="add")).fit()
+        # Without residual degrees of freedom, standard errors are undefined: taken as infinite.
+        told = fitted.bse if fitted.df_resid > 0 else np.full(len(fitted.params), np.inf)
+        self.intercept_, self.intercept_error_ = float(fitted.params[0]), float(told[0])
+        self.coef_, self.standard_error_ = np.zeros(X.shape[1]), np.full(X.shape[1], np.inf)
+        self.coef_[kept], self.standard_error_[kept] = fitted.params[1:], told[1:]
+        self.ranges_ = X.max(axis=0) - X.min(axis=0) if len(X) else np.zeros(X.shape[1])
+        self.r_squared_ = r_squared(y, fitted.fittedvalues)
+        self.adjusted_r_squared_ = adjusted(self.r_squared_, len(y), len(kept))
+        return self
+
+    def predict(self, X: np.ndarray) -> np.ndarray:
+        """The linear predictor, which may be negative."""
+        check_is_fitted(self)
+        return np.asarray(self.intercept_ + check_array(X) @ self.coef_)
+
+    @property
+    def effects(self) -> np.ndarray:
+        """Coefficient times the column's range, by which columns may be ranked (errata K10)."""
+        return np.abs(self.coef_) * self.ranges_
+
+
+def r_squared(y: np.ndarray, shown: np.ndarray) -> float:
+    """1 - SSE / TSS; 0 where `y` is constant."""
+    total = float(((y - y.mean()) ** 2).sum())
+    return 1.0 - float(((y - shown) ** 2).sum()) / total if total else 0.0
+
+
+def adjusted(r2: float, rows: int, columns: int) -> float:
+    """Adjusted R², equation (5): corrected for the number of columns."""
+    left = rows - columns - 1
+    return 1.0 - (rows - 1) / left * (1.0 - r2) if left > 0 else float("nan")
+
+
+def independent(X: np.ndarray) -> list[int]:
+    """Indices of columns that are linearly independent of a constant and the columns before."""
+    centred = X - X.mean(axis=0)
+    scale = np.where(np.abs(centred).max(axis=0) > 0, np.abs(centred).max(axis=0), 1.0)
+    kept: list[int] = []
+    for index in range(X.shape[1]):
+        if np.linalg.matrix_rank((centred / scale)[:, [*kept, index]], tol=1e-8) > len(kept):
+            kept.append(index)
+    return kept
+
+
+class GreyBox(RegressorMixin, BaseEstimator):
+    """log rate = min(sequence model's log rate + learnt residual, log line rate).
+
+    The residual is a hierarchical ridge regression, shrunk towards 0: a level and slopes common to
+    all rows, plus a level and slopes per cell (a combination of the `cells` columns' values). It
+    uses Huber's loss (Huber 1964). Gradient boosting then fits the remaining residual. Ridge
+    strength and the boosting's share are chosen by cross-validation over `groups`.
+
+    `signs` holds each column's known direction (1, -1 or 0 for unknown); predictions are monotone
+    in it. `left_` holds the cross-validated residuals, one per row.
+    """
+
+    def __init__(self, signs: Sequence[int] = (), cells: Sequence[int] = (), seed: int = 1) -> None:
+        self.signs = signs
+        self.cells = cells
+        self.seed = seed
+
+    def fit(self, X: np.ndarray, y: np.ndarray, groups: np.ndarray | None = None) -> GreyBox:
+        """Fit to log rates `y`; a cross-validation fold holds out whole `groups` of rows."""
+        X, y = check_X_y(X, y, y_numeric=True, ensure_all_finite=False)
+        self.n_features_in_ = X.shape[1]
+        own = X[:, PRIORS:]
+        self.mean_ = own.mean(axis=0)
+        self.scale_ = np.where(own.std(axis=0) > 0, own.std(axis=0), 1.0)
+        self.known_ = sorted(set(self._keys(X)))
+        matrix, each, signs = self._expanded(X)
+        left = y - X[:, 0]
+        strength, self.rest_share_, self.left_ = self._chosen(X, matrix, each, signs, left, groups)
+        self.slopes_ = drawn(matrix, left, strength * each, signs)
+        rest = clipped(left - matrix @ self.slopes_)
+        self.rest_ = self._rest(own.shape[1]).fit(self._seen(X), rest)
+        return self
+
+    def _chosen(self, X, matrix, each, signs, left, groups) -> tuple[float, float, np.ndarray]:
+        """(ridge strength, share of the boosting, cross-validated residuals of the best pair)."""
+        if groups is None:
+            groups = np.arange(len(left))
+        folds = list(GroupKFold(min(INNER_FOLDS, len(set(groups)))).split(X, left, groups))
+        found = []
+        for strength in STRENGTHS:
+            errors = np.empty((len(SHARES), len(left)))
+            for known, asked in folds:
+                slopes = drawn(matrix[known], left[known], strength * each, signs)
+                straight = left - matrix @ slopes
+                rest = self._rest(X.shape[1] - PRIORS).fit(
+                    self._seen(X[known]), clipped(straight[known])
+                )
+                errors[:, asked] = straight[asked] - np.outer(
+                    SHARES, rest.predict(self._seen(X[asked]))
+                )
+            found += [
+                (float(np.abs(e).mean()), strength, share, e)
+                for share, e in zip(SHARES, errors, strict=True)
+            ]
+        _, strength, share, error = min(found, key=lambda one: one[0])
+        return strength, share, error
+
+    def predict(self, X: np.ndarray) -> np.ndarray:
+        """Log rates, at most the log line rate."""
+        check_is_fitted(self)
+        X = check_array(X, ensure_all_finite=False)
+        matrix, *_ = self._expanded(X)
+        rest = self.rest_share_ * self.rest_.predict(self._seen(X))
+        return np.asarray(np.minimum(X[:, 0] + matrix @ self.slopes_ + rest, X[:, 1]))
+
+    def cell_of(self, X: np.ndarray) -> list[tuple[float, ...]]:
+        """The cell of each row."""
+        return self._keys(X)
+
+    def _keys(self, X: np.ndarray) -> list[tuple[float, ...]]:
+        return [tuple(row) for row in X[:, [PRIORS + cell for cell in self.cells]]]
+
+    def _seen(self, X: np.ndarray) -> np.ndarray:
+        """Inputs of the boosting: the sequence model's log rate and the encoding's columns."""
+        return np.column_stack([X[:, 0], X[:, PRIORS:]])
+
+    def _rest(self, columns: int) -> HistGradientBoostingRegressor:
+        signs = list(self.signs) or [0] * columns
+        return HistGradientBoostingRegressor(
+            max_iter=60,
+            learning_rate=0.06,
+            max_leaf_nodes=6,
+            min_samples_leaf=8,
+            l2_regularization=2.0,
+            monotonic_cst=[1, *signs],
+            random_state=self.seed,
+            early_stopping=False,
+        )
+
+    def _expanded(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """(design matrix of the hierarchy, relative ridge penalty and sign of each column)."""
+        keys = self._keys(X)
+        own = (X[:, PRIORS:] - self.mean_) / self.scale_
+        signs = np.array(list(self.signs) or [0] * own.shape[1])
+        parts, each, ways = [np.ones((len(X), 1)), own], [1e-3], [0]
+        each += [1.0] * own.shape[1]
+        ways += signs.tolist()
+        for cell in self.known_:
+            inside = np.array([[float(key == cell)] for key in keys])
+            parts += [inside, inside * own]
+            each += [LEVEL_RIDGE, *[CELL_RIDGE] * own.shape[1]]
+            ways += [0, *signs.tolist()]
+        return np.hstack(parts), np.array(each), np.array(ways)
+
+
+def clipped(left: np.ndarray) -> np.ndarray:
+    """Residuals clipped at 3 robust standard deviations.
+
+    An absolute-error loss would resist outliers, too, but its leaf medians break monotonicity.
+    """
+    reach = 3 * 1.4826 * float(np.median(np.abs(left)))
+    return np.clip(left, -reach, reach)
+
+
+def drawn(
+    matrix: np.ndarray, target: np.ndarray, each: np.ndarray, signs: np.ndarray
+) -> np.ndarray:
+    """Ridge slopes under Huber's loss; `each`: penalty per column.
+
+    A slope that contradicts its column's sign is set to 0.
+    """
+    kept = np.ones(matrix.shape[1], dtype=bool)
+    weights = np.ones(len(target))
+    slopes = np.zeros(matrix.shape[1])
+    for _ in range(REWEIGHTED):
+        while True:
+            seen = matrix[:, kept]
+            weighted = seen * weights[:, None]
+            slopes[:] = 0.0
+            slopes[kept] = np.linalg.solve(
+                weighted.T @ seen + np.diag(each[kept]), weighted.T @ target
+            )
+            against = slopes * signs < 0
+            if not against.any():
+                break
+            kept &= ~against
+        left = np.abs(target - matrix @ slopes)
+        reach = HUBER * max(1e-3, 1.4826 * float(np.median(left)))
+        weights = np.minimum(1.0, reach / np.maximum(left, 1e-12))
+    return slopes
+
+
+def boosting(signs: Sequence[int], seed: int) -> HistGradientBoostingRegressor:
+    """Gradient boosting on log rates, monotone in the known directions."""
+    return HistGradientBoostingRegressor(
+        max_iter=120,
+        learning_rate=0.1,
+        max_leaf_nodes=12,
+        min_samples_leaf=6,
+        l2_regularization=1.0,
+        monotonic_cst=list(signs),
+        random_state=seed,
+        early_stopping=False,
+    )
+
+
+def _likeliest(
+    objective: Callable[..., tuple[float, np.ndarray]], start: np.ndarray, bounds: np.ndarray
+) -> tuple[np.ndarray, float]:
+    """Likelihood optimiser limited to LIKELIHOOD_STEPS: further steps change no prediction."""
+    found = minimize(
+        objective,
+        start,
+        method="L-BFGS-B",
+        jac=True,
+        bounds=bounds,
+        options={"maxiter": LIKELIHOOD_STEPS},
+    )
+    return found.x, float(found.fun)
+
+
+class Gaussian(RegressorMixin, BaseEstimator):
+    """A Gaussian process on log rates with noise and one length scale for each column."""
+
+    def __init__(self, seed: int = 1) -> None:
+        self.seed = seed
+
+    def fit(self, X: np.ndarray, y: np.ndarray) -> Gaussian:
+        """Fit length scales, amplitude and noise by maximum marginal likelihood."""
+        X, y = check_X_y(X, y, y_numeric=True)
+        self.n_features_in_ = X.shape[1]
+        self.mean_ = X.mean(axis=0)
+        self.scale_ = np.where(X.std(axis=0) > 0, X.std(axis=0), 1.0)
+        lengths = np.full(X.shape[1], 3.0)
+        kernel = ConstantKernel(1.0, (1e-2, 1e2)) * RBF(lengths, (0.3, 1e3)) + WhiteKernel(
+            0.05, (1e-5, 1.0)
+        )
+        self.process_ = GaussianProcessRegressor(
+            kernel, optimizer=_likeliest, normalize_y=True, random_state=self.seed
+        )
+        with warnings.catch_warnings():
+            # A length scale at its bound means that the column has no influence: no warning.
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            self.process_.fit((X - self.mean_) / self.scale_, y)
+        return self
+
+    def predict(self, X: np.ndarray, return_std: bool = False):
+        """Log rates; with `return_std`, (log rates, their standard deviations)."""
+        check_is_fitted(self)
+        shown = (check_array(X) - self.mean_) / self.scale_
+        return self.process_.predict(shown, return_std=return_std)

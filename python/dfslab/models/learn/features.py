@@ -1,0 +1,135 @@
+"""Regression features of a configuration: logarithms of numbers, dummy variables of names."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from dfslab import discover
+from dfslab.models.tree.prediction import Situation
+from dfslab.spec.environment import is_of_group
+from dfslab.spec.scenario import Point
+
+# Numbers that are left out: `entries` and `first` follow from size and number of files, the others
+# are features by name already.
+FOLLOWS_FROM_OTHERS = ("entries", "first", "direct", "cold", "fsync", "scattered")
+
+
+def describe(point: Point) -> dict[str, float | str]:
+    """Named quantities of a configuration in SI units; the mix of operations is one name."""
+    situation = Situation(point.scenario)
+    described: dict[str, float | str] = {
+        key: value
+        for key, value in situation.environment.items()
+        if value > 0 and key not in FOLLOWS_FROM_OTHERS and not is_of_group(key)
+    }
+    described["operations"] = "+".join(sorted(situation.mix))
+    for key in ("direct", "cold", "fsync", "scattered"):
+        described[key] = "yes" if situation.environment[key] else "no"
+    described["workload"] = discover.workload(point.scenario.workload.name).name
+    return described
+
+
+@dataclass(frozen=True)
+class Columns:
+    """The columns that a training set supports.
+
+    `scale` is "log" (base 2) or "linear" for numbers. `dropped` holds omitted quantities by reason:
+    constant, collinear, or too few configurations to estimate them.
+    """
+
+    numbers: tuple[str, ...]
+    switches: tuple[tuple[str, str], ...]
+    products: tuple[tuple[str, str], ...]
+    scale: str
+    centre: dict[str, float]
+    dropped: dict[str, tuple[str, ...]]
+
+    @property
+    def names(self) -> list[str]:
+        """The name of each column, the constant first."""
+        switches = [f"{key}={value}" for key, value in self.switches]
+        products = [f"{number} * operations={value}" for number, value in self.products]
+        return ["constant", *self.numbers, *switches, *products]
+
+    def matrix(self, points: Sequence[Point]) -> np.ndarray:
+        """Design matrix of shape (points, columns)."""
+        return np.array([self._row(describe(point)) for point in points])
+
+    def _number(self, described: dict[str, float | str], key: str) -> float:
+        value = float(described.get(key, 1.0))
+        shown = np.log2(value) if self.scale == "log" else value
+        return float(shown) - self.centre[key]
+
+    def _row(self, described: dict[str, float | str]) -> list[float]:
+        numbers = [self._number(described, key) for key in self.numbers]
+        switches = [float(described.get(key) == value) for key, value in self.switches]
+        products = [
+            self._number(described, key) * (described["operations"] == value)
+            for key, value in self.products
+        ]
+        return [1.0, *numbers, *switches, *products]
+
+
+def columns_for(points: Sequence[Point], scale: str = "log") -> Columns:
+    """The columns that the points can identify: constant, numbers, names, then products."""
+    described = [describe(point) for point in points]
+    numbers, switches, constant = [], [], []
+    for key in sorted({key for one in described for key in one}):
+        seen = {one.get(key, 1.0) for one in described}
+        if len(seen) < 2:
+            constant.append(key)
+        elif any(isinstance(value, str) for value in seen):
+            switches += [(key, str(value)) for value in sorted(map(str, seen))[1:]]
+        else:
+            numbers.append(key)
+    # Numbers with most levels come first: where data are few, later columns are dropped.
+    numbers.sort(key=lambda key: (-len({one.get(key, 1.0) for one in described}), key))
+    transform = np.log2 if scale == "log" else np.asarray
+    centre = {
+        key: float(np.mean([transform(float(one.get(key, 1.0))) for one in described]))
+        for key in numbers
+    }
+    operations = sorted({str(one["operations"]) for one in described})[1:]
+    products = [(key, value) for key in numbers for value in operations]
+    wanted = Columns(
+        tuple(numbers),
+        tuple(switches),
+        tuple(products),
+        scale,
+        centre,
+        {"constant": tuple(constant)},
+    )
+    return _independent(wanted, points)
+
+
+def _independent(columns: Columns, points: Sequence[Point]) -> Columns:
+    """Keep a column if it adds rank and residual degrees of freedom stay >= columns kept."""
+    matrix = columns.matrix(points)
+    most = max(1, len({point.id for point in points}) * 2 // 3)
+    kept: list[int] = []
+    collinear: list[str] = []
+    too_many: list[str] = []
+    for index, name in enumerate(columns.names):
+        trial = matrix[:, [*kept, index]]
+        if np.linalg.matrix_rank(trial, tol=1e-8) <= len(kept):
+            collinear.append(name)
+        elif len(kept) >= most:
+            too_many.append(name)
+        else:
+            kept.append(index)
+    numbers, switches = len(columns.numbers), len(columns.switches)
+    return Columns(
+        tuple(n for i, n in enumerate(columns.numbers, 1) if i in kept),
+        tuple(s for i, s in enumerate(columns.switches, 1 + numbers) if i in kept),
+        tuple(p for i, p in enumerate(columns.products, 1 + numbers + switches) if i in kept),
+        columns.scale,
+        columns.centre,
+        {
+            **columns.dropped,
+            "collinear": tuple(collinear),
+            "too few configurations": tuple(too_many),
+        },
+    )

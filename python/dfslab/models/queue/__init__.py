@@ -1,0 +1,1 @@
+"""Queueing: closed and open networks, locks, bursts, the metadata server."""

@@ -1,0 +1,1 @@
+"""Readers of operation trees: costs, formulas, invocations, predictions."""

@@ -1,0 +1,498 @@
+"""The numeric reader of operation trees: unloaded latency, demand per station, time per step.
+
+Latency is the critical path. Work that overlaps (branches, pipeline stages) ends no sooner than the
+busiest station can do it. A pipeline of n units takes its first unit through all stages, then
+n - 1 times its slowest stage or busiest station (Wu 2013, section 3.2, in the corrected reading).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dfslab.lazily import lazily
+from dfslab.models.tree.placement import Placement, Station
+from dfslab.spec.environment import is_of_group, of_group
+from dfslab.spec.steps.expression import Expr, function
+from dfslab.spec.steps.node import (
+    At,
+    Call,
+    Choice,
+    Delay,
+    Either,
+    Hold,
+    Later,
+    Node,
+    Par,
+    Pipeline,
+    Repeat,
+    Seq,
+    Use,
+    Visitor,
+    lands_at,
+    writes_back,
+)
+
+if TYPE_CHECKING:
+    import sympy
+else:
+    sympy = lazily("sympy")
+
+Demands = dict[Station, float]
+# The station of the shared processors where all hosts are emulated on one machine.
+MACHINE = "machine"
+
+
+class Varies(Exception):
+    """Sets of constants evaluated together give different counts of turns, units or copies."""
+
+
+def largest(values: Iterable[Any]) -> Any:
+    """The largest value, or 0; element-wise for arrays of shape (sets of constants,)."""
+    found: Any = 0.0
+    for value in values:
+        if isinstance(value, np.ndarray) or isinstance(found, np.ndarray):
+            found = np.maximum(found, value)
+        elif value > found:
+            found = value
+    return found
+
+
+def share_of(part: Any, whole: Any) -> Any:
+    """`part` / `whole`, or 0 where `whole` is 0; element-wise for arrays."""
+    if isinstance(part, np.ndarray) or isinstance(whole, np.ndarray):
+        part, whole = np.broadcast_arrays(part, whole)
+        return np.divide(part, whole, out=np.zeros(whole.shape), where=whole > 0)
+    return part / whole if whole else 0.0
+
+
+def _smallest(values: Sequence[Any]) -> Any:
+    together = any(isinstance(value, np.ndarray) for value in values)
+    return np.minimum.reduce(np.broadcast_arrays(*values)) if together else min(values)
+
+
+def _any(value: Any) -> bool:
+    return bool(value.any()) if isinstance(value, np.ndarray) else bool(value)
+
+
+@dataclass
+class Cost:
+    """What one execution costs. Demand vectors map a station to seconds:
+
+    `demands`: foreground demand, weighted by the probability of each station.
+    `background`: asynchronous demand, which adds load but no latency.
+    `burst`: `demands` of one unit or turn; concurrent copies queue for it. Client: one copy.
+    `whole`: `burst` at the station actually visited, not weighted by probability.
+    `limited`: demand at token buckets (disk or adapter with burst credit), no latency within it.
+
+    `visits` counts acquisitions per lock. `busy_s` is how long the execution occupies its pipeline
+    stage. `steps` holds outermost named steps and, as "outer/inner", those directly inside.
+    """
+
+    latency_s: float = 0.0
+    busy_s: float = 0.0
+    demands: Demands = field(default_factory=dict)
+    background: Demands = field(default_factory=dict)
+    burst: Demands = field(default_factory=dict)
+    whole: Demands = field(default_factory=dict)
+    visits: Demands = field(default_factory=dict)
+    steps: dict[str, Cost] = field(default_factory=dict)
+    limited: Demands = field(default_factory=dict)
+
+    def times(self, count: float) -> Cost:
+        """Cost of `count` sequential executions."""
+        return Cost(
+            self.latency_s * count,
+            self.busy_s * count,
+            {station: d * count for station, d in self.demands.items()},
+            {station: d * count for station, d in self.background.items()},
+            {station: d * count for station, d in self.burst.items()},
+            {station: d * count for station, d in self.whole.items()},
+            {station: v * count for station, v in self.visits.items()},
+            {name: step.times(count) for name, step in self.steps.items()},
+            {station: d * count for station, d in self.limited.items()},
+        )
+
+    def absorb(self, other: Cost) -> None:
+        """Add the demands, visits and steps of `other`, not its latency."""
+        for mine, theirs in (
+            (self.demands, other.demands),
+            (self.background, other.background),
+            (self.burst, other.burst),
+            (self.whole, other.whole),
+            (self.visits, other.visits),
+            (self.limited, other.limited),
+        ):
+            if not mine:
+                mine.update(theirs)
+                continue
+            for station, demand in theirs.items():
+                mine[station] = mine.get(station, 0.0) + demand
+        for name, step in other.steps.items():
+            self.steps[name] = self.steps[name].then(step) if name in self.steps else step
+
+    def then(self, other: Cost) -> Cost:
+        """Cost of this execution followed by `other`."""
+        both = Cost(self.latency_s + other.latency_s, self.busy_s + other.busy_s)
+        both.absorb(self)
+        both.absorb(other)
+        return both
+
+
+def station_bound_s(demands: Demands) -> float:
+    """Least time in which the busiest station can do this work."""
+    return largest(d / (s.copies * s.servers) for s, d in demands.items())
+
+
+def _wait_s(together: Demands, own: Cost, branches: Sequence[Cost]) -> float:
+    """Longest wait of one concurrent branch at any station that the branches share.
+
+    A branch that reaches a station later finds that much of the other branches' work done.
+    """
+
+    def lead_s(branch: Cost, station: Station) -> float:
+        return branch.latency_s - branch.whole[station]
+
+    waits = [0.0]
+    for station, demand in own.whole.items():
+        first_s = _smallest([lead_s(one, station) for one in branches if station in one.whole])
+        all_s = together[station] / (station.copies * station.servers)
+        waits.append(all_s - demand - largest((lead_s(own, station) - first_s,)))
+    return largest(waits)
+
+
+@lru_cache(maxsize=8192)
+def _compiled(
+    expression: sympy.Expr, library: str
+) -> tuple[tuple[str, ...], Callable[..., Any] | None, float]:
+    """(symbol names, compiled function or None, value): the value where it is a number."""
+    if isinstance(expression, Expr):
+        names, found = function(expression, library == "numpy")
+        return (names, found, 0.0) if names else ((), None, float(found()))
+    # A description may use SymPy's own functions, too.
+    if expression.is_number:
+        return (), None, float(expression)
+    symbols = sorted(expression.free_symbols, key=str)
+    compiled = sympy.lambdify(symbols, expression, library, cse=True)
+    return tuple(map(str, symbols)), compiled, 0.0
+
+
+class Reader(Visitor[str, Cost]):
+    """Reads trees of one deployment under one environment (symbol name -> SI value).
+
+    `client` names the role where operations start. `written_back` is the share of deferred disk
+    writes done during the run. `operations` is the number of operations of all clients in the run,
+    over which the burst credit of token buckets is spread. If the environment holds arrays of shape
+    (sets of constants,), every cost has that shape.
+    """
+
+    def __init__(
+        self,
+        placement: Placement,
+        environment: Mapping[str, float],
+        client: str = "client",
+        written_back: float = 1.0,
+        operations: float = math.inf,
+    ) -> None:
+        self._placement = placement
+        self._environment = environment
+        self._client = client
+        self._written_back = written_back
+        self._operations = operations
+        self._crowd = 1.0
+        self._known: dict[tuple[sympy.Expr, str], Any] = {}
+        self._messages: dict[tuple[str, str, float], Cost] = {}
+        self._unequal = {key.partition("/")[0] for key in filter(is_of_group, environment)}
+        self._ahead_s: dict[Station, float] = {}
+
+    def read(self, tree: Node) -> Cost:
+        """Cost of one execution of an operation."""
+        cost = self._held_up(self.visit(tree, self._client))
+        for work in (cost.demands, cost.background):
+            for station in filter(self._is_limit, work):
+                each_s = work[station] / station.copies
+                ahead_s = self._ahead_of(station) / self._operations
+                work[station] = work[station] * share_of(largest((0.0, each_s - ahead_s)), each_s)
+        return cost
+
+    def _held_up(self, cost: Cost) -> Cost:
+        """Raise the latency to the least that token buckets allow; each starts with full credit."""
+        for station, seconds in cost.limited.items():
+            cost.latency_s = largest((cost.latency_s, seconds - self._ahead_s[station]))
+            cost.busy_s = largest((cost.busy_s, cost.latency_s))
+        return cost
+
+    def value(self, expression: sympy.Expr, group: str = "") -> Any:
+        """An expression's value, on one group if given. KeyError for a symbol without a value."""
+        group = group if group in self._unequal else ""
+        if (expression, group) in self._known:
+            return self._known[expression, group]
+        names, function, number = _compiled(expression, "math")
+        if function is not None:
+            values = [self._number(name, group) for name in names]
+            if any(isinstance(value, np.ndarray) for value in values):
+                function = _compiled(expression, "numpy")[1]
+                assert function is not None
+                number = function(*values)
+            else:
+                number = float(function(*values))
+        self._known[expression, group] = number
+        return number
+
+    def _number(self, name: str, group: str) -> Any:
+        own = of_group(name, group)
+        return self._environment[own if own in self._environment else name]
+
+    def count(self, expression: sympy.Expr) -> float:
+        """The value of a count. Varies if it differs between the sets of constants."""
+        number = self.value(expression)
+        if isinstance(number, np.ndarray):
+            raise Varies(str(expression))
+        return number
+
+    def holds(self, condition: Expr) -> bool:
+        """Whether a condition holds. Varies if that differs between the sets of constants."""
+        return bool(self.count(condition))
+
+    def visit(self, node: Node, where: str) -> Cost:
+        """Cost of a node that begins at the role `where`; a named one is a step."""
+        cost = node.accept(self, where)
+        if node.name and _any(cost.latency_s):
+            cost = self._held_up(cost)
+        if node.name and not isinstance(node, Later):
+            work = dict(cost.demands), dict(cost.background)
+            inside = {
+                f"{node.name}/{name}": step
+                for name, step in cost.steps.items()
+                if "/" not in name and _any(step.latency_s)
+            }
+            cost.steps = {node.name: Cost(cost.latency_s, cost.busy_s, *work), **inside}
+        return cost
+
+    def use(self, node: Use, where: str) -> Cost:
+        """A demand at the station of a role, divided among the groups that play the role."""
+        role, kind = node.resource.role, node.resource.kind
+        stations = self._placement.stations(node.resource, None)
+        charged = [
+            (station, share, self.value(node.demand_s, station.place))
+            for station, share in stations
+        ]
+        # The instance is random, so latency is the mean over groups, weighted by their share.
+        mean = sum(share * demand for _, share, demand in charged)
+        ahead_s = self._environment.get(f"{role}.disk_burst", 0.0) if kind == "disk" else 0.0
+        cost = Cost() if ahead_s else Cost(mean, mean)
+        cores = self._placement.deployment.shared_cores
+        if kind == "cpu" and cores:
+            charged = [(Station(MACHINE, "cpu", 1, cores), 1.0, cost.latency_s)]
+        for station, share, demand in charged:
+            self._charge(cost, role, station, demand, share, ahead_s)
+        return cost
+
+    def hold(self, node: Hold, where: str) -> Cost:
+        """The body's cost; the held resource is busy for the body's latency."""
+        role, servers = node.resource.role, max(1, round(self.count(node.servers)))
+        cost = self.visit(node.body, role)
+        seconds = cost.latency_s
+        for station, share in self._placement.stations(node.resource, servers):
+            self._charge(cost, role, station, seconds, share)
+            if node.resource.kind == "lock":
+                cost.visits[station] = cost.visits.get(station, 0.0) + 1.0
+        return cost
+
+    def delay(self, node: Delay, where: str) -> Cost:
+        seconds = self.value(node.seconds)
+        return Cost(seconds, seconds)
+
+    def at(self, node: At, where: str) -> Cost:
+        return self.visit(node.body, node.role)
+
+    def _charge(
+        self,
+        cost: Cost,
+        role: str,
+        station: Station,
+        demand: float,
+        share: float,
+        ahead_s: float = 0.0,
+    ) -> None:
+        """Add demand at a station; a client's demand is all on its own node."""
+        alone = role == self._client
+        met = station._replace(copies=1) if alone else station
+        cost.demands[station] = cost.demands.get(station, 0.0) + demand * share
+        if ahead_s:
+            self._ahead_s[met] = ahead_s
+            cost.limited[met] = cost.limited.get(met, 0.0) + demand
+            return
+        cost.burst[met] = cost.burst.get(met, 0.0) + demand * (1.0 if alone else share)
+        cost.whole[met] = cost.whole.get(met, 0.0) + demand
+
+    def call(self, node: Call, where: str) -> Cost:
+        request = self._transfer(where, node.role, self.value(node.request_bytes))
+        body = self.visit(node.body, node.role)
+        total = request.then(body)
+        if node.one_way:
+            # Sender, wire and receiver work on different units at the same time.
+            total.busy_s = largest((request.busy_s, body.busy_s))
+            return total
+        total = total.then(self._transfer(node.role, where, self.value(node.response_bytes)))
+        total.busy_s = total.latency_s
+        return total
+
+    def _transfer(self, sender: str, receiver: str, size_bytes: Any) -> Cost:
+        """Cost of one message, cached: callers must not modify it."""
+        if isinstance(size_bytes, np.ndarray):
+            return self._message(sender, receiver, size_bytes)
+        key = sender, receiver, size_bytes
+        if key not in self._messages:
+            self._messages[key] = self._message(*key)
+        return self._messages[key]
+
+    def _message(self, sender: str, receiver: str, size_bytes: Any) -> Cost:
+        """Propagation, and the adapters at both ends held for the message's length."""
+        same = self._placement.same_node(sender, receiver)
+        inside = self._environment["loopback_latency"]
+        if same == 1.0:
+            return Cost(inside, 0.0)
+        rates = [self._environment[f"{role}.nic_bandwidth"] for role in (sender, receiver)]
+        wire = size_bytes / min(rates)
+        between = (
+            self._environment["network_latency"]
+            + self._environment[f"{sender}.nic_latency"]
+            + self._environment[f"{receiver}.nic_latency"]
+        )
+        ahead_s = [self._environment.get(f"{role}.nic_burst", 0.0) for role in (sender, receiver)]
+        held = 0.0 if all(ahead_s) else wire
+        cost = Cost(same * inside + (1 - same) * (between + held), (1 - same) * held)
+        ends = (sender, receiver), rates, ("nic.out", "nic.in"), ahead_s
+        for role, rate, direction, ahead in zip(*ends, strict=True):
+            for station, share in self._placement.adapters(role, direction):
+                self._charge(
+                    cost,
+                    role,
+                    station,
+                    (1 - same) * size_bytes / rate,
+                    share,
+                    ahead if all(ahead_s) else 0.0,
+                )
+        return cost
+
+    def seq(self, node: Seq, where: str) -> Cost:
+        total = Cost()
+        for step in node.steps:
+            cost = self.visit(step, where)
+            total.latency_s = total.latency_s + cost.latency_s
+            total.busy_s = total.busy_s + cost.busy_s
+            total.absorb(cost)
+        return total
+
+    def _is_limit(self, station: Station) -> bool:
+        return station in self._ahead_s or station._replace(copies=1) in self._ahead_s
+
+    def _ahead_of(self, station: Station) -> float:
+        """Burst credit of a token bucket in seconds; a client's is stored for one copy."""
+        return self._ahead_s.get(station) or self._ahead_s[station._replace(copies=1)]
+
+    def _is_clients(self, station: Station) -> bool:
+        """Whether a token bucket belongs to the client, not to a server on the same node."""
+        groups = self._placement.shares(self._client)
+        return station.copies == 1 and any(group.name == station.place for group, _ in groups)
+
+    def par(self, node: Par, where: str) -> Cost:
+        """Latency is the larger of the busiest station's time and the slowest branch."""
+        copies = self.count(node.copies)
+        if not copies:
+            return Cost()
+        around, self._crowd = self._crowd, self._crowd * max(1.0, copies)
+        branches = [self.visit(step, where) for step in node.steps]
+        self._crowd = around
+        total = Cost()
+        for branch in branches:
+            total.absorb(branch.times(copies))
+        # A client's adapter carries all copies, a server's adapter only the server's own copy.
+        for station in total.limited:
+            if not self._is_clients(station):
+                total.limited[station] = largest(b.limited.get(station, 0.0) for b in branches)
+        # Equal copies end together, so a quorum of them waits as long as all.
+        bound_s = station_bound_s({s: d for s, d in total.demands.items() if not self._is_limit(s)})
+        total.latency_s = total.busy_s = bound_s
+        for branch in branches:
+            wait_s = _wait_s(total.burst, branch, branches)
+            total.latency_s = largest((total.latency_s, branch.latency_s + wait_s))
+            # A message in flight occupies no stage, so its wait does not delay the next unit.
+            ends = branch.busy_s >= branch.latency_s
+            total.busy_s = largest((total.busy_s, branch.busy_s + wait_s * ends))
+        total.steps = {}
+        return total
+
+    def pipeline(self, node: Pipeline, where: str) -> Cost:
+        """Fill the pipeline with one unit, then one slowest-stage time for each further unit."""
+        units, role = self.count(node.units), where
+        first, slowest = Cost(), 0.0
+        for stage in node.stages:
+            count, body = 1.0, stage
+            if isinstance(stage, Repeat):
+                count, body = self.count(stage.count), stage.body
+            cost = self.visit(body, role)
+            slowest = largest((slowest, cost.busy_s))
+            first = first.then(cost.times(min(1.0, count)))
+            role = lands_at(body, role)
+            if count > 1:
+                cost = self.visit(body, role)
+                slowest = largest((slowest, cost.busy_s))
+                first = first.then(cost.times(count - 1))
+        total = first.times(units)
+        total.burst, total.whole = first.burst, first.whole
+        first = self._held_up(first)
+        rest_s = max(0.0, units - 1) * slowest
+        for station, burst_s in first.burst.items():
+            # A first unit with several visits to a station leaves servers free for the next unit.
+            unit_s = self._crowd * burst_s / (station.copies * station.servers)
+            rest_s = largest((rest_s, units * unit_s - largest((unit_s, burst_s))))
+        total.latency_s = first.latency_s + rest_s
+        total.steps = {}
+        return self._held_up(replace(total, busy_s=total.latency_s))
+
+    def repeat(self, node: Repeat, where: str) -> Cost:
+        count = self.count(node.count)
+        turn = self.visit(node.body, where)
+        total = turn.times(count)
+        if node.anew:
+            total.limited = {station: self._dealt(station, turn, count) for station in turn.limited}
+        if self._crowd > 1 and count > 1:
+            cadence = largest((turn.latency_s, self._crowd * station_bound_s(turn.burst)))
+            total.latency_s = turn.latency_s + (count - 1) * cadence
+            total.burst, total.whole = turn.burst, turn.whole
+        return self._held_up(total)
+
+    def _dealt(self, station: Station, turn: Cost, count: float) -> Any:
+        """Demand at a token bucket of `count` turns, each at a newly chosen server."""
+        if self._is_clients(station):
+            return count * turn.limited[station]
+        return largest((turn.limited[station], count * turn.demands[station] / station.copies))
+
+    def choice(self, node: Choice, where: str) -> Cost:
+        total = Cost()
+        for probability, branch in node.branches:
+            share = self.count(probability)
+            if share:
+                total = total.then(self.visit(branch, where).times(share))
+        return total
+
+    def either(self, node: Either, where: str) -> Cost:
+        chosen = node.then if self.holds(node.condition) else node.otherwise
+        return Cost() if chosen is None else self.visit(chosen, where)
+
+    def later(self, node: Later, where: str) -> Cost:
+        """Asynchronous work: its demand becomes background demand, its latency is 0."""
+        body = self.visit(node.body, where)
+        share = self._written_back if writes_back(node) else 1.0
+        done = body.times(share)
+        cost = Cost(visits=done.visits)
+        cost.absorb(Cost(background=done.demands))
+        cost.absorb(Cost(background=body.background))
+        return cost

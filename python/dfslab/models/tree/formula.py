@@ -1,0 +1,160 @@
+"""The symbolic reader of operation trees: response time as a formula over the parameters.
+
+Each named step becomes a symbol T_step with a separate definition, as in Wu 2013, equations (1)
+and (6). Parallel branches become Max; asynchronous work adds no time.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import sympy
+
+from dfslab.spec.steps.expression import Condition, sympify
+from dfslab.spec.steps.node import (
+    At,
+    Call,
+    Choice,
+    Delay,
+    Either,
+    Hold,
+    Later,
+    Node,
+    Par,
+    Pipeline,
+    Repeat,
+    Seq,
+    Use,
+    Visitor,
+    lands_at,
+)
+from dfslab.spec.systems.parameters import symbol
+
+
+@dataclass
+class Formula:
+    """`total`: response time over step symbols; `steps`: (symbol, expression) in tree order."""
+
+    name: str
+    total: sympy.Expr
+    steps: list[tuple[sympy.Symbol, sympy.Expr]] = field(default_factory=list)
+
+    def expanded(self) -> sympy.Expr:
+        """The total with step symbols substituted: a formula over parameters only."""
+        definitions = dict(self.steps)
+        expression = self.total
+        while expression.free_symbols & definitions.keys():
+            expression = expression.xreplace(definitions)
+        return expression
+
+
+def indicator(condition: Condition) -> sympy.Expr:
+    """1 where a condition holds, else 0 (Iverson's bracket)."""
+    return sympy.Piecewise((sympy.Integer(1), sympify(condition)), (sympy.Integer(0), True))
+
+
+class _Reader(Visitor[str, sympy.Expr]):
+    """Unloaded latency with every role on its own host, the symbolic twin of models/tree/cost.py."""
+
+    def __init__(self) -> None:
+        self.steps: list[tuple[sympy.Symbol, sympy.Expr]] = []
+        self._taken: dict[str, str] = {}
+
+    def visit(self, node: Node, where: str) -> sympy.Expr:
+        """Latency of `node` started at the role `where`; a named step becomes a symbol."""
+        if isinstance(node, Later):
+            return self.later(node, where)
+        if not node.name:
+            return sympify(node.accept(self, where))
+        place, label = len(self.steps), self._reserve(node.name)
+        expression = sympify(node.accept(self, where))
+        for known, definition in self.steps:
+            if definition == expression and self._taken.get(str(known)) == node.name:
+                del self._taken[label]
+                return known
+        own = sympy.Symbol(label, nonnegative=True)
+        self.steps.insert(place, (own, expression))
+        return own
+
+    def _reserve(self, name: str) -> str:
+        """A unique symbol name: T_name, or T_name_2 and so on if another step has that name."""
+        label, number = f"T_{name}", 2
+        while label in self._taken:
+            label, number = f"T_{name}_{number}", number + 1
+        self._taken[label] = name
+        return label
+
+    def use(self, node: Use, where: str) -> sympy.Expr:
+        return sympify(node.demand_s)
+
+    def hold(self, node: Hold, where: str) -> sympy.Expr:
+        return self.visit(node.body, node.resource.role)
+
+    def delay(self, node: Delay, where: str) -> sympy.Expr:
+        return sympify(node.seconds)
+
+    def at(self, node: At, where: str) -> sympy.Expr:
+        return self.visit(node.body, node.role)
+
+    def call(self, node: Call, where: str) -> sympy.Expr:
+        out = _message(where, node.role, node.request_bytes)
+        back = 0 if node.one_way else _message(node.role, where, node.response_bytes)
+        return out + self.visit(node.body, node.role) + back
+
+    def seq(self, node: Seq, where: str) -> sympy.Expr:
+        return sympy.Add(*[self.visit(step, where) for step in node.steps])
+
+    def par(self, node: Par, where: str) -> sympy.Expr:
+        return _largest([self.visit(step, where) for step in node.steps])
+
+    def repeat(self, node: Repeat, where: str) -> sympy.Expr:
+        return node.count * self.visit(node.body, where)
+
+    def choice(self, node: Choice, where: str) -> sympy.Expr:
+        return sympy.Add(*[p * self.visit(branch, where) for p, branch in node.branches])
+
+    def either(self, node: Either, where: str) -> sympy.Expr:
+        then = indicator(node.condition) * self.visit(node.then, where)
+        if node.otherwise is None:
+            return then
+        return then + indicator(~node.condition) * self.visit(node.otherwise, where)
+
+    def later(self, node: Later, where: str) -> sympy.Expr:
+        return sympy.Integer(0)
+
+    def pipeline(self, node: Pipeline, where: str) -> sympy.Expr:
+        first, stages, role = sympy.Integer(0), [], where
+        for stage in node.stages:
+            count = stage.count if isinstance(stage, Repeat) else sympy.Integer(1)
+            body = stage.body if isinstance(stage, Repeat) else stage
+            time = self.visit(body, role)
+            first += count * time
+            stages.append(self._busy(body, role, time))
+            role = lands_at(body, role)
+        return first + (node.units - 1) * _largest(stages)
+
+    def _busy(self, node: Node, role: str, time: sympy.Expr) -> sympy.Expr:
+        """How long a stage blocks the next unit: its time without wire propagation."""
+        if isinstance(node, Call) and node.one_way:
+            wire = _message(role, node.role, node.request_bytes) - symbol("network_latency")
+            body = self.visit(node.body, node.role)
+            return sympy.Max(wire, body) if body else wire
+        if isinstance(node, Seq) and len(node.steps) == 1:
+            return self._busy(node.steps[0], role, time)
+        return time
+
+
+def _largest(values: list[sympy.Expr]) -> sympy.Expr:
+    return values[0] if len(values) == 1 else sympy.Max(*values, evaluate=False)
+
+
+def _message(sender: str, receiver: str, size_bytes: sympy.Expr) -> sympy.Expr:
+    slower = sympy.Min(symbol(f"{sender}.nic_bandwidth"), symbol(f"{receiver}.nic_bandwidth"))
+    return sympify(symbol("network_latency")) + sympify(size_bytes) / slower
+
+
+def formula(name: str, tree: Node, client: str = "client") -> Formula:
+    """The response time of one operation."""
+    reader = _Reader()
+    total = reader.visit(tree, client)
+    return Formula(name, total, reader.steps)

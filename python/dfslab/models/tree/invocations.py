@@ -1,0 +1,274 @@
+"""Response time by invocations, as Wu 2013 writes it: how often each, and T of one.
+
+An invocation is a call of the client's program (an outermost named step), a message with an
+answer, or a named sequence. A caller's work in the unnamed sequence around one message belongs to
+the message. All other time is the self time of the enclosing invocation. So T = sum of count * self
+time, without double counting (the corrected reading of (1) and (6)).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import sympy
+
+from dfslab.models.tree.formula import formula, indicator
+from dfslab.spec.steps.node import (
+    At,
+    Call,
+    Choice,
+    Delay,
+    Either,
+    Hold,
+    Later,
+    Node,
+    Par,
+    Pipeline,
+    Repeat,
+    Seq,
+    Use,
+    Visitor,
+    step_names,
+    walk,
+)
+from dfslab.spec.systems.filesystem import FileSystem
+from dfslab.spec.systems.parameters import symbol
+
+# The paper's parameters of a message, by the kind of the roles at its ends (section 3.1).
+OF_NODES = {"client": {"Dp8"}, "data": {"Dp7"}, "metadata": {"Dp4", "Dp5", "Dp6"}}
+OF_MESSAGES = {"Dp9"}
+OF_DATA = {"block_size": "Dap1", "file_size": "Dap2"}
+
+
+@dataclass(frozen=True)
+class Invocation:
+    """`count` executions of one operation; `own`: self time of each in seconds.
+
+    `rpc` distinguishes a message from a client call of the same name. `invokes`: it has nested
+    invocations. `takes_part`: roles involved in the self time; `whole`: in the total time.
+    """
+
+    name: str
+    count: sympy.Expr
+    own: sympy.Expr
+    takes_part: frozenset[str]
+    whole: frozenset[str]
+    rpc: bool = False
+    invokes: bool = False
+
+    @property
+    def label(self) -> str:
+        """T_name or T_rpc_name; T_name_self (self time) for one with nested invocations."""
+        return f"T_{'rpc_' if self.rpc else ''}{self.name}{'_self' if self.invokes else ''}"
+
+
+def invocations(system: FileSystem, operation: str) -> list[Invocation]:
+    """Invocations of one operation in tree order; equal ones are merged, their counts added."""
+    client = next(role.name for role in system.roles if role.kind == "client")
+    tree = system.operations[operation]
+    outermost = frozenset(step_names(tree))
+    found: dict[tuple[str, bool, sympy.Expr], Invocation] = {}
+    for site in _Sites(outermost).visit(tree, (client, sympy.Integer(1))):
+        for one in _of_site(site):
+            key = (one.name, one.rpc, one.own)
+            found[key] = _together(found[key], one) if key in found else one
+    left = [one for one in found.values() if one.own != 0]
+    called = {one.name for one in left if not one.rpc}
+    return [replace(one, rpc=one.rpc and one.name in called) for one in left]
+
+
+def _together(first: Invocation, second: Invocation) -> Invocation:
+    return replace(
+        first,
+        count=first.count + second.count,
+        whole=first.whole | second.whole,
+        takes_part=first.takes_part | second.takes_part,
+    )
+
+
+def total(found: list[Invocation]) -> sympy.Expr:
+    """Sum of count * T, over a symbol for each invocation."""
+    return sympy.Add(*[one.count * sympy.Symbol(one.label, nonnegative=True) for one in found])
+
+
+def dependences(system: FileSystem, operation: str, one: Invocation, *, whole: bool) -> set[str]:
+    """The paper's ids of parameters in an invocation's time: f_i of (2) to (4) and (7) to (10).
+
+    As in the paper, a message depends on the adapters (and queues) at its ends and on the latency
+    between them. Every invocation that transfers data depends on the classes of data parameters.
+    """
+    roles = one.whole if whole else one.takes_part
+    ids = set[str]().union(*(OF_NODES[system.role(role).kind] for role in roles))
+    if len(roles) > 1:
+        ids |= OF_MESSAGES
+    acting = system.acting(operation)
+    return ids | {paper for key, paper in OF_DATA.items() if key in acting}
+
+
+@dataclass(frozen=True)
+class _Site:
+    """Where an operation is invoked, `count` times, from `role`."""
+
+    node: Node
+    name: str
+    role: str
+    count: sympy.Expr
+
+
+class _Sites(Visitor[tuple[str, sympy.Expr], list[_Site]]):
+    """The outermost invocations at or below a node; `where`: (calling role, count).
+
+    `outermost`: look for calls of the client's program. Parallel branches, pipeline stages and
+    asynchronous work belong to the enclosing invocation.
+    """
+
+    def __init__(self, outermost: frozenset[str] = frozenset()) -> None:
+        self._outermost = outermost
+
+    def visit(self, node: Node, where: tuple[str, sympy.Expr]) -> list[_Site]:
+        """The node itself if it is an invocation, else the invocations below it."""
+        if _is_invoked(node) or (node.name and node.name in self._outermost):
+            return [_Site(node, node.name, *where)]
+        return node.accept(self, where)
+
+    def repeat(self, node: Repeat, where: tuple[str, sympy.Expr]) -> list[_Site]:
+        role, count = where
+        return self.visit(node.body, (role, count * node.count))
+
+    def choice(self, node: Choice, where: tuple[str, sympy.Expr]) -> list[_Site]:
+        role, count = where
+        each = [self.visit(branch, (role, count * share)) for share, branch in node.branches]
+        return [site for sites in each for site in sites]
+
+    def either(self, node: Either, where: tuple[str, sympy.Expr]) -> list[_Site]:
+        role, count = where
+        found = self.visit(node.then, (role, count * indicator(node.condition)))
+        if node.otherwise is not None:
+            found += self.visit(node.otherwise, (role, count * indicator(~node.condition)))
+        return found
+
+    def seq(self, node: Seq, where: tuple[str, sympy.Expr]) -> list[_Site]:
+        found = [site for step in node.steps for site in self.visit(step, where)]
+        if len(found) == 1 and isinstance(found[0].node, Call) and found[0].node in node.steps:
+            # The caller's work around its only message belongs to the message.
+            return [replace(found[0], node=node)]
+        return found
+
+    def call(self, node: Call, where: tuple[str, sympy.Expr]) -> list[_Site]:
+        return []
+
+    def use(self, node: Use, where: tuple[str, sympy.Expr]) -> list[_Site]:
+        return []
+
+    def hold(self, node: Hold, where: tuple[str, sympy.Expr]) -> list[_Site]:
+        return []
+
+    def delay(self, node: Delay, where: tuple[str, sympy.Expr]) -> list[_Site]:
+        return []
+
+    def at(self, node: At, where: tuple[str, sympy.Expr]) -> list[_Site]:
+        return []
+
+    def par(self, node: Par, where: tuple[str, sympy.Expr]) -> list[_Site]:
+        # Equal copies take the time of one. Which of different branches is longest is unknown.
+        return self.visit(node.steps[0], where) if len(node.steps) == 1 else []
+
+    def pipeline(self, node: Pipeline, where: tuple[str, sympy.Expr]) -> list[_Site]:
+        return []
+
+    def later(self, node: Later, where: tuple[str, sympy.Expr]) -> list[_Site]:
+        return []
+
+
+def _is_invoked(node: Node) -> bool:
+    if isinstance(node, Call):
+        return not node.one_way
+    return bool(node.name) and isinstance(node, Seq)
+
+
+def _of_site(site: _Site) -> Iterator[Invocation]:
+    """One invocation, then those nested in it."""
+    node, role = site.node, site.role
+    named = isinstance(node, Seq) and node.name
+    nested = (
+        [one for step in node.children() for one in _Sites().visit(step, (role, sympy.Integer(1)))]
+        if named
+        else []
+    )
+    rest = _Without({id(one.node) for one in nested}).visit(node, None)
+    yield Invocation(
+        site.name,
+        site.count,
+        formula("", rest, role).expanded(),
+        _roles(rest, role),
+        _roles(node, role),
+        rpc=not named,
+        invokes=bool(nested),
+    )
+    for inner in nested:
+        yield from _of_site(replace(inner, count=site.count * inner.count))
+
+
+class _Without(Visitor[None, Node]):
+    """A copy of the tree without some nodes, which are compared by identity."""
+
+    def __init__(self, removed: set[int]) -> None:
+        self._removed = removed
+
+    def visit(self, node: Node, where: None) -> Node:
+        """An empty node in place of a removed one, else the copied node."""
+        return Seq("", ()) if id(node) in self._removed else node.accept(self, None)
+
+    def seq(self, node: Seq, where: None) -> Node:
+        return Seq(node.name, tuple(self.visit(step, None) for step in node.steps))
+
+    def repeat(self, node: Repeat, where: None) -> Node:
+        return replace(node, body=self.visit(node.body, None))
+
+    def choice(self, node: Choice, where: None) -> Node:
+        ways = tuple((share, self.visit(branch, None)) for share, branch in node.branches)
+        return Choice(node.name, ways)
+
+    def either(self, node: Either, where: None) -> Node:
+        other = None if node.otherwise is None else self.visit(node.otherwise, None)
+        return replace(node, then=self.visit(node.then, None), otherwise=other)
+
+    def par(self, node: Par, where: None) -> Node:
+        return replace(node, steps=tuple(self.visit(step, None) for step in node.steps))
+
+    # These nodes are not searched for invocations, so nothing is removed from them.
+
+    def use(self, node: Use, where: None) -> Node:
+        return node
+
+    def hold(self, node: Hold, where: None) -> Node:
+        return node
+
+    def delay(self, node: Delay, where: None) -> Node:
+        return node
+
+    def at(self, node: At, where: None) -> Node:
+        return node
+
+    def call(self, node: Call, where: None) -> Node:
+        return node
+
+    def pipeline(self, node: Pipeline, where: None) -> Node:
+        return node
+
+    def later(self, node: Later, where: None) -> Node:
+        return node
+
+
+def _roles(node: Node, role: str) -> frozenset[str]:
+    """Roles that take part in a tree started at `role`."""
+    return frozenset({role, *(one.acting for one in walk(node) if one.acting)})
+
+
+def of_count(response_s: sympy.Expr) -> sympy.Expr:
+    """Work of `count` operations, (5) and (11): a serial server needs count times the UNLOADED T.
+
+    A loaded T already holds the queue, so it must not be multiplied (errata W10).
+    """
+    return symbol("count") * response_s

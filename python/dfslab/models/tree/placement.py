@@ -1,0 +1,85 @@
+"""Placement of roles: the stations of their resources, and the paths of messages between roles.
+
+A station is one kind of resource on the nodes of one group (or of one role, for software).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from dfslab.spec.deployment import Deployment, NodeGroup
+from dfslab.spec.steps.node import Resource
+
+SHARED = "lock.shared"
+ANY_NUMBER = 1_000_000
+
+
+class Station(NamedTuple):
+    """`copies` equal stations (one per node) with `servers` servers each.
+
+    A lock has two stations: "lock" for exclusive holders, and "lock.shared", whose users never wait
+    for each other. models/queue/lock.py models how the two modes interfere.
+    """
+
+    place: str
+    kind: str
+    copies: int
+    servers: int
+
+    def __str__(self) -> str:
+        return f"{self.place}.{self.kind}"
+
+
+class Placement:
+    """Stations of resources and paths of messages, derived from a deployment."""
+
+    def __init__(self, deployment: Deployment) -> None:
+        self.deployment = deployment
+        self._shares: dict[str, list[tuple[NodeGroup, float]]] = {}
+
+    def shares(self, role: str) -> list[tuple[NodeGroup, float]]:
+        """The node groups that host `role`, each with its share of the role's instances."""
+        if role not in self._shares:
+            groups = self.deployment.groups_of(role)
+            total = self.deployment.instances(role)
+            assert total, f"nobody plays {role}; check_scenario should have said so"
+            self._shares[role] = [(g, g.count * g.roles[role] / total) for g in groups]
+        return self._shares[role]
+
+    def stations(self, resource: Resource, servers: int | None) -> list[tuple[Station, float]]:
+        """(station, share of the work) for each station of a role's resource."""
+        if resource.kind in ("lock", "threads"):
+            if servers is None:
+                return []
+            copies = self.deployment.instances(resource.role)
+            if resource.mode == "shared":
+                return [(Station(resource.role, SHARED, copies, ANY_NUMBER), 1.0)]
+            return [(Station(resource.role, resource.kind, copies, servers), 1.0)]
+        return [
+            (Station(group.name, resource.kind, group.count, _servers(group, resource.kind)), share)
+            for group, share in self.shares(resource.role)
+        ]
+
+    def same_node(self, sender: str, receiver: str) -> float:
+        """Probability that a message between two roles stays inside a node."""
+        total = self.deployment.instances(receiver)
+        itself = sender == receiver
+        if itself and total == 1:
+            return 1.0
+        return sum(
+            share * (group.roles.get(receiver, 0) - itself) / (total - itself)
+            for group, share in self.shares(sender)
+        )
+
+    def adapters(self, role: str, direction: str) -> list[tuple[Station, float]]:
+        """(adapter, share) of a role in one direction ("nic.out", "nic.in")."""
+        return [
+            (Station(group.name, direction, group.count, 1), share)
+            for group, share in self.shares(role)
+        ]
+
+
+def _servers(group: NodeGroup, kind: str) -> int:
+    if kind == "cpu":
+        return group.processors * group.cores
+    return group.disk.count if kind == "disk" else 1

@@ -1,0 +1,452 @@
+"""Predictions of one configuration from its operation trees and values of calibrated constants."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
+from typing import Any
+
+import numpy as np
+
+from dfslab import discover
+from dfslab.models.queue.lock import Locks, alone
+from dfslab.models.queue.open_queue import finite_queue, open_network, quantile_s
+from dfslab.models.queue.queueing import Hidden, asymptotic_bounds, many_values, mean_value_analysis
+from dfslab.models.tree.cost import Cost, Demands, Reader, Varies, largest, share_of
+from dfslab.models.tree.placement import Placement, Station
+from dfslab.models.tree.traced import Trace
+from dfslab.spec.environment import environment, parameters, workload_parameters
+from dfslab.spec.scenario import Scenario
+from dfslab.spec.steps import calls
+from dfslab.spec.steps.node import Hold, walk
+from dfslab.spec.systems.filesystem import FileSystem
+
+# Share of memory at which Linux starts write-back (vm.dirty_background_ratio).
+DIRTY_BACKGROUND_SHARE = 0.10
+# Utilisation from which a station counts as the bottleneck; below, more clients raise the rate.
+FULL = 0.8
+QUANTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99}
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """Closed-loop answer of the sequence model for one configuration."""
+
+    rate_per_s: float
+    latency_s: Mapping[str, float]
+    unloaded_s: Mapping[str, float]
+    steps: Mapping[tuple[str, str], float]
+    utilisation: Mapping[Station, float]
+    bounds_per_s: tuple[float, float]
+    mean_size_bytes: float
+    quantiles_s: Mapping[tuple[str, str], float] = field(default_factory=dict)
+
+    @property
+    def binding(self) -> str:
+        """The bottleneck: the busiest station, or a text that says what else limits the rate."""
+        busiest = max(self.utilisation, key=lambda s: self.utilisation[s], default=None)
+        if busiest is None:
+            return "waiting that occupies nothing"
+        if self.utilisation[busiest] < FULL:
+            return f"too few clients: each waits for its own steps, mostly {busiest}"
+        return str(busiest)
+
+
+@dataclass(frozen=True)
+class Predictions:
+    """Rates, latencies and step times, as arrays of shape (sets of constants,)."""
+
+    rate_per_s: np.ndarray
+    latency_s: Mapping[str, np.ndarray]
+    steps: Mapping[tuple[str, str], np.ndarray]
+
+
+@dataclass(frozen=True)
+class OpenPrediction:
+    """Answer for an open workload; latencies in seconds, None or empty if the queue is unstable.
+
+    `rate_per_s`: completed operations. `places`: size of the server's call queue, None without one.
+    `refused`: share of calls that find it full; a finite queue is stable even when overloaded.
+    """
+
+    offered_per_s: float
+    rate_per_s: float
+    largest_rate_per_s: float
+    latency_s: float | None
+    operations_s: Mapping[str, float]
+    quantiles_s: Mapping[str, float]
+    binding: str
+    places: float | None = None
+    refused: float = 0.0
+
+
+class Situation:
+    """A configuration prepared for predictions with different sets of constants."""
+
+    def __init__(self, scenario: Scenario) -> None:
+        self.scenario = scenario
+        self.system: FileSystem = discover.file_system(scenario.file_system.name)
+        workload = discover.workload(scenario.workload.name)
+        own = workload_parameters(scenario, workload)
+        self.mix = dict(workload.mix(own))
+        self.environment = environment(scenario, self.system, workload)
+        stream = workload.stream(own)
+        self.trace = Trace(stream) if stream.get("given") else None
+        self.parameters = parameters(scenario, self.system)
+        self.placement = Placement(scenario.deployment)
+        self.client = next(r.name for r in self.system.roles if r.kind == "client")
+        self.operations = own.operations() * scenario.workload.clients
+        volume = self.operations * self.environment["file_size"]
+        if self.trace is not None:
+            self.environment.update(self.trace.environment())
+            volume = self.trace.written_bytes
+        self.written_back = self._written_back(volume)
+
+    def _written_back(self, volume_bytes: float) -> float:
+        """Share of written data that servers write to disk during the run."""
+        data = [role.name for role in self.system.roles if role.kind == "data"]
+        memory = sum(
+            group.count * group.memory
+            for role in data
+            for group in self.scenario.deployment.groups_of(role)
+        )
+        dirty = DIRTY_BACKGROUND_SHARE * memory
+        return max(0.0, 1.0 - dirty / volume_bytes) if volume_bytes else 0.0
+
+    @cached_property
+    def constants(self) -> dict[str, float]:
+        """Prior medians of the calibrated constants in this configuration's trees."""
+        calibrated = self.system.parameters.of_origin("calibrated")
+        acting = {key for operation in self.mix for key in self.system.acting(operation)}
+        return {k: float(p.default or 0.0) for k, p in calibrated.items() if k in acting}
+
+    def is_clients(self, station: Station) -> bool:
+        """Whether a station is on nodes that host clients only."""
+        groups = self.placement.deployment.groups_of(self.client)
+        return any(
+            group.name == station.place and set(group.roles) == {self.client} for group in groups
+        )
+
+    def reader(self, constants: Mapping[str, float]) -> Reader:
+        """The numeric reader of this configuration's trees."""
+        values = {**self.environment, **constants}
+        return Reader(
+            self.placement, values, self.client, self.written_back, self.operations or math.inf
+        )
+
+    def costs(self, constants: Mapping[str, float]) -> dict[str, Cost]:
+        """Cost of each operation of the mix."""
+        trees = {name: self.system.trees[name] for name in self.mix}
+        if self.trace is None:
+            reader = self.reader(constants)
+            return {name: reader.read(tree) for name, tree in trees.items()}
+        told = {**self.environment, **constants}
+        return {
+            name: self.trace.cost(name, tree, self.placement, told, self.client, self.written_back)
+            for name, tree in trees.items()
+        }
+
+    @property
+    def notes(self) -> list[str]:
+        """Caveats about the operations, to be shown with a prediction."""
+        stood = calls.taken_as(self.system.operations, self.mix)
+        return [stood] if stood else []
+
+    def predict_open(self, constants: Mapping[str, float], rate_per_s: float) -> OpenPrediction:
+        """Solve this configuration as an open network with arrivals at `rate_per_s`."""
+        solver = _Solver(self, self.costs(constants))
+        return solver.open(rate_per_s, self.call_queue(constants))
+
+    def call_queue(self, constants: Mapping[str, float]) -> tuple[frozenset[str], float] | None:
+        """(roles and groups behind the smallest call queue, its size); None without one."""
+        reader, found = self.reader(constants), []
+        for name in self.mix:
+            for node in walk(self.system.trees[name]):
+                if isinstance(node, Hold) and node.resource.places is not None:
+                    role = node.resource.role
+                    nodes = {group.name for group in self.scenario.deployment.groups_of(role)}
+                    size = reader.value(node.resource.places)
+                    found.append((frozenset({role, *nodes}), float(size)))
+        return min(found, key=lambda one: one[1], default=None)
+
+    def predict(self, constants: Mapping[str, float]) -> Prediction:
+        """Solve the closed network of this configuration."""
+        return _Solver(self, self.costs(constants)).prediction()
+
+    def predict_many(self, sets: Sequence[Mapping[str, float]]) -> Predictions:
+        """`predict` for several sets of the same constants, vectorised over the sets."""
+        together: dict[str, Any] = {key: np.array([one[key] for one in sets]) for key in sets[0]}
+        try:
+            costs = self.costs(together)
+        except Varies:
+            # Counts differ between the sets, so each set is solved alone.
+            return _each([self.predict(one) for one in sets])
+        return _ManySolver(self, costs, len(sets)).predictions()
+
+
+@lru_cache(maxsize=2048)
+def situation_of(scenario: Scenario) -> Situation:
+    """The situation of a scenario, cached for equal scenarios."""
+    return Situation(scenario)
+
+
+def _each(found: Sequence[Prediction]) -> Predictions:
+    return Predictions(
+        np.array([one.rate_per_s for one in found]),
+        {name: np.array([one.latency_s[name] for one in found]) for name in found[0].latency_s},
+        {
+            key: np.array([one.steps.get(key, 0.0) for one in found])
+            for key in {key for one in found for key in one.steps}
+        },
+    )
+
+
+class _Solver:
+    """Computes rate, latency and step times from the costs of the operations."""
+
+    def __init__(self, situation: Situation, costs: Mapping[str, Cost]) -> None:
+        self.situation, self.costs = situation, costs
+        mean = Cost()
+        for name, share in situation.mix.items():
+            mean = mean.then(costs[name].times(share))
+        self.mean = mean
+        self.locks = Locks(mean.visits)
+        stations = sorted({alone(station) for station in (*mean.demands, *mean.background)})
+        # One entry per copy of a station, because equal nodes share the work evenly.
+        self.expanded = [s for s in stations for _ in range(s.copies)]
+        self.closed = self._solve()
+
+    def _vector(self, demands: Demands) -> list[Any]:
+        merged = self.locks.merged(demands)
+        return [merged.get(station, 0.0) / station.copies for station in self.expanded]
+
+    def _solve(self) -> Any:
+        workload = self.situation.scenario.workload
+        return mean_value_analysis(
+            self._vector(self.mean.demands),
+            workload.clients,
+            workload.think_time,
+            [station.servers for station in self.expanded],
+            self.mean.latency_s,
+            self._vector(self.mean.background),
+            self._hidden(),
+        )
+
+    def _hidden(self) -> list[Hidden]:
+        """Token buckets: a wait for one overlaps with the operation's other work.
+
+        Clients stay on the node they are evenly assigned to, so a client's bucket is only shared.
+        """
+        found: list[Hidden] = []
+        for station, alone_s in self.mean.limited.items():
+            places = [
+                i
+                for i, one in enumerate(self.expanded)
+                if (one.place, one.kind) == (station.place, station.kind)
+            ]
+            all_s = sum(
+                d
+                for s, d in self.mean.demands.items()
+                if s.place == station.place and s.kind == station.kind
+            )
+            if places and np.any(all_s):
+                own = self.situation.is_clients(station)
+                beside_s = math.inf if own else largest((0.0, self.mean.latency_s - alone_s))
+                found.append((places, np.minimum(1.0, share_of(alone_s, all_s)), beside_s))
+        return found
+
+    def open(
+        self, rate_per_s: float, queue: tuple[frozenset[str], float] | None = None
+    ) -> OpenPrediction:
+        """Solve an open network of M/M/c stations, background work included.
+
+        `queue`: (roles and groups behind a call queue, its size in calls). If the bottleneck is
+        among them, its queue is M/M/1/K with that station's service time (Kleinrock 1975).
+        """
+        fore, back = self._vector(self.mean.demands), self._vector(self.mean.background)
+        demands = [d + b for d, b in zip(fore, back, strict=True)]
+        servers = [station.servers for station in self.expanded]
+        each: list[float] = [d / s for d, s in zip(demands, servers, strict=True)]
+        fullest = max(each, default=0.0)
+        largest = 1.0 / fullest if fullest else math.inf
+        found = open_network(rate_per_s, demands, servers, self.mean.latency_s)
+        limit = self.expanded[int(np.argmax(each))] if each else None
+        binding = "nothing" if limit is None else str(limit)
+        behind = queue is not None and limit is not None and limit.place in queue[0]
+        places = queue[1] if queue is not None and behind else None
+        bounded = None
+        if places is not None:
+            bounded = finite_queue(rate_per_s, fullest, 1, round(places))
+        refused = bounded.refused if bounded else 0.0
+        if found.response_s is None:
+            if bounded is None:
+                return OpenPrediction(
+                    rate_per_s, min(rate_per_s, largest), largest, None, {}, {}, binding
+                )
+            # Admitted calls arrive at the service rate, so they wait only in the full call queue.
+            response_s = self.mean.latency_s + bounded.wait_s
+            operations = {
+                name: cost.latency_s + bounded.wait_s for name, cost in self.costs.items()
+            }
+            return OpenPrediction(
+                rate_per_s,
+                bounded.rate_per_s,
+                largest,
+                response_s,
+                operations,
+                {},
+                binding,
+                places,
+                refused,
+            )
+        waits = [float(wait) for wait in found.waiting_s]
+        operations = {
+            name: cost.latency_s
+            + sum(
+                own / total * wait if total else 0.0
+                for own, total, wait in zip(self._vector(cost.demands), fore, waits, strict=True)
+            )
+            for name, cost in self.costs.items()
+        }
+        quantiles = {
+            label: quantile_s(
+                self.mean.latency_s, [], waits, list(map(float, found.utilisation)), quantile
+            )
+            for label, quantile in QUANTILES.items()
+        }
+        return OpenPrediction(
+            rate_per_s,
+            rate_per_s * (1 - refused),
+            largest,
+            found.response_s,
+            operations,
+            quantiles,
+            binding,
+            places,
+            refused,
+        )
+
+    def _loaded_s(self, cost: Cost) -> float:
+        """Latency plus the waits at stations, in proportion to this cost's share of demand."""
+        waiting = 0.0
+        own_and_all = zip(
+            self._vector(cost.demands),
+            self._vector(self.mean.demands),
+            self.closed.waiting_s,
+            strict=True,
+        )
+        for own, total, wait in own_and_all:
+            if total:
+                waiting += own / total * wait
+        return cost.latency_s + waiting
+
+    def prediction(self) -> Prediction:
+        workload = self.situation.scenario.workload
+        loaded = {name: self._loaded_s(cost) for name, cost in self.costs.items()}
+        # At a saturated station the population determines the response time, not the visits.
+        mean = sum(self.situation.mix[n] * latency for n, latency in loaded.items())
+        scale = self.closed.response_s / mean if mean else 1.0
+        steps = {
+            (name, step): self._loaded_s(cost_of_step) * scale
+            for name, cost in self.costs.items()
+            for step, cost_of_step in cost.steps.items()
+        }
+        both = [
+            (d + b) / s.servers
+            for d, b, s in zip(
+                self._vector(self.mean.demands),
+                self._vector(self.mean.background),
+                self.expanded,
+                strict=True,
+            )
+        ]
+        return Prediction(
+            rate_per_s=self.closed.rate_per_s,
+            latency_s={name: latency * scale for name, latency in loaded.items()},
+            unloaded_s={name: cost.latency_s for name, cost in self.costs.items()},
+            steps=steps,
+            utilisation=dict(zip(self.expanded, map(float, self.closed.utilisation), strict=True)),
+            bounds_per_s=asymptotic_bounds(
+                both, workload.clients, workload.think_time, self.mean.latency_s
+            ),
+            mean_size_bytes=self.situation.environment["file_size"],
+            quantiles_s=self._quantiles(scale),
+        )
+
+    def _quantiles(self, scale: float) -> dict[tuple[str, str], float]:
+        """Percentiles of each operation's response; waits and server processor times vary."""
+        shares = self._vector(self.mean.demands)
+        busy = list(map(float, self.closed.utilisation))
+        clients = {
+            g.name for g in self.situation.placement.deployment.groups_of(self.situation.client)
+        }
+        found = {}
+        for name, cost in self.costs.items():
+            own = self._vector(cost.demands)
+            parts = zip(own, shares, self.closed.waiting_s, strict=True)
+            waits = [mine / total * wait if total else 0.0 for mine, total, wait in parts]
+            varying = [
+                demand
+                for station, demand in self.locks.merged(cost.demands).items()
+                if station.kind == "cpu" and station.place not in clients
+            ]
+            fixed = max(0.0, cost.latency_s - sum(varying))
+            for label, quantile in QUANTILES.items():
+                found[name, label] = scale * quantile_s(fixed, varying, waits, busy, quantile)
+        return found
+
+
+class _ManySolver(_Solver):
+    """The solver for demands that are arrays of shape (sets of constants,)."""
+
+    def __init__(self, situation: Situation, costs: Mapping[str, Cost], count: int) -> None:
+        self._count = count
+        super().__init__(situation, costs)
+
+    def _matrix(self, demands: Demands) -> np.ndarray:
+        """Demands as an array of shape (stations, sets of constants)."""
+        rows = self._vector(demands)
+        found = np.empty((len(rows), self._count))
+        for row, values in zip(found, rows, strict=True):
+            row[:] = values
+        return found
+
+    def _solve(self) -> Any:
+        workload = self.situation.scenario.workload
+        self._all = self._matrix(self.mean.demands)
+        return many_values(
+            self._all,
+            workload.clients,
+            workload.think_time,
+            np.array([station.servers for station in self.expanded], dtype=int),
+            np.broadcast_to(self.mean.latency_s, self._count),
+            self._matrix(self.mean.background),
+            self._hidden(),
+        )
+
+    def _loaded_s(self, cost: Cost) -> Any:
+        own = self._matrix(cost.demands)
+        share = np.divide(own, self._all, out=np.zeros_like(own), where=self._all > 0)
+        return cost.latency_s + (share * self.closed.waiting_s).sum(axis=0)
+
+    def predictions(self) -> Predictions:
+        """Rates, latencies and step times, by the same rules as a single prediction."""
+        loaded = {name: self._loaded_s(cost) for name, cost in self.costs.items()}
+        mean = np.zeros(self._count)
+        for name, share in self.situation.mix.items():
+            mean = mean + share * loaded[name]
+        scale = np.divide(self.closed.response_s, mean, out=np.ones_like(mean), where=mean != 0)
+        steps = {
+            (name, step): self._loaded_s(of_step) * scale
+            for name, cost in self.costs.items()
+            for step, of_step in cost.steps.items()
+        }
+        latency = {name: time * scale for name, time in loaded.items()}
+        return Predictions(self.closed.rate_per_s, latency, steps)
+
+
+def bounds(scenario: Scenario, constants: Mapping[str, float]) -> tuple[float, float]:
+    """Asymptotic (lower, upper) bounds of one configuration's rate per second."""
+    return Situation(scenario).predict(constants).bounds_per_s

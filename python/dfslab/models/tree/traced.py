@@ -1,0 +1,140 @@
+"""A recorded trace as input of models: classified calls, grouped into cost classes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from dfslab.models.tree.cost import Cost, Reader
+from dfslab.models.tree.placement import Placement
+from dfslab.spec.steps.calls import TRANSFERS, WHOLE, Done, Meaning, followed
+from dfslab.spec.steps.node import Node
+
+# Most distinct sizes of one operation type; more are merged by rank.
+MOST_SIZES = 32
+
+
+@dataclass(frozen=True)
+class Sort:
+    """A cost class: a share of one operation type with equal parameters of its tree."""
+
+    share: float
+    size_bytes: float
+    scattered: float
+    unforced: float
+
+
+class Trace:
+    """The replayed operations of a stream, in the order of the trace."""
+
+    def __init__(self, stream: Mapping[str, Any]) -> None:
+        self.done = [
+            Done(
+                one.get("client", 0),
+                one["operation"],
+                one.get("owner", one.get("client", 0)),
+                one.get("file", 0),
+                one.get("offset_bytes", 0),
+                one.get("size_bytes", 0),
+            )
+            for one in stream["given"]
+        ]
+        self.meanings = list(followed(self.done))
+        self.due_s: Sequence[Sequence[float]] = stream.get("arrival", {}).get("given", ())
+
+    @cached_property
+    def of_clients(self) -> dict[tuple[int, int], Meaning]:
+        """(client, index of its operation) -> the operation's classified call."""
+        counts: dict[int, int] = {}
+        found = {}
+        for one, meaning in zip(self.done, self.meanings, strict=True):
+            index = counts.get(one.client, 0)
+            counts[one.client] = index + 1
+            found[one.client, index] = meaning
+        return found
+
+    def due_of(self, client: int, index: int) -> float:
+        """Scheduled start of a client's operation, in seconds after the run's start."""
+        return self.due_s[client][index] if self.due_s else 0.0
+
+    def due_of_done(self) -> list[float]:
+        """Scheduled starts of `done`, in its order; empty for back-to-back operations."""
+        counts: dict[int, int] = {}
+        found = []
+        for one in self.done if self.due_s else ():
+            index = counts.get(one.client, 0)
+            counts[one.client] = index + 1
+            found.append(self.due_of(one.client, index))
+        return found
+
+    @cached_property
+    def written_bytes(self) -> int:
+        """Bytes that the whole trace writes."""
+        kinds = {"pwrite", *WHOLE} - {"read"}
+        return sum(one.size_bytes for one in self.done if one.kind in kinds)
+
+    def environment(self) -> dict[str, float]:
+        """Values of the workload's parameter symbols, derived from the trace."""
+        moved = [one.size_bytes for one in self.done if one.kind in (*TRANSFERS, *WHOLE)]
+        jumps = [m.scattered for one, m in self._transfers()]
+        return {
+            "file_size": sum(moved) / len(self.done),
+            "transfer_size": float(max([1, *moved])),
+            "entries": float(len({(one.owner, one.file) for one in self.done})),
+            "scattered": float(np.mean(jumps)) if jumps else 0.0,
+        }
+
+    def _transfers(self) -> list[tuple[Done, Meaning]]:
+        both = zip(self.done, self.meanings, strict=True)
+        return [(one, meaning) for one, meaning in both if one.kind in TRANSFERS]
+
+    @cached_property
+    def sorts(self) -> dict[str, list[Sort]]:
+        """Cost classes of each operation type, by size (at most MOST_SIZES), order and sync."""
+        groups: dict[str, dict[tuple[bool, bool], list[int]]] = {}
+        for one, meaning in zip(self.done, self.meanings, strict=True):
+            key = (meaning.scattered, meaning.unforced)
+            groups.setdefault(one.kind, {}).setdefault(key, []).append(meaning.size_bytes)
+        found = {}
+        for kind, orders in groups.items():
+            total = sum(len(sizes) for sizes in orders.values())
+            found[kind] = [
+                Sort(len(part) / total, float(np.mean(part)), *map(float, key))
+                for key, sizes in orders.items()
+                for part in _parts(sizes)
+            ]
+        return found
+
+    def cost(
+        self,
+        kind: str,
+        tree: Node,
+        placement: Placement,
+        environment: Mapping[str, float],
+        client: str,
+        written_back: float,
+    ) -> Cost:
+        """The mean cost of one operation type over its cost classes."""
+        total = Cost()
+        for sort in self.sorts[kind]:
+            here = {
+                "file_size": sort.size_bytes,
+                "scattered": sort.scattered,
+                "unforced": sort.unforced,
+            }
+            reader = Reader(placement, {**environment, **here}, client, written_back)
+            total = total.then(reader.read(tree).times(sort.share))
+        return total
+
+
+def _parts(sizes: Sequence[int]) -> list[np.ndarray]:
+    """Groups of equal sizes, or MOST_SIZES groups of neighbouring sizes if there are more."""
+    ordered = np.sort(np.array(sizes, dtype=float))
+    values, starts = np.unique(ordered, return_index=True)
+    if len(values) <= MOST_SIZES:
+        return [part for part in np.split(ordered, starts[1:]) if len(part)]
+    return [part for part in np.array_split(ordered, MOST_SIZES) if len(part)]

@@ -1,0 +1,1 @@
+"""Nets of CPN Tools: read, evaluated, and written."""

@@ -1,0 +1,401 @@
+"""The functions of CPN ML that are known: of numbers, chance, texts, lists and colour sets."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from dfslab.nets.cpn.cpn_colours import Colours
+from dfslab.nets.cpn.cpn_evaluate import Evaluator
+from dfslab.nets.cpn.cpn_match import equal
+from dfslab.nets.cpn.cpn_merge import both, compared, merged
+from dfslab.nets.cpn.cpn_ml import declarations
+from dfslab.nets.cpn.cpn_values import (
+    BOOL,
+    FALSE,
+    INT,
+    ONE,
+    REAL,
+    TEXT,
+    UNKNOWN,
+    Bag,
+    Builtin,
+    Entry,
+    Items,
+    Leaf,
+    Listing,
+    Plain,
+    Rec,
+    Struct,
+    Value,
+    constant,
+    draws,
+    element_of,
+    kind_of,
+    words,
+)
+
+# How many arguments, the same in our language, the type ("" for that of the argument).
+NUMBERS: Mapping[str, tuple[int, str, Plain | None]] = {
+    "exponential": (1, "exponential(1 / ({0}))", REAL),
+    "uniform": (2, "uniform({0}, {1})", REAL),
+    "erlang": (2, "erlang({0}, ({0}) / ({1}))", REAL),
+    "discrete": (2, "floor(uniform({0}, ({1}) + 1))", INT),
+    "bernoulli": (1, "discrete({0})", INT),
+    "round": (1, "round({0})", INT),
+    "floor": (1, "floor({0})", INT),
+    "ceil": (1, "ceil({0})", INT),
+    "trunc": (1, "if({0} < 0, ceil({0}), floor({0}))", INT),
+    "abs": (1, "abs({0})", None),
+    "real": (1, "({0} * 1.0)", REAL),
+    "Int.min": (2, "min({0}, {1})", None),
+    "Int.max": (2, "max({0}, {1})", None),
+    "Math.ln": (1, "ln({0})", REAL),
+    "Math.exp": (1, "exp({0})", REAL),
+    "Math.sqrt": (1, "sqrt({0})", REAL),
+}
+CHANCE = ("exponential", "uniform", "erlang", "discrete", "bernoulli")
+COMPUTED: Mapping[str, Callable[..., Any]] = {
+    "floor": math.floor,
+    "ceil": math.ceil,
+    "trunc": math.trunc,
+    "abs": abs,
+    "real": float,
+    "Int.min": min,
+    "Int.max": max,
+}
+# The clock is read once a firing; one unit of the file is a second.
+NOW = Leaf("floor(now())", INT, draws=True)
+SAME = {
+    "intTime": "time",
+    "ModelTime.time": "time",
+    "IntInf.fromInt": "IntInf.toInt",
+    "Int.toLarge": "IntInf.toInt",
+    "Int.fromLarge": "IntInf.toInt",
+    "Real.fromInt": "real",
+    "Real.floor": "floor",
+    "Real.ceil": "ceil",
+    "Real.round": "round",
+    "Real.trunc": "trunc",
+    "Real.min": "Int.min",
+    "Real.max": "Int.max",
+    "Int.abs": "abs",
+    "Real.abs": "abs",
+    "List.length": "length",
+    "List.hd": "hd",
+    "List.tl": "tl",
+    "List.rev": "rev",
+    "List.null": "null",
+    "String.size": "size",
+    "String.concat": "concat",
+    "List.map": "map",
+    "List.filter": "filter",
+    "List.exists": "exists",
+    "List.all": "all",
+    "List.foldl": "foldl",
+    "List.foldr": "foldr",
+    "List.take": "take",
+    "List.drop": "drop",
+}
+# In their own words, so that they are read like the functions of a file.
+PRELUDE = """
+fun map f [] = [] | map f (x::r) = f x :: map f r
+fun filter f [] = [] | filter f (x::r) = if f x then x :: filter f r else filter f r
+fun exists f [] = false | exists f (x::r) = f x orelse exists f r
+fun all f [] = true | all f (x::r) = f x andalso all f r
+fun foldl f b [] = b | foldl f b (x::r) = foldl f (f (x, b)) r
+fun foldr f b [] = b | foldr f b (x::r) = f (x, foldr f b r)
+fun take (l, n) = if n <= 0 orelse null l then [] else hd l :: take (tl l, n - 1)
+fun drop (l, n) = if n <= 0 orelse null l then l else drop (tl l, n - 1)
+fun rm x [] = [] | rm x (y::r) = if x = y then r else y :: rm x r
+fun rmall x [] = [] | rmall x (y::r) = if x = y then rmall x r else y :: rmall x r
+fun remdupl [] = [] | remdupl (x::r) = if mem r x then remdupl r else x :: remdupl r
+fun ins l x = l ^^ [x]
+fun ins_new l x = if mem l x then l else l ^^ [x]
+fun union l m = l ^^ m
+fun contains l [] = true | contains l (x::r) = mem l x andalso contains l r
+fun intersect [] m = [] | intersect (x::r) m =
+  if mem m x then x :: intersect r m else intersect r m
+fun concat [] = "" | concat (s::r) = s ^ concat r
+fun fst (x, y) = x
+fun copies (x, n) = if n <= 0 then [] else x :: copies (x, n - 1)
+fun snd (x, y) = y
+"""
+OTHERWISE = {
+    "normal": "is refused: there it can be negative, here a delay cannot; use erlang or uniform",
+    "poisson": "is no distribution that is read; use discrete or exponential",
+}
+
+
+class Builtins:
+    """Adds the known functions to an evaluator's names."""
+
+    def __init__(self, evaluator: Evaluator) -> None:
+        self.evaluator = evaluator
+        self.colours: Colours = evaluator.colours
+        names = evaluator.globals
+        for name in NUMBERS:
+            repeats = any(NUMBERS[name][1].count(f"{{{at}}}") > 1 for at in (0, 1))
+            names[name] = Builtin(name, 1, self.number(name), repeats=repeats)
+        lists: Mapping[str, tuple[int, Callable[[Sequence[Value]], Value]]] = {
+            "hd": (1, lambda given: self.head(given[0])),
+            "tl": (1, lambda given: self.tail(given[0])),
+            "null": (1, lambda given: self.null(given[0])),
+            "length": (1, lambda given: self.length(given[0])),
+            "rev": (1, lambda given: self.reversed(given[0])),
+            "mem": (2, lambda given: self.member(given[0], given[1])),
+            "List.nth": (1, lambda given: self.nth(self.pair(given[0], "List.nth"))),
+            "size": (1, lambda given: self.length(given[0])),
+            "Int.toString": (1, lambda given: self.digits(given[0])),
+            "Bool.toString": (1, lambda given: self.word(given[0])),
+            "time": (1, lambda given: NOW),
+            "IntInf.toInt": (1, lambda given: given[0]),
+            "list_to_ms": (1, lambda given: evaluator.bag(given[0])),
+            "ms_to_list": (1, lambda given: self.flattened(given[0])),
+        }
+        for name, (wanted, run) in lists.items():
+            names[name] = Builtin(name, wanted, run, repeats=name == "mem")
+        for found in declarations(PRELUDE, "functions of lists"):
+            evaluator.declare(found)
+        for name, other in SAME.items():
+            names[name] = names[other]
+        for name, reason in OTHERWISE.items():
+            names[name] = Builtin(name, 1, self.refused(name, reason))
+
+    def refused(self, name: str, reason: str) -> Callable[[Sequence[Value]], Value]:
+        def run(given: Sequence[Value]) -> Value:
+            raise self.evaluator.wrong(name, reason)
+
+        return run
+
+    def arguments(self, value: Value, count: int, name: str) -> list[Value]:
+        """The parts of a tuple of that size."""
+        found: list[Value] = [value]
+        if isinstance(value, Rec):
+            found = [one for _, one in value.fields]
+        if len(found) != count:
+            raise self.evaluator.wrong(name, f"takes {count} arguments, not {len(found)}")
+        return found
+
+    def pair(self, value: Value, name: str) -> list[Value]:
+        return self.arguments(value, 2, name)
+
+    def number(self, name: str) -> Callable[[Sequence[Value]], Value]:
+        wanted, form, kind = NUMBERS[name]
+
+        def run(given: Sequence[Value]) -> Value:
+            leaves = []
+            for one in self.arguments(given[0], wanted, name):
+                if not isinstance(one, Leaf) or one.kind not in (INT, REAL, UNKNOWN):
+                    raise self.evaluator.wrong(name, f"takes numbers, not {words(kind_of(one))}")
+                leaves.append(one)
+            own = kind or (REAL if REAL in [one.kind for one in leaves] else leaves[0].kind)
+            if name in COMPUTED and all(one.known for one in leaves):
+                assert isinstance(own, Plain)
+                return constant(COMPUTED[name](*(one.constant for one in leaves)), own)
+            drawn = name in CHANCE or any(one.draws for one in leaves)
+            return Leaf(form.format(*(one.text for one in leaves)), own, draws=drawn)
+
+        return run
+
+    def listed(self, value: Value, name: str) -> Items:
+        return self.evaluator.listed(value, name)
+
+    def head(self, value: Value) -> Value:
+        found = self.listed(value, "hd")
+        if found.items:
+            return found.items[0]
+        kind = found.tail.kind if found.tail else Listing(None)
+        inner = kind.inner if isinstance(kind, Listing) else UNKNOWN
+        if found.tail is None or inner is None:
+            raise self.evaluator.wrong("hd", "of an empty list has no value")
+        return element_of(f"head({found.tail.text})", inner, found.tail.draws)
+
+    def tail(self, value: Value) -> Value:
+        found = self.listed(value, "tl")
+        if found.items:
+            return Items(found.items[1:], found.tail)
+        if found.tail is None:
+            raise self.evaluator.wrong("tl", "of an empty list has no value")
+        return Leaf(f"tail({found.tail.text})", found.tail.kind, draws=found.tail.draws)
+
+    def null(self, value: Value) -> Value:
+        found = self.listed(value, "null")
+        if found.items or found.tail is None:
+            return constant(not found.items, BOOL)
+        return compared(found.tail.text, "==", "[]", found.tail.draws)
+
+    def length(self, value: Value) -> Value:
+        if isinstance(value, Leaf) and value.kind == TEXT and value.known:
+            return constant(len(value.constant), INT)
+        if not isinstance(value, Leaf) or value.kind != TEXT:
+            found = self.listed(value, "length")
+            if found.tail is None:
+                return constant(len(found.items), INT)
+        leaf = self.colours.leaf(value, self.evaluator.context)
+        return Leaf(f"length({leaf.text})", INT, draws=leaf.draws)
+
+    def reversed(self, value: Value) -> Value:
+        found = self.listed(value, "rev")
+        if found.tail is None:
+            return Items(found.items[::-1])
+        leaf = self.colours.leaf(found, self.evaluator.context)
+        return Leaf(f"reverse({leaf.text})", leaf.kind, draws=leaf.draws)
+
+    def member(self, value: Value, wanted: Value) -> Value:
+        found = self.listed(value, "mem")
+        if found.tail is None:
+            answer: Leaf = FALSE
+            for one in found.items:
+                answer = both("||", answer, equal(one, wanted, self.evaluator))
+            return answer
+        leaf = self.colours.leaf(found, self.evaluator.context)
+        kind = leaf.kind.inner if isinstance(leaf.kind, Listing) else None
+        one = self.colours.element(wanted, kind, self.evaluator.context)
+        return Leaf(f"contains({leaf.text}, {one.text})", BOOL, draws=leaf.draws or one.draws)
+
+    def nth(self, given: list[Value]) -> Value:
+        value, at = given
+        found = self.listed(value, "List.nth")
+        known = isinstance(at, Leaf) and at.known
+        if known and isinstance(at, Leaf) and 0 <= at.constant < len(found.items):
+            return found.items[at.constant]
+        kind = kind_of(found)
+        inner = kind.inner if isinstance(kind, Listing) else None
+        if inner is None or not isinstance(at, Leaf) or at.kind != INT:
+            raise self.evaluator.wrong("List.nth", "takes a list with elements and a number")
+        leaf = self.colours.leaf(found, self.evaluator.context)
+        return element_of(f"at({leaf.text}, {at.text})", inner, leaf.draws or at.draws)
+
+    def digits(self, value: Value) -> Value:
+        if not isinstance(value, Leaf) or value.kind not in (INT, UNKNOWN):
+            raise self.evaluator.wrong(words(kind_of(value)), "is no whole number")
+        if value.known:
+            return constant(str(value.constant).replace("-", "~"), TEXT)
+        return Leaf(f"text({value.text})", TEXT, draws=value.draws)
+
+    def word(self, value: Value) -> Value:
+        if not isinstance(value, Leaf) or value.kind not in (BOOL, UNKNOWN):
+            raise self.evaluator.wrong(words(kind_of(value)), "is no truth value")
+        if value.known:
+            return constant(str(value.constant).lower(), TEXT)
+        return Leaf(f'if({value.text}, "true", "false")', TEXT, draws=value.draws)
+
+    def flattened(self, value: Value) -> Value:
+        """A multiset of known numbers of tokens as a list."""
+        items: list[Value] = []
+        bag = self.evaluator.bag(value)
+        for entry in bag.entries:
+            if entry.each is not None and len(bag.entries) == 1 and entry.when is None:
+                return entry.each
+            if not entry.count.known or entry.when is not None or entry.each is not None:
+                raise self.evaluator.wrong("ms_to_list", "takes a multiset of known counts")
+            items += [entry.value] * entry.count.constant
+        return Items(tuple(items))
+
+
+class OfColours:
+    """What a colour set's name has behind a dot: `CS.all()`, `CS.ran()`, `CS.set_field v x`."""
+
+    def __init__(self, evaluator: Evaluator) -> None:
+        self.evaluator = evaluator
+        self.colours = evaluator.colours
+
+    def named(self, name: str, context: str) -> Value | None:
+        """The function of a dotted name; none where it is none of a colour set's."""
+        colour, dot, word = name.rpartition(".")
+        if not dot or colour not in {*self.colours.sets, *self.colours.broken}:
+            return None
+        kind = self.colours.known(colour, context).kind
+        if word in ("all", "ran", "size"):
+            of = {"all": self.all, "ran": self.ran, "size": self.size}[word]
+            return Builtin(name, 1, lambda given: of(colour))
+        if word == "mkstr" and kind == INT:
+            return self.evaluator.globals["Int.toString"]
+        if word.startswith("set_") and isinstance(kind, Struct):
+            label = word.removeprefix("set_")
+            return Builtin(name, 2, lambda given: self.updated(given[0], label, given[1]))
+        if word in ("col", "ord"):
+            run = lambda given: self.ordered(colour, word, given[0])  # noqa: E731
+            return Builtin(name, 1, run, repeats=True)
+        if word == "mult" and isinstance(kind, Struct):
+            return Builtin(name, 1, lambda given: self.multiplied(kind, given[0]))
+        if word == "legal":
+            run = lambda given: self.legal(colour, given[0])  # noqa: E731
+            return Builtin(name, 1, run, repeats=True)
+        return None
+
+    def members(self, colour: str) -> list[Value]:
+        return self.colours.members(colour, self.evaluator.context)
+
+    def all(self, colour: str) -> Value:
+        return Bag(tuple(Entry(one, ONE) for one in self.members(colour)))
+
+    def size(self, colour: str) -> Value:
+        return constant(len(self.members(colour)), INT)
+
+    def ran(self, colour: str) -> Value:
+        """A value of a small colour set, each as likely."""
+        members = Items(tuple(self.members(colour)))
+        leaf = self.colours.leaf(members, self.evaluator.context)
+        kind = kind_of(members.items[0])
+        if not isinstance(kind, Plain):
+            raise self.evaluator.wrong(f"{colour}.ran", "draws single values; draw the fields")
+        return Leaf(f"at({leaf.text}, floor(uniform(0, {len(members.items)})))", kind, draws=True)
+
+    def updated(self, value: Value, label: str, new: Value) -> Value:
+        if not isinstance(value, Rec) or value.at(label) is None:
+            raise self.evaluator.wrong(f"set_{label}", "is no field of the record")
+        fields = ((one, new if one == label else old) for one, old in value.fields)
+        return Rec(tuple(fields), value.union)
+
+    def ordered(self, colour: str, word: str, value: Value) -> Value:
+        """The number of a value in its colour set, or the value of a number."""
+        members = self.members(colour)
+        numbers: list[Value] = [constant(at, INT) for at in range(len(members))]
+        known, wanted = (members, numbers) if word == "ord" else (numbers, members)
+        found = wanted[-1]
+        for one, other in zip(reversed(known[:-1]), reversed(wanted[:-1]), strict=True):
+            found = self.chosen(equal(one, value, self.evaluator), other, found)
+        return found
+
+    def chosen(self, condition: Leaf, yes: Value, no: Value) -> Value:
+        return merged(condition, yes, no, self.evaluator)
+
+    def legal(self, colour: str, value: Value) -> Value:
+        answer: Leaf = FALSE
+        for one in self.members(colour):
+            answer = both("||", answer, equal(one, value, self.evaluator))
+        return answer
+
+    def multiplied(self, kind: Struct, value: Value) -> Value:
+        """All combinations of two or more multisets, as a product's."""
+        if not isinstance(value, Rec) or len(value.fields) != len(kind.fields):
+            raise self.evaluator.wrong("mult", f"takes {len(kind.fields)} multisets")
+        made: list[tuple[tuple[Value, ...], Leaf, Leaf | None]] = [((), ONE, None)]
+        for _, one in value.fields:
+            longer = []
+            for entry in self.evaluator.bag(one).entries:
+                if entry.each is not None or draws(entry.value):
+                    raise self.evaluator.wrong("mult", "takes tokens that are listed")
+                for values, count, when in made:
+                    longer.append(((*values, entry.value), *self.product(count, when, entry)))
+            made = longer
+        labels = [label for label, _ in kind.fields]
+        entries = (
+            Entry(Rec(tuple(zip(labels, values, strict=True)), kind.union), count, when)
+            for values, count, when in made
+        )
+        return Bag(tuple(entries))
+
+    def product(self, count: Leaf, when: Leaf | None, entry: Entry) -> tuple[Leaf, Leaf | None]:
+        number = Leaf(f"({count.text} * {entry.count.text})", INT)
+        if count.known and entry.count.known:
+            number = constant(count.constant * entry.count.constant, INT)
+        elif count == ONE:
+            number = entry.count
+        both_hold = when if entry.when is None else entry.when
+        if when is not None and entry.when is not None:
+            both_hold = both("&&", when, entry.when)
+        return number, both_hold

@@ -1,0 +1,276 @@
+"""Colour sets of a `.cpn` file: their types, their values, and both as our documents have them."""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as ET
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+from dfslab.nets.colour import LIST
+from dfslab.nets.cpn.cpn_values import (
+    BOOL,
+    INT,
+    REAL,
+    TEXT,
+    UNIT,
+    Items,
+    Kind,
+    Leaf,
+    Listing,
+    Plain,
+    Rec,
+    Struct,
+    Value,
+    clean,
+    constant,
+    flat,
+    joined,
+    kind_of,
+    words,
+)
+from dfslab.spec.model import InputError
+
+MEMBERS_MOST = 10_000
+PLAIN = {"int": INT, "intinf": INT, "time": INT, "bool": BOOL, "real": REAL, "string": TEXT}
+COMMON: dict[str, Kind] = {
+    "UNIT": UNIT,
+    "INT": INT,
+    "INTINF": INT,
+    "BOOL": BOOL,
+    "REAL": REAL,
+    "TIME": INT,
+    "STRING": TEXT,
+}
+# Names that the language of our inscriptions has for itself.
+TAKEN = ("int", "real", "bool", "text", "if", "min", "max", "head", "tail", "length", "at", "cons")
+
+
+@dataclass(frozen=True)
+class ColourSet:
+    """A colour set: its type, and its values where they are few."""
+
+    name: str
+    kind: Kind
+    members: Callable[[], list[Value]] | None = None
+
+
+class Colours:
+    """All colour sets, by name."""
+
+    def __init__(self) -> None:
+        self.sets: dict[str, ColourSet] = {}
+        self.enums: dict[str, list[str]] = {}
+        # Why a colour set is not read; it stops only a net that uses it.
+        self.broken: dict[str, InputError] = {}
+        self.names: dict[Struct, str] = {}
+        # Colours that lists hold, which no place may have.
+        self.held: dict[str, Struct] = {}
+
+    def add(self, name: str, kind: Kind, members: Callable[[], list[Value]] | None = None) -> None:
+        self.sets[name] = ColourSet(name, kind, members)
+        if isinstance(kind, Struct) and kind not in self.names:
+            self.names[kind] = self.free(name)
+
+    def free(self, name: str) -> str:
+        """A name for a colour or an enumeration that nothing else has."""
+        name = clean(name)
+        while name in TAKEN or name in self.enums or name in self.names.values():
+            name += "_"
+        return name
+
+    def enumeration(self, name: str, values: list[str]) -> Plain:
+        own = self.free(name)
+        self.enums[own] = values
+        return Plain(own)
+
+    def known(self, name: str, context: str) -> ColourSet:
+        """A declared colour set; the common ones need no declaration."""
+        if name in self.broken:
+            raise self.broken[name]
+        if name not in self.sets and name in COMMON:
+            members = booleans if COMMON[name] == BOOL else None
+            self.add(name, COMMON[name], members)
+        if name not in self.sets:
+            listed = ", ".join(self.sets) or "none"
+            raise InputError(context, name, f"is no colour set that is declared: {listed}")
+        return self.sets[name]
+
+    def members(self, name: str, context: str) -> list[Value]:
+        """All values of a colour set, where they are few."""
+        found = self.known(name, context)
+        if found.members is None:
+            raise InputError(
+                context,
+                name,
+                f"has more values than can be listed: {words(found.kind)}; give it a range",
+            )
+        return found.members()
+
+    # Types and values as our documents have them.
+
+    def type_name(self, kind: Kind, context: str) -> str:
+        if isinstance(kind, Plain):
+            return kind.name
+        if isinstance(kind, Listing) and isinstance(kind.inner, Plain):
+            return LIST + kind.inner.name
+        if isinstance(kind, Listing) and isinstance(kind.inner, Struct):
+            return LIST + self.record_name(kind.inner, context)
+        if isinstance(kind, Listing) and isinstance(kind.inner, Listing):
+            return LIST + self.record_name(boxed(kind.inner), context)
+        if isinstance(kind, Listing) and kind.inner is None:
+            return LIST + "int"
+        raise InputError(context, words(kind), "is no type of a token's field")
+
+    def record_name(self, kind: Struct, context: str) -> str:
+        """The colour of records in a list; every type has one."""
+        if kind not in self.names:
+            self.names[kind] = self.free("pair")
+        self.held[self.names[kind]] = kind
+        return self.names[kind]
+
+    def fields(self, kind: Kind, context: str) -> list[list[str]]:
+        return [[label, self.type_name(one, context)] for label, one in flat(kind)]
+
+    def leaves(self, value: Value, context: str) -> list[Leaf]:
+        """The fields of a value, in the order of `flat`."""
+        if isinstance(value, Rec):
+            return [leaf for _, one in value.fields for leaf in self.leaves(one, context)]
+        return [self.leaf(value, context)]
+
+    def leaf(self, value: Value, context: str) -> Leaf:
+        """A single value or a list as text."""
+        if isinstance(value, Leaf):
+            return value
+        kind = kind_of(value)
+        if not isinstance(value, Items) or not isinstance(kind, Listing):
+            raise InputError(context, words(kind), "stands where a single value is expected")
+        self.type_name(kind, context)
+        parts = [self.element(one, kind.inner, context) for one in value.items]
+        drawn = any(one.draws for one in parts)
+        text = "[" + ", ".join(one.text for one in parts) + "]"
+        if value.tail:
+            drawn, text = drawn or value.tail.draws, value.tail.text
+            for one in reversed(parts):
+                text = f"cons({one.text}, {text})"
+        return Leaf(text, kind, draws=drawn)
+
+    def element(self, value: Value, kind: Kind | None, context: str) -> Leaf:
+        """A value as an element of a list: a record is one value there."""
+        if isinstance(kind, Listing):
+            inner = self.leaf(value, context)
+            name = self.record_name(boxed(kind), context)
+            return Leaf(f"{name}({inner.text})", Plain(name), draws=inner.draws)
+        if not isinstance(kind, Struct):
+            return self.leaf(value, context)
+        name = self.record_name(kind, context)
+        if isinstance(value, Rec) and value.base:
+            return Leaf(value.base, Plain(name))
+        parts = self.leaves(value, context)
+        text = f"{name}({', '.join(one.text for one in parts)})"
+        return Leaf(text, Plain(name), draws=any(one.draws for one in parts))
+
+    def fitted(self, value: Value, colour: str, context: str) -> Value:
+        """A value of a colour set; a whole number may stand for a real."""
+        kind = self.sets[colour].kind
+        if kind == REAL and isinstance(value, Leaf) and value.kind == INT:
+            return constant(float(value.constant), REAL) if value.known else value
+        if isinstance(kind, Struct) and isinstance(value, Rec):
+            pairs = zip(kind.fields, value.fields, strict=False)
+            if len(kind.fields) == len(value.fields) and all(a[0] == b[0] for a, b in pairs):
+                return self.fitted_fields(value, kind, colour, context)
+        if joined(kind, kind_of(value)) != kind:
+            found = words(kind_of(value))
+            raise InputError(
+                context, found, f"does not fit colour set {colour}, which is {words(kind)}"
+            )
+        return value
+
+    def fitted_fields(self, value: Rec, kind: Struct, colour: str, context: str) -> Rec:
+        made = []
+        for (label, wanted), (_, one) in zip(kind.fields, value.fields, strict=True):
+            if wanted == REAL and isinstance(one, Leaf) and one.kind == INT and one.known:
+                one = constant(float(one.constant), REAL)
+            elif joined(wanted, kind_of(one)) != wanted and (wanted, kind_of(one)) != (REAL, INT):
+                raise InputError(
+                    f"{context}, field {label}",
+                    words(kind_of(one)),
+                    f"does not fit colour set {colour}, which is {words(kind)}",
+                )
+            made.append((label, one))
+        return Rec(tuple(made), value.union, value.base)
+
+    def row(self, value: Value, context: str) -> list[Any]:
+        """A known value as the row of a first token."""
+        parts = (one for _, one in value.fields) if isinstance(value, Rec) else (value,)
+        return [cell for one in parts for cell in self.cells(one, context)]
+
+    def cells(self, value: Value, context: str) -> Iterator[Any]:
+        if isinstance(value, Rec):
+            for _, one in value.fields:
+                yield from self.cells(one, context)
+        elif isinstance(value, Items) and value.tail is None:
+            boxes = isinstance(value.items[0], Rec | Items) if value.items else False
+            rows = [self.row(one, context) for one in value.items]
+            yield rows if boxes else [row[0] for row in rows]
+        elif isinstance(value, Leaf) and value.text == "[]":
+            yield []
+        elif isinstance(value, Leaf) and value.known:
+            yield value.constant
+        else:
+            text = value.text if isinstance(value, Leaf) else words(kind_of(value))
+            raise InputError(context, text[:60], "is not known before the net runs")
+
+    def documents(self, used: set[str], context: str) -> dict[str, list[list[str]]]:
+        """The colours of places, and those that lists hold."""
+        made: dict[str, list[list[str]]] = {}
+        for name in sorted(used):
+            made[self.colour_name(name)] = self.fields(self.sets[name].kind, context)
+        waiting = [name for name in self.held if name not in made]
+        while waiting:
+            for name in waiting:
+                made[name] = self.fields(self.held[name], context)
+            # What a record's lists hold was met just now.
+            waiting = [name for name in self.held if name not in made]
+        return made
+
+    def colour_name(self, name: str) -> str:
+        """What our documents call a colour set of the file."""
+        kind = self.sets[name].kind
+        return self.names.get(kind, name) if isinstance(kind, Struct) else name
+
+    # Values of small colour sets.
+
+    def structs(self, kind: Struct, parts: list[tuple[str, str]], context: str) -> list[Value]:
+        """All records whose fields are of small colour sets."""
+        choices = [self.members(name, context) for _, name in parts]
+        count = 1
+        for one in choices:
+            count *= len(one)
+        if count > MEMBERS_MOST:
+            raise InputError(context, count, f"at most {MEMBERS_MOST} values can be listed")
+        labels = [label for label, _ in parts]
+        return [Rec(tuple(zip(labels, one, strict=True)), kind.union) for one in product(*choices)]
+
+
+def boxed(kind: Listing) -> Struct:
+    """A list in a list is the only field of a record there."""
+    return Struct((("value", kind),))
+
+
+def booleans() -> list[Value]:
+    """Both truth values, in the order of CPN Tools."""
+    return [constant(False, BOOL), constant(True, BOOL)]
+
+
+def between(low: int, high: int, context: str) -> list[Value]:
+    """The numbers of a range."""
+    if high - low >= MEMBERS_MOST:
+        raise InputError(context, high - low + 1, f"at most {MEMBERS_MOST} values can be listed")
+    return [constant(at, INT) for at in range(low, high + 1)]
+
+
+def text_of(element: ET.Element | None) -> str:
+    """The text of an element, its lines joined."""
+    return " ".join((element.text or "").split()) if element is not None else ""

@@ -1,0 +1,300 @@
+"""Declarations of a `.cpn` file, in their order: colour sets, variables, values and functions.
+
+What is not read stops only a net that uses it.
+"""
+
+from __future__ import annotations
+
+import re
+import xml.etree.ElementTree as ET
+from collections.abc import Iterator
+
+from dfslab.nets.cpn.cpn_builtins import Builtins, OfColours
+from dfslab.nets.cpn.cpn_colours import PLAIN, Colours, between, booleans, text_of
+from dfslab.nets.cpn.cpn_evaluate import Evaluator
+from dfslab.nets.cpn.cpn_functions import Functions
+from dfslab.nets.cpn.cpn_ml import declarations, parse
+from dfslab.nets.cpn.cpn_values import (
+    BOOL,
+    INT,
+    ONE,
+    REAL,
+    Bag,
+    Builtin,
+    Entry,
+    Items,
+    Kind,
+    Leaf,
+    Listing,
+    Plain,
+    Rec,
+    Struct,
+    Value,
+    clean,
+    constant,
+    kind_of,
+    words,
+)
+from dfslab.spec.model import InputError
+
+NAME = re.compile(r"[A-Za-z][A-Za-z0-9_']*")
+
+
+class Declarations:
+    """All names of a net."""
+
+    def __init__(self, net: ET.Element) -> None:
+        self.colours = Colours()
+        self.evaluator = Evaluator(self.colours)
+        Builtins(self.evaluator)
+        self.functions = Functions(self.evaluator)
+        self.evaluator.dotted = OfColours(self.evaluator).named
+        self.variables: dict[str, str] = {}
+        self.constants: dict[str, float] = {}
+        texts = " ".join(net.itertext())
+        self.assigned = set(re.findall(r"([A-Za-z][\w']*)\s*:=", texts))
+        box = net.find("globbox")
+        for element in self.elements(box) if box is not None else ():
+            self.declare(element)
+        # Only what a place or a function has is part of the net.
+        self.colours.held.clear()
+
+    def elements(self, box: ET.Element) -> Iterator[ET.Element]:
+        for element in box:
+            if element.tag == "block":
+                yield from self.elements(element)
+            else:
+                yield element
+
+    def declare(self, element: ET.Element) -> None:
+        self.evaluator.context = "declarations"
+        if element.tag == "color":
+            self.colour(element)
+        elif element.tag == "var":
+            self.variable(element)
+        elif element.tag == "ml":
+            text = (element.text or "").strip() or (element.findtext("layout") or "")
+            self.values(text)
+        elif element.tag == "globref":
+            self.reference(text_of(element.find("id")), whole_text(element.find("ml")))
+
+    def values(self, text: str) -> None:
+        evaluator = self.evaluator
+        for found in declarations(text, "declarations"):
+            evaluator.context = f"declaration of {', '.join(found.names) or 'a value'}"
+            evaluator.declare(found)
+            for name in found.names:
+                self.name_constant(name)
+
+    def name_constant(self, name: str) -> None:
+        """A number keeps its name in our document, so that it can be changed there."""
+        value = self.evaluator.globals.get(name)
+        number = isinstance(value, Leaf) and value.known and value.kind in (INT, REAL)
+        if isinstance(value, Leaf) and number and clean(name) == name:
+            self.constants[name] = value.constant
+            self.evaluator.globals[name] = Leaf(name, value.kind, value.constant)
+
+    def reference(self, name: str, text: str) -> None:
+        """A reference that nothing assigns to is what it is at first."""
+        context = self.evaluator.context = f"globref {name}"
+        try:
+            if name in self.assigned:
+                raise InputError(context, name, "is assigned to; keep what changes in a token")
+            self.evaluator.references[name] = self.evaluator.value(parse(text, context), {})
+        except InputError as error:
+            self.evaluator.broken[name] = error
+
+    def variable(self, element: ET.Element) -> None:
+        colour = text_of(element.find("type/id"))
+        for one in element.findall("id"):
+            self.variables[text_of(one)] = colour
+
+    def tokens(self, value: Value, colour: str) -> tuple[Entry, ...]:
+        """A value as tokens of a colour set: a list is one where the set is of lists."""
+        kind = self.colours.sets[colour].kind
+        listed = isinstance(value, Items) or (
+            isinstance(value, Leaf) and isinstance(value.kind, Listing)
+        )
+        if isinstance(value, Bag) or (listed and not isinstance(kind, Listing)):
+            return self.evaluator.bag(value).entries
+        return (Entry(value, ONE),)
+
+    # Colour sets.
+
+    def colour(self, element: ET.Element) -> None:
+        name = text_of(element.find("id"))
+        context = f"colset {name}"
+        self.evaluator.context = context
+        kinds = [one for one in element if one.tag not in ("id", "layout", "timed", "declare")]
+        try:
+            if not NAME.fullmatch(name) or len(kinds) != 1:
+                raise InputError(context, None, "has no name or no kind of colour set")
+            self.add(name, kinds[0], context)
+        except InputError as error:
+            self.colours.sets.pop(name, None)
+            self.colours.broken[name] = error
+
+    def add(self, name: str, kind: ET.Element, context: str) -> None:
+        colours = self.colours
+        ids = [text_of(one) for one in kind.findall("id")]
+        if kind.tag in ("alias", "subset"):
+            other = colours.known(ids[0] if ids else "", context)
+            if kind.tag == "alias":
+                colours.add(name, other.kind, other.members)
+            else:
+                self.subset(name, other.name, kind, context)
+        elif kind.tag == "unit":
+            colours.add(name, Struct(()), lambda: [Rec()])
+            self.evaluator.globals.update(dict.fromkeys(ids or with_ids(kind), Rec()))
+        elif kind.tag == "bool":
+            colours.add(name, BOOL, booleans)
+            for word, value in zip(ids or with_ids(kind), booleans(), strict=False):
+                self.construct(word, value)
+        elif kind.tag in ("int", "intinf") and kind.find("with") is not None:
+            low, high = self.bounds(kind, context)
+            colours.add(name, INT, lambda: between(low, high, context))
+        elif kind.tag in PLAIN:
+            colours.add(name, PLAIN[kind.tag])
+        elif kind.tag == "index":
+            low, high = self.bounds(kind, context)
+            colours.add(name, INT, lambda: between(low, high, context))
+            if ids:
+                index = ids[0]
+                self.construct(index, Builtin(f"index {index}", 1, lambda given: given[0]))
+        elif kind.tag == "enum":
+            self.enumeration(name, ids or with_ids(kind))
+        elif kind.tag == "list":
+            inner = colours.known(ids[0] if ids else "", context)
+            colours.add(name, Listing(inner.kind))
+            colours.type_name(Listing(inner.kind), context)
+        else:
+            self.compound(name, kind, context)
+
+    def compound(self, name: str, kind: ET.Element, context: str) -> None:
+        """Products, records and unions."""
+        if kind.tag == "product":
+            ids = [text_of(one) for one in kind.findall("id")]
+            parts = [(str(at + 1), one) for at, one in enumerate(ids)]
+        elif kind.tag == "record":
+            parts = []
+            for one in kind.findall("recordfield"):
+                ids = [text_of(inner) for inner in one.iter("id")]
+                if len(ids) != 2:
+                    raise InputError(context, None, "a record field has a name and a type")
+                parts.append((ids[0], ids[1]))
+        elif kind.tag == "union":
+            self.union(name, kind, context)
+            return
+        else:
+            raise InputError(
+                context,
+                kind.tag,
+                "is no kind of colour set that is read: unit, bool, int, intinf, time, real, "
+                "string, enum, index, list, product, record, union, subset, alias",
+            )
+        if not parts:
+            raise InputError(context, kind.tag, "has no parts")
+        fields = [(label, self.colours.known(one, context).kind) for label, one in parts]
+        found = Struct(tuple(fields))
+        small = all(self.colours.sets[one].members is not None for _, one in parts)
+        members = (lambda: self.colours.structs(found, parts, context)) if small else None
+        self.colours.add(name, found, members)
+
+    def enumeration(self, name: str, ids: list[str]) -> None:
+        kind = self.colours.enumeration(name, [clean(one) for one in ids])
+        values: list[Value] = [constant(clean(one), kind) for one in ids]
+        self.colours.add(name, kind, lambda: values)
+        for word, value in zip(ids, values, strict=True):
+            self.construct(word, value)
+
+    def construct(self, word: str, value: Value) -> None:
+        """A name that patterns know as a value."""
+        self.evaluator.globals[word] = value
+        self.evaluator.constructors.add(word)
+
+    def union(self, name: str, kind: ET.Element, context: str) -> None:
+        """A tag, and a field for each constructor that has a value; the others rest at zero."""
+        payloads: list[tuple[str, Kind]] = []
+        tags = []
+        for one in kind.findall("unionfield"):
+            ids = [text_of(inner) for inner in one.iter("id")]
+            if not ids:
+                raise InputError(context, None, "a part of a union has a name")
+            tags.append(ids[0])
+            if len(ids) > 1:
+                payloads.append((ids[0], self.colours.known(ids[1], context).kind))
+        if not tags:
+            raise InputError(context, "union", "has no parts")
+        tag = self.colours.enumeration(f"{name}_tag", [clean(one) for one in tags])
+        found = Struct((("tag", tag), *payloads), name)
+        self.colours.add(name, found)
+        zeros = tuple((label, self.zero(inner)) for label, inner in payloads)
+        kinds = dict(payloads)
+        for word in tags:
+            known = constant(clean(word), tag)
+            if word not in kinds:
+                self.construct(word, Rec((("tag", known), *zeros), name))
+                continue
+
+            def made(given: object, word: str = word, known: Leaf = known) -> Value:
+                value = given[0]  # type: ignore[index]
+                fields = ((label, value if label == word else zero) for label, zero in zeros)
+                return Rec((("tag", known), *fields), name)
+
+            self.construct(word, Builtin(f"union {word}", 1, made))
+
+    def zero(self, kind: Kind) -> Value:
+        if isinstance(kind, Struct):
+            fields = tuple((label, self.zero(inner)) for label, inner in kind.fields)
+            return Rec(fields, kind.union)
+        if isinstance(kind, Listing):
+            return Leaf("[]", kind)
+        assert isinstance(kind, Plain)
+        if kind.name in self.colours.enums:
+            return constant(self.colours.enums[kind.name][0], kind)
+        return constant({"bool": False, "text": ""}.get(kind.name, 0), kind)
+
+    def subset(self, name: str, other: str, kind: ET.Element, context: str) -> None:
+        """The values of another set that a function keeps, or that are listed."""
+        of = self.colours.known(other, context)
+        by, listed = kind.find("by"), kind.find("with")
+        if by is not None:
+            test = self.evaluator.value(parse(whole_text(by), context), {})
+
+            def kept() -> list[Value]:
+                return [one for one in of.members() if self.holds(test, one)]  # type: ignore[misc]
+
+            self.colours.add(name, of.kind, kept if of.members is not None else None)
+        elif listed is not None:
+            values = self.evaluator.value(parse(whole_text(listed), context), {})
+            if not isinstance(values, Items) or values.tail is not None:
+                raise InputError(context, words(kind_of(values)), "a subset lists its values")
+            members = [*values.items]
+            self.colours.add(name, of.kind, lambda: members)
+        else:
+            raise InputError(context, "subset", "says `by` a function or `with` a list")
+
+    def holds(self, test: Value, one: Value) -> bool:
+        found = self.evaluator.apply(test, one)
+        return isinstance(found, Leaf) and found.constant is True
+
+    def bounds(self, kind: ET.Element, context: str) -> tuple[int, int]:
+        """The first and last number of a range."""
+        texts = [text_of(one) for one in kind.iter("ml")]
+        found = [self.evaluator.value(parse(one, context), {}) for one in texts if one]
+        numbers = [one.constant for one in found if isinstance(one, Leaf) and one.kind == INT]
+        if len(numbers) != 2 or not all(isinstance(one, int) for one in numbers):
+            raise InputError(context, ", ".join(texts), "a range has two whole numbers")
+        if numbers[0] > numbers[1]:
+            raise InputError(context, f"{numbers[0]}..{numbers[1]}", "the range is empty")
+        return numbers[0], numbers[1]
+
+
+def with_ids(kind: ET.Element) -> list[str]:
+    """The names after `with`."""
+    return [text_of(one) for one in kind.findall("with/id")]
+
+
+def whole_text(element: ET.Element | None) -> str:
+    """The text of an element, whether its own or its child's."""
+    return " ".join("".join(element.itertext()).split()) if element is not None else ""

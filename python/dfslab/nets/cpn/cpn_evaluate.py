@@ -1,0 +1,487 @@
+"""Expressions of CPN ML evaluated as far as a file says, the rest as text of our language.
+
+What depends on tokens becomes text; what does not is computed here, so that recursion over known
+numbers and lists is unrolled. Recursion over what only a run knows becomes a function of the net.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from dfslab.nets.cpn import cpn_multiset
+from dfslab.nets.cpn.cpn_colours import Colours
+from dfslab.nets.cpn.cpn_match import Match, equal, matched
+from dfslab.nets.cpn.cpn_merge import both, fault, merged, negated, operated
+from dfslab.nets.cpn.cpn_ml import Declaration, Tree, free_names
+from dfslab.nets.cpn.cpn_values import (
+    BOOL,
+    INT,
+    ONE,
+    REAL,
+    TEXT,
+    UNKNOWN,
+    Bag,
+    Builtin,
+    Closure,
+    Entry,
+    Items,
+    Leaf,
+    Listing,
+    Rec,
+    Value,
+    constant,
+    draws,
+    each_of,
+    is_static,
+    joined,
+    kind_of,
+    words,
+)
+from dfslab.spec.model import InputError
+
+# What does more than compute a value, by its first words.
+EFFECTS = (
+    "print",
+    "TextIO.",
+    "output",
+    "input",
+    "OS.",
+    "Time.",
+    "Date.",
+    "ConnManagementLayer.",
+    "MSC.",
+    "BitMap.",
+    "Report.",
+    "openIn",
+    "openOut",
+    "closeIn",
+    "closeOut",
+    "stop",
+)
+EFFECTS_REFUSED = (
+    "has side effects, which inscriptions here have not; log values with a monitor, keep what "
+    "changes in a token"
+)
+CALLS_DEEP_MOST, CALLS_MOST = 300, 200_000
+Env = Mapping[str, Value]
+
+
+class Evaluator:
+    """Names that are declared, and values of expressions over them."""
+
+    def __init__(self, colours: Colours) -> None:
+        self.colours = colours
+        self.globals: dict[str, Value] = {}
+        self.constructors: set[str] = set()
+        # What references hold that nothing assigns to.
+        self.references: dict[str, Value] = {}
+        self.broken: dict[str, InputError] = {}
+        self.context = "declarations"
+        self.calls = self.deep = 0
+        self.cached: dict[int, tuple[Tree, tuple[Tree, ...]]] = {}
+        # Makes a value that is drawn once a firing a local of the transition; none in functions.
+        self.hoist: Callable[[Leaf], Leaf] | None = None
+        # Calls a function of the net; set by who keeps them.
+        self.specialised: Callable[[Closure, Sequence[Value]], Value] = self.wrong_call
+        # A colour set's function, by its name with a dot.
+        self.dotted: Callable[[str, str], Value | None] = lambda name, context: None
+        # What a name is that nothing declares, as messages say it.
+        self.unknown = "is not declared"
+
+    def wrong_call(self, closure: Closure, _: Sequence[Value]) -> Value:
+        raise self.wrong(closure.name, "calls itself over what only a run knows")
+
+    def wrong(self, value: Any, reason: str) -> InputError:
+        return InputError(self.context, value, reason)
+
+    # Declarations.
+
+    def declare(self, found: Declaration) -> None:
+        """Adds what a declaration names, or why it is not read."""
+        for name in found.names:
+            self.globals.pop(name, None)
+            self.broken.pop(name, None)
+        try:
+            if found.error is not None:
+                raise found.error
+            if found.tree is not None:
+                self.globals.update(self.declared(found.tree, {}))
+        except InputError as error:
+            self.broken.update(dict.fromkeys(found.names, error))
+
+    def declared(self, tree: Tree, env: Env) -> dict[str, Value]:
+        if tree.kind == "fun":
+            group = {one.word: one.parts for one in tree.parts}
+            outside = {**self.globals, **env}
+            called = {name for one in tree.parts for name in free_names(one)}
+            own = group if called & group.keys() else {}
+            return {name: Closure(name, clauses, outside, own) for name, clauses in group.items()}
+        made: dict[str, Value] = {}
+        for part in tree.parts:
+            pattern, value = part.parts
+            found = self.once(self.value(value, env))
+            made.update(self.bound(pattern, found))
+        return made
+
+    def bound(self, pattern: Tree, value: Value) -> dict[str, Value]:
+        match = self.match(pattern, value)
+        if match is None or match.condition is not None:
+            raise self.wrong(words(kind_of(value)), "a pattern of `val` must always fit")
+        return match.names
+
+    def match(self, pattern: Tree, value: Value) -> Match | None:
+        return matched(pattern, value, self)
+
+    # Expressions.
+
+    def value(self, tree: Tree, env: Env) -> Value:
+        """What an expression is."""
+        read = READERS.get(tree.kind)
+        if read is None:
+            raise self.wrong(tree.kind, "cannot stand inside an expression of the subset read")
+        return read(self, tree, env)
+
+    def leaf(self, tree: Tree, env: Env, wanted: tuple[Any, ...], words_of: str) -> Leaf:
+        """A single value of one of some types."""
+        value = self.value(tree, env)
+        if not isinstance(value, Leaf) or value.kind not in (*wanted, UNKNOWN):
+            raise self.wrong(words(kind_of(value)), f"stands where {words_of} is expected")
+        return value
+
+    def name(self, tree: Tree, env: Env) -> Value:
+        name = tree.word
+        if name in env:
+            return env[name]
+        if name in self.globals:
+            return self.globals[name]
+        if name in self.broken:
+            raise self.broken[name]
+        found = self.dotted(name, self.context)
+        if found is not None:
+            return found
+        raise self.wrong(name, self.unknown)
+
+    def reference(self, tree: Tree, env: Env) -> Value:
+        del env
+        name = tree.parts[0].word
+        if name in self.broken:
+            raise self.broken[name]
+        if name not in self.references:
+            reason = "references are not read; keep what changes in a token"
+            raise self.wrong(f"!{name}", reason)
+        return self.references[name]
+
+    def literal(self, tree: Tree, env: Env) -> Value:
+        del env
+        if tree.kind == "int":
+            return constant(int(tree.word), INT)
+        if tree.kind == "real":
+            return constant(float(tree.word), REAL)
+        if tree.kind == "bool":
+            return constant(tree.word == "true", BOOL)
+        return constant(tree.word, TEXT)
+
+    def compound(self, tree: Tree, env: Env) -> Value:
+        if tree.kind == "list":
+            return self.of_one_type(Items(tuple(self.value(one, env) for one in tree.parts)))
+        if tree.kind == "tuple":
+            parts = [(str(at + 1), self.value(one, env)) for at, one in enumerate(tree.parts)]
+            return Rec(tuple(parts))
+        if tree.word == "...":
+            raise self.wrong("...", "stands in patterns only")
+        fields = tuple((one.word, self.value(one.parts[0], env)) for one in tree.parts)
+        for order in self.colours.names:
+            labels = [label for label, _ in order.fields]
+            if not order.union and sorted(labels) == sorted(label for label, _ in fields):
+                return Rec(tuple((label, dict(fields)[label]) for label in labels))
+        return Rec(fields)
+
+    def typed(self, tree: Tree, env: Env) -> Value:
+        value = self.value(tree.parts[0], env)
+        empty = isinstance(value, Items) and not value.items and value.tail is None
+        if empty and tree.word in self.colours.sets:
+            kind = self.colours.sets[tree.word].kind
+            if isinstance(kind, Listing):
+                return Leaf("[]", kind)
+        return value
+
+    def operation(self, tree: Tree, env: Env) -> Value:
+        word = tree.word
+        if word in ("&&", "||"):
+            first = self.leaf(tree.parts[0], env, (BOOL,), "a truth value")
+            if first.known and first.constant == (word == "||"):
+                return first
+            return both(word, first, self.leaf(tree.parts[1], env, (BOOL,), "a truth value"))
+        left, right = (self.value(one, env) for one in tree.parts)
+        if word == "::":
+            return self.consed(left, right)
+        if word == "^^":
+            return self.concatenated(left, right)
+        if word in ("==", "!="):
+            same = equal(left, right, self)
+            return same if word == "==" else negated(same)
+        if not isinstance(left, Leaf) or not isinstance(right, Leaf):
+            odd = right if isinstance(left, Leaf) else left
+            raise self.wrong(words(kind_of(odd)), f"is no operand of '{word}'")
+        return operated(word, left, right, self)
+
+    def listed(self, value: Value, word: str) -> Items:
+        """A list as its known elements and what follows."""
+        if isinstance(value, Items):
+            return value
+        if isinstance(value, Leaf) and (value.kind == UNKNOWN or isinstance(value.kind, Listing)):
+            return Items((), value)
+        raise self.wrong(words(kind_of(value)), f"'{word}' takes a list here")
+
+    def consed(self, head: Value, tail: Value) -> Items:
+        found = self.listed(tail, "::")
+        return self.of_one_type(Items((head, *found.items), found.tail))
+
+    def of_one_type(self, found: Items) -> Items:
+        """A list whose elements are alike."""
+        kinds = [kind_of(one) for one in found.items]
+        if found.tail is not None and isinstance(found.tail.kind, Listing):
+            kinds += [found.tail.kind.inner] if found.tail.kind.inner else []
+        for one in kinds[1:]:
+            if joined(kinds[0], one) is None:
+                reason = f"a list holds one type, not {words(kinds[0])} and {words(one)}"
+                raise self.wrong("list", reason)
+        return found
+
+    def concatenated(self, left: Value, right: Value) -> Value:
+        first, second = self.listed(left, "^^"), self.listed(right, "^^")
+        if first.tail is None:
+            return self.of_one_type(Items((*first.items, *second.items), second.tail))
+        if joined(kind_of(first), kind_of(second)) is None:
+            kinds = words(kind_of(first)), words(kind_of(second))
+            raise self.wrong("^^", f"joins lists of one type, not {kinds[0]} and {kinds[1]}")
+        parts = [self.colours.leaf(one, self.context) for one in (first, second)]
+        kind = first.tail.kind if first.tail.kind != UNKNOWN else parts[1].kind
+        text = f"concat({parts[0].text}, {parts[1].text})"
+        return Leaf(text, kind, draws=any(one.draws for one in parts))
+
+    def prefixed(self, tree: Tree, env: Env) -> Value:
+        if tree.kind == "not":
+            return negated(self.leaf(tree.parts[0], env, (BOOL,), "a truth value"))
+        found = self.leaf(tree.parts[0], env, (INT, REAL), "a number")
+        if found.known:
+            return constant(-found.constant, found.kind)  # type: ignore[arg-type]
+        return Leaf(f"(-{found.text})", found.kind, draws=found.draws)
+
+    def choice(self, tree: Tree, env: Env) -> Value:
+        condition = self.leaf(tree.parts[0], env, (BOOL,), "a truth value")
+        if condition.known:
+            return self.value(tree.parts[1 if condition.constant else 2], env)
+        if condition.draws and self.hoist is None:
+            # In a function, what is drawn once is the argument of another function.
+            truths = (Tree("bool", "true"), Tree("bool", "false"))
+            clauses = self.clauses(tree, zip(truths, tree.parts[1:], strict=True))
+            return self.call(Closure("if", clauses, env), [condition])
+        yes, no = (self.value(one, env) for one in tree.parts[1:])
+        if condition.draws and not (isinstance(yes, Leaf) and isinstance(no, Leaf)):
+            condition = self.hoist(condition)  # type: ignore[misc]
+        return merged(condition, yes, no, self)
+
+    def let(self, tree: Tree, env: Env) -> Value:
+        *parts, body = tree.parts
+        inner = dict(env)
+        for at, part in enumerate(parts):
+            single = part.kind == "val" and len(part.parts) == 1
+            if single and self.hoist is None:
+                pattern, bound = part.parts[0].parts
+                found = self.value(bound, inner)
+                if draws(found):
+                    # In a function, what is drawn once is the argument of another function.
+                    rest = Tree("let", "", (*parts[at + 1 :], body))
+                    clauses = self.clauses(part, [(pattern, rest)])
+                    return self.call(Closure("let", clauses, inner), [found])
+            inner.update(self.declared(part, inner))
+        return self.value(body, inner)
+
+    def case(self, tree: Tree, env: Env) -> Value:
+        subject, *clauses = tree.parts
+        return self.call(Closure("case", tuple(clauses), env), [self.value(subject, env)])
+
+    def function(self, tree: Tree, env: Env) -> Value:
+        return Closure("fn", tree.parts, dict(env))
+
+    def clauses(self, tree: Tree, pairs: Iterable[tuple[Tree, Tree]]) -> tuple[Tree, ...]:
+        """The clauses that a tree stands for: the same ones whenever it is read."""
+        if id(tree) not in self.cached:
+            self.cached[id(tree)] = tree, tuple(Tree("clause", "", pair) for pair in pairs)
+        return self.cached[id(tree)][1]
+
+    def label(self, tree: Tree, env: Env) -> Value:
+        del env
+        return Builtin(f"#{tree.word}", 1, lambda given: self.part(given[0], tree.word))
+
+    def part(self, value: Value, label: str) -> Value:
+        found = value.at(label) if isinstance(value, Rec) else None
+        if found is None:
+            raise self.wrong(f"#{label}", f"is no field of {words(kind_of(value))}")
+        return found
+
+    def application(self, tree: Tree, env: Env) -> Value:
+        head, argument = tree.parts
+        if head.kind == "name" and not self.is_known(head.word, env):
+            self.unknown_function(head.word)
+        return self.apply(self.value(head, env), self.value(argument, env))
+
+    def is_known(self, name: str, env: Env) -> bool:
+        known = name in env or name in self.globals or name in self.broken
+        return known or self.dotted(name, self.context) is not None
+
+    def unknown_function(self, name: str) -> None:
+        if has_effects(name):
+            raise self.wrong(name, EFFECTS_REFUSED)
+        raise self.wrong(name, "is no function that is read, nor declared as one")
+
+    def apply(self, function: Value, argument: Value) -> Value:
+        if not isinstance(function, Closure | Builtin):
+            raise self.wrong(words(kind_of(function)), "is no function")
+        given = (*function.given, argument)
+        if len(given) < function.wanted:
+            if isinstance(function, Builtin):
+                return replace(function, given=given)
+            return replace(function, given=given)
+        if isinstance(function, Builtin):
+            return function.run(self.arguments(function, given))
+        return self.call(function, given)
+
+    def arguments(self, function: Builtin, given: Sequence[Value]) -> Sequence[Value]:
+        """Arguments that a function says more than once are drawn before."""
+        if not function.repeats or not any(draws(one) for one in given):
+            return given
+        if self.hoist is None:
+            reason = "of a random value stands in a function; draw it where the function is called"
+            raise self.wrong(function.name, reason)
+        return [self.once(one) for one in given]
+
+    def call(self, closure: Closure, given: Sequence[Value]) -> Value:
+        """A function of the file with all its arguments."""
+        self.calls += 1
+        if self.calls > CALLS_MOST or self.deep >= CALLS_DEEP_MOST:
+            raise self.wrong(
+                closure.name,
+                f"calls itself more than {CALLS_DEEP_MOST} deep or {CALLS_MOST} times "
+                "while the file is read",
+            )
+        if closure.group and not all(is_static(one) for one in given):
+            return self.specialised(closure, given)
+        if self.hoist is None and any(draws(one) for one in given):
+            return self.specialised(closure, given)
+        self.deep += 1
+        try:
+            return self.ran(closure, [self.once(one) for one in given])
+        finally:
+            self.deep -= 1
+
+    def ran(self, closure: Closure, given: Sequence[Value]) -> Value:
+        """The first clause that fits, each under the condition that it does."""
+        group = closure.group
+        fellows = {name: Closure(name, group[name], closure.env, group) for name in group}
+        env = {**closure.env, **fellows}
+        found: list[tuple[Leaf | None, Value]] = []
+        for clause in closure.clauses:
+            *patterns, body = clause.parts
+            matches = [self.match(*pair) for pair in zip(patterns, given, strict=True)]
+            if any(one is None for one in matches):
+                continue
+            names: dict[str, Value] = {}
+            condition: Leaf | None = None
+            for one in matches:
+                names.update(one.names)  # type: ignore[union-attr]
+                new = one.condition  # type: ignore[union-attr]
+                condition = (
+                    new
+                    if condition is None
+                    else condition
+                    if new is None
+                    else both("&&", condition, new)
+                )
+            if condition is not None and is_rest(condition, [one for one, _ in found]):
+                condition = None
+            found.append((condition, self.value(body, {**env, **names})))
+            if condition is None:
+                break
+        if not found:
+            raise self.wrong(closure.name, "has no case for a value that it is given")
+        condition, value = found.pop()
+        if condition is not None:
+            value = merged(condition, value, fault(kind_of(value), self), self)
+        for condition, other in reversed(found):
+            value = merged(condition, other, value, self)  # type: ignore[arg-type]
+        return value
+
+    def once(self, value: Value) -> Value:
+        """What is drawn is drawn once, however often its name stands."""
+        if self.hoist is None or not draws(value):
+            return value
+        if isinstance(value, Leaf):
+            return self.hoist(value)
+        if isinstance(value, Rec):
+            return Rec(tuple((label, self.once(one)) for label, one in value.fields), value.union)
+        if isinstance(value, Items):
+            return self.hoist(self.colours.leaf(value, self.context))
+        if isinstance(value, Bag):
+            return Bag(tuple(self.once_each(entry) for entry in value.entries))
+        return value
+
+    def once_each(self, entry: Entry) -> Entry:
+        count = self.once(entry.count)
+        assert isinstance(count, Leaf)
+        return Entry(self.once(entry.value), count, entry.when, entry.delay, entry.each)
+
+    def sequence(self, tree: Tree, env: Env) -> Value:
+        values = [self.value(one, env) for one in tree.parts]
+        return values[-1]
+
+    # Multisets.
+
+    def bag(self, value: Value) -> Bag:
+        """A value as a multiset: a list stands for its elements, any other for itself, once."""
+        if isinstance(value, Bag):
+            return value
+        if isinstance(value, Items):
+            entries = tuple(Entry(one, ONE) for one in value.items)
+            return Bag((*entries, each_of(value.tail)) if value.tail else entries)
+        if isinstance(value, Leaf) and value.kind == UNKNOWN:
+            return Bag()
+        if isinstance(value, Leaf) and isinstance(value.kind, Listing):
+            return Bag((each_of(value),))
+        return Bag((Entry(value, ONE),))
+
+
+def has_effects(name: str) -> bool:
+    """Whether a function of that name does more than compute a value."""
+    return any(name == one or (one[-1] == "." and name.startswith(one)) for one in EFFECTS)
+
+
+def is_rest(condition: Leaf, before: Sequence[Leaf | None]) -> bool:
+    """Whether a condition holds wherever those before it do not."""
+    return any(one is not None and negated(one).text == condition.text for one in before)
+
+
+READERS: Mapping[str, Callable[[Evaluator, Tree, Env], Value]] = {
+    **dict.fromkeys(("int", "real", "bool", "str"), Evaluator.literal),
+    **dict.fromkeys(("list", "tuple", "record"), Evaluator.compound),
+    **dict.fromkeys(("not", "negative"), Evaluator.prefixed),
+    **dict.fromkeys(("at", "stamp"), cpn_multiset.timed),
+    "name": Evaluator.name,
+    "reference": Evaluator.reference,
+    "typed": Evaluator.typed,
+    "op": Evaluator.operation,
+    "if": Evaluator.choice,
+    "let": Evaluator.let,
+    "case": Evaluator.case,
+    "fn": Evaluator.function,
+    "label": Evaluator.label,
+    "apply": Evaluator.application,
+    "sequence": Evaluator.sequence,
+    "many": cpn_multiset.many,
+    "sum": cpn_multiset.total,
+    "less": cpn_multiset.less,
+    "empty": lambda self, tree, env: Bag(),
+}

@@ -1,0 +1,240 @@
+"""Functions of CPN ML that a run calls, as functions of the net: one for each way they are used."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from dfslab.nets.cpn.cpn_evaluate import Evaluator
+from dfslab.nets.cpn.cpn_ml import free_names
+from dfslab.nets.cpn.cpn_values import (
+    INT,
+    UNKNOWN,
+    Bag,
+    Builtin,
+    Closure,
+    Entry,
+    Items,
+    Kind,
+    Leaf,
+    Listing,
+    Multi,
+    Rec,
+    Struct,
+    Value,
+    clean,
+    drawn,
+    flat,
+    is_constant,
+    kind_of,
+    made_of,
+)
+
+FUNCTIONS_MOST, ROUNDS_MOST, COPIES_MOST = 1_000, 5, 100
+
+
+@dataclass
+class _Made:
+    """A function of the net, and the type of its result as far as it is known."""
+
+    name: str
+    result: Kind = UNKNOWN
+
+
+class Functions:
+    """The functions of the net that inscriptions call, made as they are met."""
+
+    def __init__(self, evaluator: Evaluator) -> None:
+        self.evaluator = evaluator
+        self.documents: dict[str, dict[str, Any]] = {}
+        self.made: dict[Any, _Made] = {}
+        self.kept: list[Any] = []
+        evaluator.specialised = self.called
+
+    @property
+    def context(self) -> str:
+        return self.evaluator.context
+
+    def called(self, closure: Closure, given: Sequence[Value]) -> Value:
+        """A call that the run makes; its arguments are computed once."""
+        abstract = _Abstract(self.evaluator)
+        own = abstract.closure(closure)
+        parts = [abstract.value(one) for one in given]
+        key = (own[0], tuple(one[0] for one in parts))
+        found = self.made.get(key)
+        if found is None:
+            found = self.make(key, closure.name, own[1], [one[1] for one in parts], abstract)
+        arguments = ", ".join(one.text for one in abstract.arguments)
+        is_drawn = any(one.draws for one in abstract.arguments) or found.name in self.drawing
+        names = self.names(found)
+        texts = iter([f"{name}({arguments})" for name in names])
+        value = made_of(found.result, texts)
+        return drawn(value) if is_drawn else value
+
+    @property
+    def drawing(self) -> set[str]:
+        """The functions that draw, by the name of the whole."""
+        return {one["of"] for one in self.documents.values() if one["draws"]}
+
+    def names(self, made: _Made) -> list[str]:
+        if not isinstance(made.result, Struct):
+            return [made.name]
+        return [f"{made.name}_{label}" for label, _ in flat(made.result)]
+
+    def make(
+        self, key: Any, name: str, closure: Closure, given: list[Value], abstract: _Abstract
+    ) -> _Made:
+        """Reads the body until the type of its result does not change any more."""
+        evaluator = self.evaluator
+        if len(self.made) >= FUNCTIONS_MOST:
+            raise evaluator.wrong(name, f"is used in more than {FUNCTIONS_MOST} ways")
+        made = self.made[key] = _Made(self.free(name))
+        # What the key names by its place in memory must stay there.
+        self.kept.append((closure, given))
+        outside, evaluator.hoist = evaluator.hoist, None
+        deep, evaluator.deep = evaluator.deep, 0
+        try:
+            for _ in range(ROUNDS_MOST):
+                body = evaluator.ran(closure, given)
+                leaves = self.leaves(body)
+                kind = kind_of(body)
+                if isinstance(kind, Multi) and isinstance(leaves[0].kind, Listing):
+                    kind = Multi(leaves[0].kind.inner)
+                if kind == made.result:
+                    break
+                made.result = kind
+        finally:
+            evaluator.hoist, evaluator.deep = outside, deep
+        if made.result == UNKNOWN:
+            raise evaluator.wrong(name, "has no case that ends")
+        self.document(made, leaves, abstract)
+        return made
+
+    def leaves(self, body: Value) -> list[Leaf]:
+        """The single values that a body gives; a multiset is a list of its tokens."""
+        if isinstance(body, Bag):
+            return [self.listed(body)]
+        return self.evaluator.colours.leaves(body, self.context)
+
+    def document(self, made: _Made, leaves: list[Leaf], abstract: _Abstract) -> None:
+        colours, context = self.evaluator.colours, f"function {made.name}"
+        for name, leaf in zip(self.names(made), leaves, strict=True):
+            kind = leaf.kind
+            self.documents[name] = {
+                "parameters": [
+                    [one, colours.type_name(sort, context)] for one, sort in abstract.parameters
+                ],
+                "result": colours.type_name(kind, context),
+                "body": leaf.text,
+                "draws": leaf.draws or any(f"{one}(" in leaf.text for one in self.drawing),
+                "of": made.name,
+            }
+
+    def free(self, name: str) -> str:
+        name = clean(name)
+        taken = {one.name for one in self.made.values()} | set(self.documents)
+        at, own = 1, f"{name}_1"
+        while own in taken or any(one.startswith(f"{own}_") for one in taken):
+            at += 1
+            own = f"{name}_{at}"
+        return own
+
+    def listed(self, bag: Bag) -> Leaf:
+        """A multiset as a list, which is what a function of the net can give."""
+        colours, text = self.evaluator.colours, ""
+        kind: Kind | None = None
+        is_drawn = False
+        for entry in bag.entries:
+            if entry.delay is not None:
+                raise self.evaluator.wrong("@+", "a function gives tokens without delays")
+            one, inner = self.part(entry)
+            kind = kind or inner
+            is_drawn = is_drawn or one.draws or (entry.when is not None and entry.when.draws)
+            part = one.text if entry.when is None else f"if({entry.when.text}, {one.text}, [])"
+            text = f"concat({text}, {part})" if text else part
+        listed = Leaf(text or "[]", Listing(kind), draws=is_drawn)
+        colours.type_name(listed.kind, self.context)
+        return listed
+
+    def part(self, entry: Entry) -> tuple[Leaf, Kind | None]:
+        """The tokens of one entry as a list, and their type."""
+        if entry.each is not None:
+            each = entry.each.kind
+            return entry.each, each.inner if isinstance(each, Listing) else None
+        kind = kind_of(entry.value)
+        if entry.count.known and 0 <= entry.count.constant <= COPIES_MOST:
+            known = Items((entry.value,) * entry.count.constant)
+            return self.evaluator.colours.leaf(known, self.context), kind
+        count = Rec((("1", entry.value), ("2", entry.count)))
+        copies = self.evaluator.apply(self.evaluator.globals["copies"], count)
+        return self.evaluator.colours.leaf(copies, self.context), kind
+
+
+class _Abstract:
+    """Arguments with parameters in place of what only a run knows."""
+
+    def __init__(self, evaluator: Evaluator) -> None:
+        self.evaluator = evaluator
+        self.arguments: list[Leaf] = []
+        self.parameters: list[tuple[str, Any]] = []
+
+    def value(self, value: Value) -> tuple[Any, Value]:
+        """What tells one use from another, and the value over parameters."""
+        if isinstance(value, Closure):
+            return self.closure(value)
+        if isinstance(value, Builtin):
+            parts = [self.value(one) for one in value.given]
+            given = tuple(one[1] for one in parts)
+            key: Any = (value.name, tuple(one[0] for one in parts))
+            return key, replace(value, given=given)
+        if isinstance(value, Rec):
+            made = [(label, self.value(one)) for label, one in value.fields]
+            key = tuple((label, one[0]) for label, one in made)
+            fields = tuple((label, one[1]) for label, one in made)
+            return (value.union, key), Rec(fields, value.union)
+        if isinstance(value, Bag):
+            raise self.evaluator.wrong(
+                "function", "takes a multiset that only a run knows; pass a list"
+            )
+        leaf = self.evaluator.colours.leaf(value, self.evaluator.context)
+        name = f"p{len(self.parameters) + 1}"
+        self.parameters.append((name, leaf.kind))
+        self.arguments.append(leaf)
+        return leaf.kind, Leaf(name, leaf.kind if leaf.kind != UNKNOWN else INT)
+
+    def closure(self, closure: Closure) -> tuple[Any, Closure]:
+        """A function, with parameters for what it has from around it."""
+        names = set().union(*(free_names(one) for one in closure.clauses))
+        for clauses in closure.group.values():
+            names |= set().union(*(free_names(one) for one in clauses))
+        env, keys = dict(closure.env), []
+        for name in sorted(names & env.keys() - closure.group.keys()):
+            inner = env[name]
+            if self.is_outside(inner):
+                key, env[name] = self.value(inner)
+                keys.append((name, key))
+        parts = [self.value(one) for one in closure.given]
+        keys.append(tuple(one[0] for one in parts))
+        given = tuple(one[1] for one in parts)
+        key = (id(closure.clauses[0]), tuple(keys))
+        return key, Closure(closure.name, closure.clauses, env, closure.group, given)
+
+    def is_outside(self, value: Value) -> bool:
+        """Whether a run has to say what a name around a function stands for."""
+        if isinstance(value, Closure):
+            env = value.env
+            inner = set().union(*(free_names(one) for one in value.clauses))
+            used = (env[name] for name in inner & env.keys() - value.group.keys())
+            return any(self.is_outside(one) for one in used) or any(
+                map(self.is_outside, value.given)
+            )
+        if isinstance(value, Builtin):
+            return any(self.is_outside(one) for one in value.given)
+        return not is_constant(value)
+
+
+def documents(functions: Functions) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The functions as our documents have them."""
+    for name, one in functions.documents.items():
+        yield name, {key: one[key] for key in ("parameters", "result", "body")}

@@ -1,0 +1,264 @@
+"""Input arcs of a `.cpn` file: patterns bind names to parts of tokens, expressions are compared.
+
+A name that stands on several arcs becomes a condition that those fields are equal.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+from dfslab.nets.cpn.cpn_declarations import Declarations
+from dfslab.nets.cpn.cpn_match import equal, matched
+from dfslab.nets.cpn.cpn_ml import Tree, free_names, parse
+from dfslab.nets.cpn.cpn_values import (
+    INT,
+    REAL,
+    Bag,
+    Closure,
+    Leaf,
+    Rec,
+    Struct,
+    Value,
+    clean,
+    element_of,
+    flat,
+    kind_of,
+    made_of,
+    words,
+)
+from dfslab.spec.model import InputError
+
+WEIGHT_MOST, CHOICES_MOST = 1_000, 1_000
+COUNT_KNOWN = "an input arc takes a number of tokens that is known; use two transitions with guards"
+
+
+@dataclass(frozen=True)
+class Arc:
+    """An arc with its place's final name and colour set; `kind` as the file writes it."""
+
+    transition: str
+    place: str
+    colour: str
+    kind: str
+    text: str
+    context: str
+
+
+@dataclass(frozen=True)
+class Taken:
+    """One token taken, and what it is called."""
+
+    place: str
+    variable: str
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """A part of a token that an expression says; `whole` where it is all of the token."""
+
+    arc: Arc
+    expression: Tree
+    part: Value
+    whole: bool
+
+
+class Inputs:
+    """What the names of a transition stand for, as far as its input arcs say."""
+
+    def __init__(self, name: str, page: str, known: Declarations, context: str) -> None:
+        self.name, self.page, self.known, self.context = name, page, known, context
+        self.colours, self.evaluator = known.colours, known.evaluator
+        self.env: dict[str, Value] = {}
+        self.conditions: list[str] = []
+        self.taken: list[Taken] = []
+        self.locals: list[dict[str, Any]] = []
+        self.free: list[tuple[str, str, list[Value]]] = []
+        self.wanted: list[Wanted] = []
+
+    def parsed(self, arc: Arc) -> Tree:
+        return parse(arc.text or "()", arc.context)
+
+    def terms(self, tree: Tree, context: str) -> Iterator[Tree]:
+        """The parts of a multiset as written, each as often as it counts."""
+        if tree.kind == "empty":
+            return
+        if tree.kind == "sum":
+            for one in tree.parts:
+                yield from self.terms(one, context)
+            return
+        if tree.kind in ("if", "case"):
+            raise InputError(
+                context, tree.kind, "on an input arc is not read; use two transitions with guards"
+            )
+        if tree.kind != "many":
+            yield tree
+            return
+        count = self.evaluator.leaf(tree.parts[0], self.env, (INT,), "a count")
+        if not count.known or count.constant < 0:
+            raise InputError(context, count.text, COUNT_KNOWN)
+        if count.constant > WEIGHT_MOST:
+            raise InputError(context, count.constant, f"an arc moves at most {WEIGHT_MOST} tokens")
+        yield from (tree.parts[1] for _ in range(count.constant))
+
+    def take(self, arc: Arc) -> None:
+        """Finds the tokens of an arc; patterns bind names, expressions are compared later."""
+        self.evaluator.context = arc.context
+        tree = self.parsed(arc)
+        if tree.kind == "at" or (tree.kind == "stamp" and tree.parts[1] != Tree("int", "0")):
+            raise InputError(
+                arc.context,
+                arc.text[:60],
+                "delays on input arcs are not read; let the arc that makes the token wait less",
+            )
+        self.evaluator.unknown = self.unbound()
+        for term in self.terms(tree, arc.context):
+            self.bind(term, arc)
+
+    def unbound(self) -> str:
+        bound = ", ".join(self.env) or "none"
+        return f"is bound by no input arc, nor is it declared (bound: {bound})"
+
+    def bind(self, term: Tree, arc: Arc) -> None:
+        """One token taken, as far as its pattern goes."""
+        kind = self.colours.sets[arc.colour].kind
+        variable = f"t{len(self.taken) + 1}"
+        whole = term.kind == "name" and self.is_variable(term.word) and isinstance(kind, Struct)
+        own = clean(term.word) == term.word and term.word not in self.known.constants
+        if whole and term.word not in self.env and own and self.has_colour(term.word, arc.colour):
+            variable = term.word
+        labels = [label for label, _ in flat(kind)]
+        texts = (f"{variable}.{label}" for label in labels)
+        token = made_of(kind, texts, variable if isinstance(kind, Struct) else "")
+        self.taken.append(Taken(arc.place, variable))
+        self.fit(term, token, arc)
+
+    def is_variable(self, name: str) -> bool:
+        return name in self.known.variables and name not in self.evaluator.constructors
+
+    def has_colour(self, name: str, colour: str) -> bool:
+        """Whether a variable's type is that of a colour set."""
+        declared = self.colours.known(self.known.variables[name], f"var {name}")
+        return declared.kind == self.colours.sets[colour].kind
+
+    def holed(self, tree: Tree, holes: list[Tree]) -> Tree:
+        """The pattern with a hole for each part that computes instead of naming."""
+        if tree.kind == "name":
+            names = self.is_variable(tree.word) or tree.word in self.evaluator.constructors
+        elif tree.kind == "apply":
+            names = tree.parts[0].word in self.evaluator.constructors
+            if names:
+                return replace(tree, parts=(tree.parts[0], self.holed(tree.parts[1], holes)))
+        elif tree.kind in ("tuple", "record", "list", "entry", "as", "typed") or (
+            tree.kind == "op" and tree.word == "::"
+        ):
+            return replace(tree, parts=tuple(self.holed(one, holes) for one in tree.parts))
+        else:
+            names = tree.kind in ("int", "real", "bool", "str", "any")
+        if names:
+            return tree
+        holes.append(tree)
+        return Tree("name", f"?{len(holes) - 1}")
+
+    def fit(self, term: Tree, token: Value, arc: Arc) -> None:
+        """Binds the names of a pattern that are new; those bound before are compared."""
+        holes: list[Tree] = []
+        found = matched(self.holed(term, holes), token, self.evaluator)
+        if found is None:
+            raise InputError(arc.context, arc.text[:60], "fits no token of its place")
+        if found.condition is not None:
+            self.conditions += split(found.condition)
+        for name, value in found.names.items():
+            if name[0] == "?":
+                expression = holes[int(name[1:])]
+                self.wanted.append(Wanted(arc, expression, value, expression is term))
+                continue
+            self.check_type(name, value, arc)
+            if name in self.env:
+                self.conditions += split(equal(value, self.env[name], self.evaluator))
+            else:
+                self.env[name] = value
+
+    def check_type(self, name: str, value: Value, arc: Arc) -> None:
+        if name not in self.known.variables:
+            return
+        declared = self.colours.known(self.known.variables[name], f"var {name}")
+        kind = kind_of(value)
+        if declared.kind != kind and {declared.kind, kind} != {INT, REAL}:
+            raise InputError(
+                arc.context,
+                name,
+                f"is of colour set {declared.name}, {words(declared.kind)}, and cannot be "
+                f"{words(kind)} here",
+            )
+
+    def compare_wanted(self) -> None:
+        """What expressions say of tokens, now that all names are bound."""
+        for one in self.wanted:
+            self.evaluator.context = one.arc.context
+            self.evaluator.unknown = self.unbound()
+            value = self.evaluator.value(one.expression, self.env)
+            if isinstance(value, Bag) and one.whole:
+                self.require_all(one, value)
+            elif one.whole:
+                self.require(one, value)
+            else:
+                self.conditions += split(equal(one.part, value, self.evaluator))
+
+    def require(self, one: Wanted, value: Value) -> None:
+        """A token equals a value."""
+        fitted = self.colours.fitted(value, one.arc.colour, one.arc.context)
+        self.conditions += split(equal(one.part, fitted, self.evaluator))
+
+    def require_all(self, one: Wanted, value: Bag) -> None:
+        """The tokens of a multiset: the first is there, the others are taken with it."""
+        arc, values = one.arc, list[Value]()
+        for entry in value.entries:
+            if not entry.count.known or entry.when or entry.each or entry.delay:
+                values = self.counted(one)
+                break
+            values += [entry.value] * entry.count.constant
+        if not values or len(values) > WEIGHT_MOST:
+            raise InputError(arc.context, len(values), f"an arc takes 1 to {WEIGHT_MOST} tokens")
+        self.require(one, values[0])
+        kind = self.colours.sets[arc.colour].kind
+        for other in values[1:]:
+            variable = f"t{len(self.taken) + 1}"
+            self.taken.append(Taken(arc.place, variable))
+            labels = (f"{variable}.{label}" for label, _ in flat(kind))
+            self.require(replace(one, part=made_of(kind, labels, variable)), other)
+
+    def counted(self, one: Wanted) -> list[Value]:
+        """The tokens of a multiset that depends on names of small colour sets, as many for all
+        their values: the elements of a list that a function gives."""
+        names = sorted(name for name in free_names(one.expression) if name in self.env)
+        context, counts = one.arc.context, set[int]()
+        choices = [self.colours.members(self.known.variables[name], context) for name in names]
+        if math.prod(len(choice) for choice in choices) > CHOICES_MOST:
+            raise InputError(context, one.arc.text[:60], COUNT_KNOWN)
+        for values in itertools.product(*choices):
+            env = dict(zip(names, values, strict=True))
+            bag = self.evaluator.bag(self.evaluator.value(one.expression, env))
+            if not all(entry.count.known and entry.when is None for entry in bag.entries):
+                raise InputError(context, one.arc.text[:60], COUNT_KNOWN)
+            counts.add(sum(entry.count.constant for entry in bag.entries))
+        if len(counts) != 1:
+            raise InputError(context, one.arc.text[:60], COUNT_KNOWN)
+        pattern = Tree("tuple", "", tuple(Tree("name", name) for name in names))
+        clauses = (Tree("clause", "", (pattern, one.expression)),)
+        given = Rec(tuple((str(at + 1), self.env[name]) for at, name in enumerate(names)))
+        found = self.evaluator.specialised(Closure("tokens", clauses, {}), [given])
+        listed = self.evaluator.bag(found).entries[0].each
+        assert listed is not None
+        kind = self.colours.sets[one.arc.colour].kind
+        return [element_of(f"at({listed.text}, {at})", kind) for at in range(counts.pop())]
+
+
+def split(condition: Leaf) -> list[str]:
+    """A condition as those that `&&` joins; none where it always holds."""
+    if condition.known and condition.constant:
+        return []
+    return list(condition.conditions or (condition.text,))

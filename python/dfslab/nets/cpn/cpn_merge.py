@@ -1,0 +1,216 @@
+"""Two values under a condition as one, and the operators of CPN ML on single values."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol
+
+from dfslab.nets.cpn.cpn_colours import Colours
+from dfslab.nets.cpn.cpn_values import (
+    BOOL,
+    FALSE,
+    INT,
+    REAL,
+    TEXT,
+    TRUE,
+    UNKNOWN,
+    Arrow,
+    Bag,
+    Builtin,
+    Closure,
+    Entry,
+    Items,
+    Kind,
+    Leaf,
+    Listing,
+    Multi,
+    Plain,
+    Rec,
+    Struct,
+    Value,
+    constant,
+    joined,
+    kind_of,
+    words,
+)
+from dfslab.spec.model import InputError
+
+INT_MOST = 2**63
+
+
+class Reader(Protocol):
+    """What of the evaluator this needs."""
+
+    colours: Colours
+    context: str
+
+    def wrong(self, value: object, reason: str) -> InputError: ...
+
+    def bag(self, value: Value) -> Bag: ...
+
+
+def both(word: str, left: Leaf, right: Leaf) -> Leaf:
+    """`&&` or `||` of two truth values."""
+    for one, other in ((left, right), (right, left)):
+        if one.known:
+            decides = one.constant == (word == "||")
+            return one if decides else other
+    text, drawn = f"({left.text} {word} {right.text})", left.draws or right.draws
+    if word == "||":
+        return Leaf(text, BOOL, draws=drawn)
+    conditions = (*(left.conditions or (left.text,)), *(right.conditions or (right.text,)))
+    return Leaf(text, BOOL, draws=drawn, conditions=conditions)
+
+
+OPPOSITE = {"==": "!=", "!=": "==", "<": ">=", ">=": "<", "<=": ">", ">": "<="}
+
+
+def compared(
+    left: str, word: str, right: str, drawn: bool = False, other: str | None = None
+) -> Leaf:
+    """A comparison, which knows its opposite."""
+    other = OPPOSITE[word] if other is None else other
+    opposite = f"({left} {other} {right})" if other else ""
+    return Leaf(f"({left} {word} {right})", BOOL, draws=drawn, opposite=opposite)
+
+
+def negated(value: Leaf) -> Leaf:
+    """The other truth value; of comparisons the opposite one."""
+    if value.known:
+        return FALSE if value.constant else TRUE
+    text = value.opposite or f"!({value.text})"
+    return Leaf(text, BOOL, draws=value.draws, opposite=value.text)
+
+
+def merged(condition: Leaf, yes: Value, no: Value, reader: Reader) -> Value:
+    """`if condition then yes else no`."""
+    if condition.known:
+        return yes if condition.constant else no
+    if yes == no:
+        return yes
+    if isinstance(yes, Closure | Builtin) or isinstance(no, Closure | Builtin):
+        raise reader.wrong("if", "chooses between functions, which only a run could do")
+    for one, other in ((yes, no), (no, yes)):
+        unknown = isinstance(other, Leaf) and other.kind == UNKNOWN
+        if unknown and not isinstance(one, Leaf):
+            return one
+    if isinstance(yes, Bag) or isinstance(no, Bag):
+        return merged_bags(condition, reader.bag(yes), reader.bag(no))
+    if isinstance(yes, Rec) and isinstance(no, Rec):
+        labels = [label for label, _ in yes.fields]
+        if labels == [label for label, _ in no.fields] and yes.union == no.union:
+            pairs = zip(labels, yes.fields, no.fields, strict=True)
+            fields = ((label, merged(condition, a[1], b[1], reader)) for label, a, b in pairs)
+            return Rec(tuple(fields), yes.union)
+    kind = joined(kind_of(yes), kind_of(no))
+    if {kind_of(yes), kind_of(no)} == {INT, REAL}:
+        kind = REAL
+    if kind is None or isinstance(kind, Struct | Multi | Arrow):
+        found = words(kind_of(yes)), words(kind_of(no))
+        raise reader.wrong("if", f"has {found[0]} in one branch and {found[1]} in the other")
+    a, b = (reader.colours.leaf(one, reader.context) for one in (yes, no))
+    text = f"if({condition.text}, {a.text}, {b.text})"
+    return Leaf(text, kind, draws=condition.draws or a.draws or b.draws)
+
+
+def merged_bags(condition: Leaf, yes: Bag, no: Bag) -> Bag:
+    """Each branch's tokens under its condition."""
+
+    def under(entry: Entry, extra: Leaf) -> Entry:
+        when = extra if entry.when is None else both("&&", extra, entry.when)
+        return Entry(entry.value, entry.count, when, entry.delay, entry.each)
+
+    first = [under(entry, condition) for entry in yes.entries]
+    second = [under(entry, negated(condition)) for entry in no.entries]
+    return Bag((*first, *second))
+
+
+def fault(kind: Kind, reader: Reader) -> Value:
+    """A value that stops the run: no case fits."""
+    if isinstance(kind, Struct):
+        return Rec(tuple((label, fault(one, reader)) for label, one in kind.fields), kind.union)
+    if isinstance(kind, Multi):
+        return Bag()
+    if isinstance(kind, Listing):
+        return Leaf("tail([])", kind)
+    assert not isinstance(kind, Arrow), "who chooses between functions is refused before"
+    return Leaf(f"at([{default(kind, reader).text}], 1)", kind)
+
+
+def default(kind: Plain, reader: Reader) -> Leaf:
+    """Some value of a type."""
+    if kind == BOOL:
+        return FALSE
+    if kind == TEXT:
+        return constant("", TEXT)
+    if kind in (INT, REAL):
+        return constant(0, kind)
+    if kind == UNKNOWN:
+        return Leaf("0", UNKNOWN)
+    return constant(reader.colours.enums[kind.name][0], kind)
+
+
+COMPARED: Mapping[str, Callable[[Any, Any], bool]] = {
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
+COMPUTED: Mapping[str, Callable[[Any, Any], Any]] = {
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
+    "/": operator.truediv,
+    "//": operator.floordiv,
+    "%": operator.mod,
+}
+
+
+def operated(word: str, left: Leaf, right: Leaf, reader: Reader) -> Leaf:
+    """An operator on two single values of one type."""
+    kind = left.kind if left.kind != UNKNOWN else right.kind
+    numbers = {left.kind, right.kind} <= {INT, REAL, UNKNOWN}
+    texts = {left.kind, right.kind} <= {TEXT, UNKNOWN}
+    if word == "^":
+        if not texts:
+            raise reader.wrong("^", f"joins texts, not {words(left.kind)} and {words(right.kind)}")
+        if left.known and right.known:
+            return constant(left.constant + right.constant, TEXT)
+        text = f"concat({left.text}, {right.text})"
+        return Leaf(text, TEXT, draws=left.draws or right.draws)
+    if not numbers and not (texts and word in COMPARED):
+        raise reader.wrong(
+            word, f"takes two numbers, not {words(left.kind)} and {words(right.kind)}"
+        )
+    if REAL in (left.kind, right.kind) or word == "/":
+        kind = REAL
+    result = BOOL if word in COMPARED else kind
+    if left.known and right.known:
+        found = computed(word, left.constant, right.constant)
+        if found is not None:
+            return constant(found, result)  # type: ignore[arg-type]
+    drawn = left.draws or right.draws
+    if word in COMPARED:
+        # Reals may be no number, of which neither holds.
+        whole = REAL not in (left.kind, right.kind)
+        return compared(left.text, word, right.text, drawn, OPPOSITE[word] if whole else "")
+    return Leaf(f"({left.text} {word} {right.text})", result, draws=drawn)
+
+
+def computed(word: str, left: Any, right: Any) -> Any:
+    """Two known numbers; none where the run has to say what is wrong."""
+    if word in COMPARED:
+        return COMPARED[word](left, right)
+    if word in ("/", "//", "%") and right == 0:
+        return None
+    found = COMPUTED[word](left, right)
+    if isinstance(found, int):
+        return found if -INT_MOST <= found < INT_MOST else None
+    return found if math.isfinite(found) else None
+
+
+def is_empty(value: Value) -> bool:
+    """Whether it is the list without elements."""
+    return isinstance(value, Items) and not value.items and value.tail is None

@@ -1,0 +1,86 @@
+"""Multisets of CPN ML: counted tokens, sums, differences and delays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol
+
+from dfslab.nets.cpn.cpn_match import Reader, equal
+from dfslab.nets.cpn.cpn_merge import both, merged, negated
+from dfslab.nets.cpn.cpn_ml import Tree
+from dfslab.nets.cpn.cpn_values import INT, REAL, Bag, Entry, Leaf, Value, constant
+
+TOKENS_MOST = 100_000
+Env = Mapping[str, Value]
+
+
+class Evaluator(Reader, Protocol):
+    """What evaluates the parts of a multiset; `hoist` keeps a delay that is drawn once."""
+
+    hoist: Callable[[Leaf], Leaf] | None
+
+    def value(self, tree: Tree, env: Env) -> Value:
+        """What an expression is."""
+
+    def leaf(self, tree: Tree, env: Env, wanted: tuple[Any, ...], words_of: str) -> Leaf:
+        """A single value of one of some types."""
+
+    def bag(self, value: Value) -> Bag:
+        """A value as a multiset."""
+
+
+def many(evaluator: Evaluator, tree: Tree, env: Env) -> Value:
+    count = evaluator.leaf(tree.parts[0], env, (INT,), "a count")
+    if count.known and not 0 <= count.constant <= TOKENS_MOST:
+        raise evaluator.wrong(count.constant, f"a count is a number up to {TOKENS_MOST}")
+    return Bag((Entry(evaluator.value(tree.parts[1], env), count),))
+
+
+def total(evaluator: Evaluator, tree: Tree, env: Env) -> Value:
+    bags = [evaluator.bag(evaluator.value(one, env)) for one in tree.parts]
+    return Bag(tuple(entry for one in bags for entry in one.entries))
+
+
+def less(evaluator: Evaluator, tree: Tree, env: Env) -> Value:
+    """A multiset without another one's tokens, where both list their tokens one by one."""
+    left, right = (evaluator.bag(evaluator.value(one, env)) for one in tree.parts)
+    kept = list(left.entries)
+    for gone in right.entries:
+        if not gone.count.known or gone.when or gone.each:
+            raise evaluator.wrong("--", "takes off a number of tokens that is known")
+        for at, entry in enumerate(kept):
+            kept[at] = without(evaluator, entry, gone)
+    return Bag(tuple(one for one in kept if not one.count.known or one.count.constant > 0))
+
+
+def without(evaluator: Evaluator, entry: Entry, gone: Entry) -> Entry:
+    same = equal(entry.value, gone.value, evaluator)
+    if same.known and not same.constant:
+        return entry
+    if not entry.count.known or entry.each:
+        raise evaluator.wrong("--", "takes tokens off a number that is known")
+    left = constant(max(0, entry.count.constant - gone.count.constant), INT)
+    if same.known:
+        return Entry(entry.value, left, entry.when, entry.delay)
+    if left.constant == 0:
+        rest = negated(same)
+        when = rest if entry.when is None else both("&&", entry.when, rest)
+        return Entry(entry.value, entry.count, when, entry.delay)
+    count = merged(same, left, entry.count, evaluator)
+    assert isinstance(count, Leaf)
+    return Entry(entry.value, count, entry.when, entry.delay)
+
+
+def timed(evaluator: Evaluator, tree: Tree, env: Env) -> Value:
+    bag = evaluator.bag(evaluator.value(tree.parts[0], env))
+    delay = evaluator.leaf(tree.parts[1], env, (INT, REAL), "a delay")
+    if tree.kind == "stamp" and not (delay.known and delay.constant == 0):
+        raise evaluator.wrong(
+            delay.text, "a time stamp other than @0 is not read; let a transition delay it"
+        )
+    if tree.kind == "stamp":
+        return bag
+    entries = bag.entries
+    if len(entries) > 1 and delay.draws and evaluator.hoist is not None:
+        delay = evaluator.hoist(delay)
+    return Bag(tuple(Entry(e.value, e.count, e.when, delay, e.each) for e in entries))

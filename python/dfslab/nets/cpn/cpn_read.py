@@ -1,0 +1,301 @@
+"""Nets of CPN Tools (`.cpn`) as flat documents: the subset described in docs/nets.md.
+
+What is not in the subset is refused in one line that names the page, the node and the inscription.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+import xml.etree.ElementTree as ET
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from dfslab.nets.cpn.cpn_declarations import Declarations
+from dfslab.nets.cpn.cpn_functions import documents
+from dfslab.nets.cpn.cpn_inputs import Arc
+from dfslab.nets.cpn.cpn_ml import parse
+from dfslab.nets.cpn.cpn_transition import Inscriptions, Transition
+from dfslab.spec.model import InputError
+
+CHARACTERS_MOST, PAGES_DEEP, NODES_MOST, TOKENS_MOST = 50_000_000, 20, 100_000, 100_000
+# Some ten of Python for each call of a function in the file.
+FRAMES_MOST = 10_000
+PRIORITIES = {"P_HIGH": 100, "P_NORMAL": 1000, "P_LOW": 10000}
+ORIENTATIONS = ("PtoT", "TtoP", "BOTHDIR", "Inhibitor", "Reset")
+
+
+def read(text: str) -> dict[str, Any]:
+    """A `.cpn` file's net; the time unit of the file is taken as a second."""
+    return document_of_element(_parse(text))
+
+
+def document_of_element(net: ET.Element) -> dict[str, Any]:
+    """The net of a `cpnet` element."""
+    limit = sys.getrecursionlimit()
+    # Functions that call themselves are followed as deep as the evaluator's own bound allows.
+    sys.setrecursionlimit(max(limit, FRAMES_MOST))
+    try:
+        return _Reader(net).document()
+    except RecursionError:
+        raise InputError("cpn", None, "its expressions are nested too deeply") from None
+    finally:
+        sys.setrecursionlimit(limit)
+
+
+def _parse(text: str) -> ET.Element:
+    if len(text) > CHARACTERS_MOST:
+        raise InputError("cpn", len(text), f"at most {CHARACTERS_MOST} characters")
+    # CPN Tools writes a document type that only names a grammar; entities are never read.
+    text = re.sub(r"<!DOCTYPE[^\[>]*>", "", text, count=1)
+    if "<!DOCTYPE" in text or "<!ENTITY" in text:
+        raise InputError("cpn", None, "entities are not read")
+    text = re.sub(r"^\s*<\?xml[^>]*\?>", "", text)
+    try:
+        root = ET.fromstring(text)
+    except (ET.ParseError, ValueError) as error:
+        raise InputError("cpn", None, f"is no XML: {error}") from None
+    if root.tag != "workspaceElements":
+        raise InputError("cpn", root.tag[:60], "the outermost element must be workspaceElements")
+    nets = root.findall("cpnet")
+    if len(nets) != 1:
+        raise InputError("cpn", len(nets), "must hold exactly one cpnet")
+    return nets[0]
+
+
+def words(element: ET.Element | None, path: str = "text") -> str:
+    """The text of a child, its lines joined; empty where there is none."""
+    return " ".join((element.findtext(path) or "").split()) if element is not None else ""
+
+
+@dataclass
+class _Place:
+    key: str
+    name: str
+    colour: str
+    marking: str
+    fusion: str
+
+
+@dataclass
+class _Page:
+    key: str
+    name: str
+    places: dict[str, _Place] = field(default_factory=dict)
+    transitions: dict[str, ET.Element] = field(default_factory=dict)
+    arcs: list[ET.Element] = field(default_factory=list)
+
+
+class _Reader:
+    """Declarations, then pages, then a copy of a page for every use of it."""
+
+    def __init__(self, net: ET.Element) -> None:
+        self.known = Declarations(net)
+        self.colours = self.known.colours
+        self.pages = {page.key: page for page in map(self.page, net.findall("page"))}
+        if not self.pages:
+            raise InputError("cpn", None, "has no page")
+        self.fusions = {
+            element.get("idref", ""): fusion.get("name", "")
+            for fusion in net.findall("fusion")
+            for element in fusion.findall("fusion_elm")
+        }
+        self.places: dict[str, dict[str, Any]] = {}
+        self.transitions: list[dict[str, Any]] = []
+        self.laid: set[str] = set()
+        used = {
+            key
+            for page in self.pages.values()
+            for one in page.transitions.values()
+            for key in [self.subpage(one)]
+            if key
+        }
+        for key, page in self.pages.items():
+            if key not in used:
+                self.lay(page, "", {}, 0)
+        for page in self.pages.values():
+            if page.key not in self.laid:
+                raise InputError(f"page {page.name}", None, "a page cannot contain itself")
+        if not self.transitions:
+            raise InputError("net", None, "has no transition")
+
+    def document(self) -> dict[str, Any]:
+        used = {one["colour"] for one in self.places.values()}
+        made = {
+            "name": next(iter(self.pages.values())).name or "cpn",
+            "enums": self.colours.enums,
+            "colours": self.colours.documents(used, "declarations"),
+            "constants": self.constants(),
+            "places": [
+                one | {"colour": self.colours.colour_name(one["colour"])}
+                for one in self.places.values()
+            ],
+            "transitions": self.transitions,
+        }
+        functions = dict(documents(self.known.functions))
+        return made | ({"functions": functions} if functions else {})
+
+    def constants(self) -> dict[str, float]:
+        """The numbers whose names nothing else in our document has."""
+        taken = {value for values in self.colours.enums.values() for value in values}
+        return {key: one for key, one in self.known.constants.items() if key not in taken}
+
+    def page(self, element: ET.Element) -> _Page:
+        attributes = element.find("pageattr")
+        name = attributes.get("name", "") if attributes is not None else ""
+        page = _Page(element.get("id", ""), name or element.get("id", ""))
+        names: set[str] = set()
+        for node in element.iter("place"):
+            key, named = self.node(node, page, names)
+            context = f"page {page.name}, place {named}"
+            page.places[key] = _Place(
+                key,
+                named,
+                self.colours.known(words(node, "type/text") or "UNIT", f"{context}, type").name,
+                words(node, "initmark/text"),
+                "",
+            )
+        for node in element.iter("trans"):
+            key, _ = self.node(node, page, names)
+            page.transitions[key] = node
+        page.arcs = list(element.iter("arc"))
+        return page
+
+    def node(self, node: ET.Element, page: _Page, names: set[str]) -> tuple[str, str]:
+        """The id and a name that is unique on the page."""
+        key = node.get("id", "")
+        if not key or key in page.places or key in page.transitions:
+            raise InputError(f"page {page.name}, {node.tag}", key, "needs an id of its own")
+        name = words(node) or key
+        name = f"{name} {key}" if name in names else name
+        names.add(name)
+        if len(names) > NODES_MOST:
+            raise InputError(f"page {page.name}", len(names), f"at most {NODES_MOST} nodes")
+        return key, name
+
+    def subpage(self, transition: ET.Element) -> str:
+        found = transition.find("subst")
+        return found.get("subpage", "") if found is not None else ""
+
+    def lay(self, page: _Page, path: str, sockets: Mapping[str, str], deep: int) -> None:
+        """Add one copy of a page; `sockets` names what stands for its port places, by id."""
+        if deep > PAGES_DEEP:
+            raise InputError(f"page {page.name}", path, "a page cannot contain itself")
+        self.laid.add(page.key)
+        names = dict(sockets)
+        for place in page.places.values():
+            fused = self.fusions.get(place.key, "")
+            names.setdefault(place.key, fused or self.free(path + place.name))
+            if place.key not in sockets:
+                self.place(page, place, names[place.key])
+        arcs = self.arcs(page, names)
+        for key, node in page.transitions.items():
+            name = words(node) or key
+            if self.subpage(node):
+                inner = self.inner(node, page, name)
+                ports = self.ports(node, page, name, names)
+                self.lay(inner, f"{path}{name}.", ports, deep + 1)
+                continue
+            self.transition(page, node, path + name, arcs.get(key, []))
+
+    def free(self, name: str) -> str:
+        return name if name not in self.places else f"{name}'"
+
+    def place(self, page: _Page, place: _Place, name: str) -> None:
+        context = f"page {page.name}, place {place.name}"
+        rows = self.rows(place.marking, place.colour, f"{context}, initial marking")
+        if name in self.places:
+            if self.places[name]["colour"] != place.colour:
+                raise InputError(context, place.colour, f"fusion {name} needs one colour")
+            if not self.places[name]["initial"]:
+                self.places[name]["initial"] = rows
+            return
+        self.places[name] = {"name": name, "colour": place.colour, "initial": rows}
+
+    def rows(self, text: str, colour: str, context: str) -> list[list[Any]]:
+        """An initial marking as rows."""
+        if not text:
+            return []
+        evaluator = self.known.evaluator
+        evaluator.context, evaluator.unknown = context, "is not declared"
+        value = evaluator.value(parse(text, context), {})
+        made: list[list[Any]] = []
+        for entry in self.known.tokens(value, colour):
+            if not entry.count.known or entry.when or entry.delay:
+                reason = "a first token is known, and there from the start"
+                raise InputError(context, text[:60], reason)
+            row = self.colours.row(self.colours.fitted(entry.value, colour, context), context)
+            made += [list(row) for _ in range(entry.count.constant)]
+            if len(made) > TOKENS_MOST:
+                raise InputError(context, len(made), f"at most {TOKENS_MOST} tokens")
+        return made
+
+    def inner(self, node: ET.Element, page: _Page, name: str) -> _Page:
+        key = self.subpage(node)
+        if key not in self.pages:
+            raise InputError(f"page {page.name}, transition {name}", key, "is no page of the net")
+        return self.pages[key]
+
+    def ports(
+        self, node: ET.Element, page: _Page, name: str, names: Mapping[str, str]
+    ) -> dict[str, str]:
+        """`(port,socket)(port,socket)` as port id to the place that stands for it."""
+        text = node.find("subst").get("portsock", "")  # type: ignore[union-attr]
+        found = re.findall(r"\(([^,()]+),([^,()]+)\)", text)
+        for port, socket in found:
+            if socket not in names or port not in self.inner(node, page, name).places:
+                raise InputError(
+                    f"page {page.name}, transition {name}, portsock",
+                    f"({port},{socket})",
+                    "names no port and socket",
+                )
+        return {port: names[socket] for port, socket in found}
+
+    def arcs(self, page: _Page, names: Mapping[str, str]) -> dict[str, list[Arc]]:
+        found: dict[str, list[Arc]] = {}
+        for arc in page.arcs:
+            for one in self.arc(arc, page, names):
+                found.setdefault(one.transition, []).append(one)
+        return found
+
+    def arc(self, arc: ET.Element, page: _Page, names: Mapping[str, str]) -> Iterator[Arc]:
+        context = f"page {page.name}, arc {arc.get('id', '')}"
+        ends = {}
+        for tag, allowed in (("transend", page.transitions), ("placeend", page.places)):
+            end = arc.find(tag)
+            ends[tag] = end.get("idref", "") if end is not None else ""
+            if ends[tag] not in allowed:
+                raise InputError(f"{context}, {tag}", ends[tag], "is no node of the page")
+        place = page.places[ends["placeend"]]
+        named = words(page.transitions[ends["transend"]]) or ends["transend"]
+        context = f"page {page.name}, transition {named}, arc with {place.name}"
+        kind = arc.get("orientation", "")
+        if kind not in ORIENTATIONS:
+            raise InputError(context, kind, f"the orientation is one of {', '.join(ORIENTATIONS)}")
+        for one in ("PtoT", "TtoP") if kind == "BOTHDIR" else (kind,):
+            yield Arc(
+                ends["transend"],
+                names[place.key],
+                place.colour,
+                one,
+                words(arc, "annot/text"),
+                context,
+            )
+
+    def transition(self, page: _Page, node: ET.Element, name: str, arcs: list[Arc]) -> None:
+        context = f"page {page.name}, transition {name}"
+        one = Transition(name, page.name, self.known, context)
+        texts = Inscriptions(*(words(node, f"{part}/text") for part in ("cond", "time", "code")))
+        made, places = one.document(arcs, texts)
+        self.places.update((place["name"], place) for place in places)
+        priority = words(node, "priority/text")
+        level = PRIORITIES.get(priority or "P_NORMAL")
+        if level is None:
+            constant = self.known.constants.get(priority, priority)
+            if not re.fullmatch(r"\d{1,9}", str(constant)):
+                raise InputError(f"{context}, priority", priority, "must be a whole number")
+            level = int(constant)
+        if level != PRIORITIES["P_NORMAL"]:
+            made["priority"] = PRIORITIES["P_NORMAL"] - level
+        self.transitions.append(made)

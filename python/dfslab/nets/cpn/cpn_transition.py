@@ -1,0 +1,288 @@
+"""One transition of a `.cpn` file: patterns on its arcs become fields, joins and guards of ours.
+
+CPN ML names the parts of a token, `(c, s)`; our inscriptions name the token, `t1.f2`. A name that
+stands on several input arcs becomes a condition that those fields are equal.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+from dfslab.nets.cpn.cpn_evaluate import EFFECTS_REFUSED, has_effects
+from dfslab.nets.cpn.cpn_inputs import WEIGHT_MOST, Arc, Inputs, split
+from dfslab.nets.cpn.cpn_merge import merged
+from dfslab.nets.cpn.cpn_ml import COMMENT, Tree, conjuncts, free_names, names_of, parse
+from dfslab.nets.cpn.cpn_values import (
+    BOOL,
+    INT,
+    REAL,
+    Entry,
+    Leaf,
+    Rec,
+    Struct,
+    Value,
+    clean,
+    constant,
+    draws,
+    each_of,
+    flat,
+    kind_of,
+    made_of,
+    words,
+)
+from dfslab.spec.model import InputError
+
+CODE = re.compile(
+    r"(?:input\s*(?P<input>\([^)]*\))\s*;?)?\s*(?:output\s*(?P<output>\([^)]*\))\s*;?)?"
+    r"\s*(?:action\s*(?P<action>.*))?",
+    re.DOTALL,
+)
+
+
+@dataclass(frozen=True)
+class Inscriptions:
+    """The texts of a transition besides its arcs."""
+
+    guard: str = ""
+    time: str = ""
+    code: str = ""
+
+
+class Transition(Inputs):
+    """What the names of a transition's inscriptions stand for."""
+
+    def document(
+        self, arcs: list[Arc], texts: Inscriptions
+    ) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+        """The transition as our documents have it, and the places of its free variables."""
+        made: dict[str, Any] = {"name": self.name, "page": self.page}
+        guards = conjuncts(texts.guard, f"{self.context}, guard")
+        for arc in arcs:
+            if arc.kind == "PtoT":
+                self.take(arc)
+        for kind, key in (("Inhibitor", "inhibit"), ("Reset", "reset")):
+            found = [{"place": arc.place} for arc in arcs if arc.kind == kind]
+            if found:
+                made[key] = found
+        guards = self.bound_by_guard(guards)
+        outputs = [(arc, self.parsed(arc)) for arc in arcs if arc.kind == "TtoP"]
+        code = self.code(texts.code)
+        self.bind_free(guards, [tree for _, tree in outputs], code)
+        self.compare_wanted()
+        self.guard(guards)
+        places = [self.free_place(*one) for one in self.free]
+        self.evaluator.hoist = self.local
+        try:
+            self.run_code(code)
+            made["in"] = [{"place": one.place, "var": one.variable} for one in self.taken]
+            delay = self.delay(texts.time)
+            made["out"] = [one for arc, tree in outputs for one in self.puts(arc, tree)]
+        finally:
+            self.evaluator.hoist = None
+        self.finish(made, delay)
+        return made, places
+
+    def finish(self, made: dict[str, Any], delay: Leaf | None) -> None:
+        """The parts that many transitions do not have."""
+        for name, _, _ in self.free:
+            made["in"].append({"place": self.free_name(name), "var": clean(name)})
+            if delay is not None:
+                # The value of a free variable is back at once, so the delay is each arc's own.
+                delay = delay if delay.known else self.local(delay)
+        if delay is not None and self.free:
+            for one in made["out"]:
+                own = one.get("delay")
+                one["delay"] = delay.text if own is None else f"({delay.text} + {own})"
+        elif delay is not None:
+            made["delay"] = delay.text
+        for name, _, _ in self.free:
+            made["out"].append({"place": self.free_name(name), "token": clean(name)})
+        if self.conditions:
+            made["guard"] = " && ".join(self.conditions)
+        if self.locals:
+            made["locals"] = self.locals
+
+    # Guards, and names that no arc binds.
+
+    def bound_by_guard(self, guards: list[Tree]) -> list[Tree]:
+        """`[n = m + 1]` binds a name that no arc does."""
+        left = []
+        for guard in guards:
+            name, value = self.definition(guard)
+            if not name:
+                left.append(guard)
+                continue
+            self.evaluator.context = f"{self.context}, guard"
+            found = self.evaluator.value(value, self.env)  # type: ignore[arg-type]
+            self.env[name] = found
+        return left
+
+    def definition(self, guard: Tree) -> tuple[str, Tree | None]:
+        if guard.kind != "op" or guard.word != "==":
+            return "", None
+        for one, other in (guard.parts, guard.parts[::-1]):
+            free = one.kind == "name" and self.is_variable(one.word) and one.word not in self.env
+            names = {name for name in free_names(other) if self.is_variable(name)}
+            if free and names <= self.env.keys():
+                return one.word, other
+        return "", None
+
+    def bind_free(self, guards: list[Tree], outputs: list[Tree], code: _Code | None) -> None:
+        """Variables that no arc binds take any value of a small colour set."""
+        later = set(code.names) if code else set()
+        trees = [*guards, *outputs, *(one.expression for one in self.wanted)]
+        trees += [code.action] if code and code.action else []
+        for tree in trees:
+            for name in sorted(free_names(tree)):
+                if name in self.env or name in later or not self.is_variable(name):
+                    continue
+                colour = self.known.variables[name]
+                context = f"{self.context}, variable {name}"
+                try:
+                    members = self.colours.members(colour, context)
+                except InputError as error:
+                    raise InputError(
+                        context,
+                        colour,
+                        f"is bound by no input arc (bound: {', '.join(self.env) or 'none'}), and "
+                        f"its colour set has too many values to choose from: {error.allowed}",
+                    ) from None
+                self.free.append((name, colour, members))
+                kind = self.colours.sets[colour].kind
+                labels = (f"{clean(name)}.{label}" for label, _ in flat(kind))
+                base = clean(name) if isinstance(kind, Struct) else ""
+                self.env[name] = made_of(kind, labels, base)
+
+    def free_name(self, variable: str) -> str:
+        return f"{self.name}, any {variable}"
+
+    def free_place(self, name: str, colour: str, members: list[Value]) -> dict[str, Any]:
+        """A place with every value, from which the variable's is taken and given back."""
+        places = [one.place for one in self.taken]
+        chosen = not self.conditions and len(set(places)) == len(places)
+        return {
+            "name": self.free_name(name),
+            "colour": colour,
+            # The engine draws where it need not search; else the values take turns.
+            "discipline": "random" if chosen else "fifo",
+            "initial": [self.colours.row(one, self.context) for one in members],
+        }
+
+    def guard(self, guards: list[Tree]) -> None:
+        context = f"{self.context}, guard"
+        self.evaluator.context, self.evaluator.unknown = context, self.unbound()
+        for one in guards:
+            found = self.evaluator.value(one, self.env)
+            if not isinstance(found, Leaf) or found.kind != BOOL:
+                raise InputError(context, words(kind_of(found)), "a guard is a bool")
+            if draws(found):
+                raise InputError(
+                    context, found.text[:60], "a guard cannot draw at random, or read the clock"
+                )
+            if not found.known or not found.constant:
+                self.conditions += split(found)
+
+    # Code, time and output arcs.
+
+    def code(self, text: str) -> _Code | None:
+        """A code segment that only computes."""
+        text = " ".join(COMMENT.sub(" ", text).split())
+        context = f"{self.context}, code segment"
+        if not text:
+            return None
+        found = CODE.fullmatch(text)
+        if found is None:
+            raise InputError(context, text[:60], "is read as input (…); output (…); action …;")
+        output = parse(found["output"] or "()", context)
+        action = (found["action"] or "").strip().rstrip(";").strip()
+        tree = parse(action, context) if action and action != "()" else None
+        for name in sorted(free_names(tree)) if tree else ():
+            if has_effects(name):
+                raise InputError(context, name, EFFECTS_REFUSED)
+        names = [*names_of(output)]
+        if tree is None and names:
+            raise InputError(context, text[:60], "has outputs, but no action that gives them")
+        return _Code(output, tree, names)
+
+    def run_code(self, code: _Code | None) -> None:
+        if code is None or code.action is None:
+            return
+        self.evaluator.context = f"{self.context}, code segment"
+        self.evaluator.unknown = self.unbound()
+        value = self.evaluator.once(self.evaluator.value(code.action, self.env))
+        if code.names:
+            self.env.update(self.evaluator.bound(code.output, value))
+
+    def local(self, value: Leaf) -> Leaf:
+        """A value that is computed once a firing."""
+        name = f"v{len(self.locals) + 1}"
+        while name in self.env or name in self.known.constants:
+            name += "_"
+        kind = self.colours.type_name(value.kind, self.context)
+        self.locals.append({"name": name, "type": kind, "value": value.text})
+        return Leaf(name, value.kind)
+
+    def delay(self, time: str) -> Leaf | None:
+        context = f"{self.context}, time"
+        text = time.removeprefix("@+") if time.startswith("@+") else ""
+        if not time:
+            return None
+        if not text.strip():
+            raise InputError(context, time[:60], "is read as @+delay")
+        self.evaluator.context, self.evaluator.unknown = context, self.unbound()
+        tree = parse(text, context)
+        return self.evaluator.leaf(tree, self.env, (INT, REAL), "a delay")
+
+    def puts(self, arc: Arc, tree: Tree) -> Iterator[dict[str, Any]]:
+        self.evaluator.context, self.evaluator.unknown = arc.context, self.unbound()
+        value = self.evaluator.value(tree, self.env)
+        for entry in self.known.tokens(value, arc.colour):
+            yield from self.put(entry, arc)
+
+    def put(self, entry: Entry, arc: Arc) -> Iterator[dict[str, Any]]:
+        """The output arcs of an entry of a multiset."""
+        always = entry.count.known and entry.when is None
+        if always and entry.count.constant > WEIGHT_MOST:
+            raise InputError(
+                arc.context, entry.count.constant, f"an arc moves at most {WEIGHT_MOST} tokens"
+            )
+        several = not entry.count.known or entry.count.constant > 1
+        if entry.each is not None and entry.each.draws:
+            entry = replace(each_of(self.local(entry.each)), when=entry.when, delay=entry.delay)
+        value, delay = entry.value, entry.delay
+        if several:
+            # Tokens of one term are alike, whatever they draw.
+            value = self.evaluator.once(value)
+            delay = delay if delay is None or not delay.draws else self.local(delay)
+        value = self.colours.fitted(value, arc.colour, arc.context)
+        made: dict[str, Any] = {"place": arc.place, "token": self.token(value, arc)}
+        if delay is not None:
+            made["delay"] = delay.text
+        if always:
+            yield from (dict(made) for _ in range(entry.count.constant))
+            return
+        zero = constant(0, INT)
+        count = (
+            entry.count
+            if entry.when is None
+            else merged(entry.when, entry.count, zero, self.evaluator)
+        )
+        assert isinstance(count, Leaf)
+        yield made | {"count": count.text}
+
+    def token(self, value: Value, arc: Arc) -> list[Any] | str:
+        if isinstance(value, Rec) and value.base and value.fields:
+            return value.base
+        return [one.text for one in self.colours.leaves(value, arc.context)]
+
+
+@dataclass(frozen=True)
+class _Code:
+    """A code segment: the pattern of its outputs, and what they are."""
+
+    output: Tree
+    action: Tree | None
+    names: list[str]

@@ -1,0 +1,334 @@
+"""Types and values of CPN ML while a file is read: known as far as the file says, text of our
+language beyond."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from dfslab.nets.cpn.cpn_ml import Tree
+
+
+@dataclass(frozen=True)
+class Plain:
+    """A single value: int, real, bool, text, or the enumeration of that name."""
+
+    name: str
+
+
+@dataclass(frozen=True)
+class Listing:
+    """A list; of what is not known of an empty one."""
+
+    inner: Kind | None
+
+
+@dataclass(frozen=True)
+class Struct:
+    """A record; a product's labels are numbers, a union has a tag and a field a constructor."""
+
+    fields: tuple[tuple[str, Kind], ...]
+    union: str = ""
+
+
+@dataclass(frozen=True)
+class Multi:
+    """A multiset."""
+
+    inner: Kind | None
+
+
+@dataclass(frozen=True)
+class Arrow:
+    """A function."""
+
+    name: str
+
+
+Kind = Plain | Listing | Struct | Multi | Arrow
+INT, REAL, BOOL, TEXT = Plain("int"), Plain("real"), Plain("bool"), Plain("text")
+# The result of a function that is still being read.
+UNKNOWN = Plain("?")
+UNIT = Struct(())
+
+
+class _Missing:
+    """No constant."""
+
+
+MISSING = _Missing()
+
+
+@dataclass(frozen=True)
+class Leaf:
+    """A single value or a list as text of our language, with its constant where it is one."""
+
+    text: str
+    kind: Plain | Listing
+    constant: Any = MISSING
+    draws: bool = False
+    # Of a comparison the opposite one, of `&&` the conditions that it joins.
+    opposite: str = ""
+    conditions: tuple[str, ...] = ()
+
+    @property
+    def known(self) -> bool:
+        return self.constant is not MISSING
+
+
+@dataclass(frozen=True)
+class Items:
+    """A list whose first elements are known one by one, and what follows them."""
+
+    items: tuple[Value, ...]
+    tail: Leaf | None = None
+
+
+@dataclass(frozen=True)
+class Rec:
+    """A record, product or union; `base` is the whole of it as text, where it has one."""
+
+    fields: tuple[tuple[str, Value], ...] = ()
+    union: str = ""
+    base: str = ""
+
+    def at(self, label: str) -> Value | None:
+        return dict(self.fields).get(label)
+
+
+@dataclass(frozen=True)
+class Entry:
+    """Tokens of a multiset: a value with its count under a condition, or each of a list."""
+
+    value: Value
+    count: Leaf
+    when: Leaf | None = None
+    delay: Leaf | None = None
+    each: Leaf | None = None
+
+
+@dataclass(frozen=True)
+class Bag:
+    """A multiset."""
+
+    entries: tuple[Entry, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Closure:
+    """A function with what it was given so far; `group` are those that may call each other."""
+
+    name: str
+    clauses: tuple[Tree, ...]
+    env: Mapping[str, Value]
+    group: Mapping[str, tuple[Tree, ...]] = field(default_factory=dict)
+    given: tuple[Value, ...] = ()
+
+    @property
+    def wanted(self) -> int:
+        return len(self.clauses[0].parts) - 1
+
+
+@dataclass(frozen=True, eq=False)
+class Builtin:
+    """A function of CPN ML that is known here; `wanted` arguments, one after another."""
+
+    name: str
+    wanted: int
+    run: Callable[[Sequence[Value]], Value]
+    given: tuple[Value, ...] = ()
+    # Whether its text says an argument more than once.
+    repeats: bool = False
+
+
+Value = Leaf | Items | Rec | Bag | Closure | Builtin
+TRUE = Leaf("true", BOOL, True)
+FALSE = Leaf("false", BOOL, False)
+ONE = Leaf("1", INT, 1)
+
+
+def clean(name: str) -> str:
+    """A name of CPN ML as one of our language."""
+    return re.sub(r"\W", "_", name.replace("'", "_"))
+
+
+def constant(value: Any, kind: Plain) -> Leaf:
+    """A known single value."""
+    if kind == TEXT:
+        text = '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
+    elif kind == BOOL:
+        text = str(value).lower()
+    elif kind in (INT, REAL):
+        value = float(value) if kind == REAL else value
+        text = f"({value})" if value < 0 else str(value)
+    else:
+        text = f"{kind.name}.{value}"
+    return Leaf(text, kind, value)
+
+
+def flat(kind: Kind) -> list[tuple[str, Plain | Listing]]:
+    """The fields of a row of that type; a record within a record is laid out in place."""
+    found: dict[str, Plain | Listing] = {}
+    for label, inner in _flat(kind, ""):
+        while label in found:
+            label += "_"
+        found[label] = inner
+    return list(found.items())
+
+
+def _flat(kind: Kind, name: str) -> Iterator[tuple[str, Plain | Listing]]:
+    if isinstance(kind, Struct):
+        for label, inner in kind.fields:
+            own = f"f{label}" if label.isdigit() else clean(label)
+            yield from _flat(inner, f"{name}_{own}" if name else own)
+    elif isinstance(kind, Plain | Listing):
+        yield name or "value", kind
+
+
+def made_of(kind: Kind, texts: Iterator[str], base: str = "") -> Value:
+    """The value of a type whose single values have those texts, in the order of `flat`."""
+    if isinstance(kind, Struct):
+        fields = tuple((label, made_of(inner, texts)) for label, inner in kind.fields)
+        return Rec(fields, kind.union, base)
+    if isinstance(kind, Multi):
+        listed = Leaf(next(texts), Listing(kind.inner))
+        return Bag((each_of(listed),))
+    assert not isinstance(kind, Arrow), "fields are no functions"
+    return Leaf(next(texts), kind)
+
+
+def element_of(text: str, kind: Kind, is_drawn: bool = False) -> Value:
+    """An element of a list, taken out by that text."""
+    if isinstance(kind, Listing):
+        found = made_of(kind, iter([f"{text}.value"]))
+    elif not isinstance(kind, Struct):
+        found = made_of(kind, iter([text]))
+    else:
+        labels = [label for label, _ in flat(kind)]
+        found = made_of(kind, (f"{text}.{label}" for label in labels), text)
+    return drawn(found) if is_drawn else found
+
+
+def each_of(listed: Leaf) -> Entry:
+    """All elements of a list, once each."""
+    inner = listed.kind.inner if isinstance(listed.kind, Listing) else None
+    value = element_of(f"at({listed.text}, turn)", inner or INT, listed.draws)
+    count = Leaf(f"length({listed.text})", INT, draws=listed.draws)
+    return Entry(value, count, each=listed)
+
+
+def kind_of(value: Value) -> Kind:
+    """The type of a value."""
+    if isinstance(value, Leaf):
+        return value.kind
+    if isinstance(value, Rec):
+        return Struct(tuple((label, kind_of(one)) for label, one in value.fields), value.union)
+    if isinstance(value, Items):
+        kinds = [kind_of(one) for one in value.items]
+        known = [one for one in kinds if one != UNKNOWN]
+        if known:
+            return Listing(known[0])
+        return value.tail.kind if value.tail else Listing(None)
+    if isinstance(value, Bag):
+        kinds = [kind_of(entry.value) for entry in value.entries]
+        return Multi(kinds[0] if kinds else None)
+    return Arrow(value.name)
+
+
+def joined(left: Kind, right: Kind) -> Kind | None:
+    """The type that two values share; none if there is none."""
+    if left == right or right == UNKNOWN:
+        return left
+    if left == UNKNOWN:
+        return right
+    if isinstance(left, Listing) and isinstance(right, Listing):
+        return Listing(_inner(left, right)) if _fits(left, right) else None
+    if isinstance(left, Multi) and isinstance(right, Multi):
+        return Multi(_inner(left, right)) if _fits(left, right) else None
+    if isinstance(left, Struct) and isinstance(right, Struct) and left.union == right.union:
+        pairs = [
+            (a, joined(one, other))
+            for (a, one), (b, other) in zip(left.fields, right.fields, strict=False)
+            if a == b
+        ]
+        whole = len(pairs) == len(left.fields) == len(right.fields)
+        fields = tuple((label, kind) for label, kind in pairs if kind is not None)
+        return Struct(fields, left.union) if whole and len(fields) == len(pairs) else None
+    return None
+
+
+def _inner(left: Listing | Multi, right: Listing | Multi) -> Kind | None:
+    if left.inner is None or right.inner is None:
+        return left.inner or right.inner
+    return joined(left.inner, right.inner)
+
+
+def _fits(left: Listing | Multi, right: Listing | Multi) -> bool:
+    return left.inner is None or right.inner is None or _inner(left, right) is not None
+
+
+def words(kind: Kind) -> str:
+    """A type as messages name it."""
+    if isinstance(kind, Plain):
+        return "something unknown" if kind == UNKNOWN else kind.name
+    if isinstance(kind, Listing):
+        return f"a list of {words(kind.inner)}" if kind.inner else "an empty list"
+    if isinstance(kind, Multi):
+        return f"a multiset of {words(kind.inner)}" if kind.inner else "an empty multiset"
+    if isinstance(kind, Arrow):
+        return f"the function {kind.name}"
+    if kind.union:
+        return kind.union
+    if not kind.fields:
+        return "unit"
+    if all(label.isdigit() for label, _ in kind.fields):
+        return "(" + ", ".join(words(one) for _, one in kind.fields) + ")"
+    return "{" + ", ".join(f"{label}: {words(one)}" for label, one in kind.fields) + "}"
+
+
+def is_static(value: Value) -> bool:
+    """Whether what a function does with it can be known while the file is read."""
+    if isinstance(value, Leaf):
+        return value.known
+    if isinstance(value, Rec):
+        return all(is_static(one) for _, one in value.fields)
+    if isinstance(value, Items):
+        return value.tail is None
+    if isinstance(value, Bag):
+        return all(entry.count.known and entry.when is None for entry in value.entries)
+    return True
+
+
+def is_constant(value: Value) -> bool:
+    """Whether all of it is known."""
+    if isinstance(value, Items):
+        return value.tail is None and all(is_constant(one) for one in value.items)
+    if isinstance(value, Rec):
+        return all(is_constant(one) for _, one in value.fields)
+    if isinstance(value, Bag):
+        return is_static(value) and all(is_constant(entry.value) for entry in value.entries)
+    return is_static(value)
+
+
+def draws(value: Value) -> bool:
+    """Whether some of it is drawn at random."""
+    if isinstance(value, Leaf):
+        return value.draws
+    if isinstance(value, Rec):
+        return any(draws(one) for _, one in value.fields)
+    if isinstance(value, Items):
+        return any(map(draws, value.items)) or (value.tail is not None and value.tail.draws)
+    if isinstance(value, Bag):
+        return any(draws(entry.value) or entry.count.draws for entry in value.entries)
+    return False
+
+
+def drawn(value: Value) -> Value:
+    """The same value, known to be drawn at random."""
+    if isinstance(value, Leaf):
+        return Leaf(value.text, value.kind, draws=True)
+    if isinstance(value, Rec):
+        return Rec(tuple((label, drawn(one)) for label, one in value.fields), value.union)
+    return value

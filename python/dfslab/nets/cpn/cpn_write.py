@@ -1,0 +1,278 @@
+"""A net as a `.cpn` file for CPN Tools, time in seconds as reals; what it has no words for is
+refused, place disciplines excepted: there CPN Tools takes any token."""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as ET
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from dfslab.nets.build import Document, Net, document_of
+from dfslab.nets.colour import LIST
+from dfslab.nets.cpn.cpn_expression import Scope, quoted, written
+from dfslab.spec.model import InputError
+
+SORTS = {"int": "INT", "real": "REAL", "bool": "BOOL", "text": "STRING"}
+NORMAL = 1000
+
+
+def write(net: Net | Document) -> str:
+    """The file's text; one page, all nodes on it."""
+    return _Writer(document_of(net)).text()
+
+
+class _Writer:
+    def __init__(self, document: Document) -> None:
+        self.document = document
+        self.ids = 0
+        self.root = ET.Element("workspaceElements")
+        ET.SubElement(self.root, "generator", tool="dfslab", version="1", format="6")
+        self.net = ET.SubElement(self.root, "cpnet")
+        self.block = ET.SubElement(ET.SubElement(self.net, "globbox"), "block", id=self.key())
+        ET.SubElement(self.block, "id").text = "Declarations"
+        self.page = ET.SubElement(self.net, "page", id=self.key())
+        ET.SubElement(self.page, "pageattr", name=str(document["name"]))
+        self.declare()
+        self.places = {one["name"]: self.place(one) for one in document["places"]}
+        for one in document["transitions"]:
+            self.transition(one)
+
+    def text(self) -> str:
+        ET.indent(self.root)
+        return ET.tostring(self.root, encoding="unicode", xml_declaration=True) + "\n"
+
+    def key(self) -> str:
+        self.ids += 1
+        return f"ID{self.ids}"
+
+    def declare(self) -> None:
+        for sort in SORTS.values():
+            made = ET.SubElement(self.block, "color", id=self.key())
+            ET.SubElement(made, "id").text = sort
+            ET.SubElement(made, sort.lower())
+        for name, values in self.document.get("enums", {}).items():
+            made = ET.SubElement(self.block, "color", id=self.key())
+            ET.SubElement(made, "id").text = name
+            kind = ET.SubElement(made, "enum")
+            for value in values:
+                ET.SubElement(kind, "id").text = value
+        taken = {*SORTS.values(), *self.document.get("enums", {})}
+        self.sets = {
+            name: f"{name}_set" if name in taken else name for name in self.document["colours"]
+        }
+        self.lists: dict[str, str] = {}
+        self.declared: set[str] = set()
+        names = taken | set(self.sets.values())
+        for name in self.document["colours"]:
+            self.declare_colour(name, names)
+        for sort in self.sorts():
+            self.declare_sort(sort, names)
+        for name, value in self.document.get("constants", {}).items():
+            text = str(value).replace("-", "~")
+            ET.SubElement(self.block, "ml", id=self.key()).text = f"val {name} = {text};"
+        self.variables: dict[str, str] = {}
+        self.declare_functions()
+
+    def declare_functions(self) -> None:
+        """All functions in one declaration, as each may call the others."""
+        texts = []
+        for name, one in self.document.get("functions", {}).items():
+            parameters = dict(one["parameters"])
+            scope = Scope(self.document, {key: key for key in parameters}, {}, parameters)
+            sorts = (f"{key} : {self.sort(kind)}" for key, kind in parameters.items())
+            body = written(one["body"], scope, f"function {name}")
+            texts.append(f"{name} ({', '.join(sorts)}) = {body}")
+        if texts:
+            made = ET.SubElement(self.block, "ml", id=self.key())
+            made.text = "fun " + " and ".join(texts) + ";"
+
+    def sort(self, kind: str) -> str:
+        """The colour set of a type."""
+        return self.lists.get(kind) or SORTS.get(kind, kind)
+
+    def declare_colour(self, name: str, taken: set[str]) -> None:
+        """A record colour set, or a unit one where there are no fields, after what it holds."""
+        if name in self.declared:
+            return
+        self.declared.add(name)
+        fields = self.document["colours"][name]
+        for _, sort in fields:
+            self.declare_sort(sort, taken)
+        made = ET.SubElement(self.block, "color", id=self.key())
+        ET.SubElement(made, "id").text = self.sets[name]
+        ET.SubElement(made, "timed")
+        kind = ET.SubElement(made, "record" if fields else "unit")
+        for label, sort in fields:
+            one = ET.SubElement(kind, "recordfield")
+            ET.SubElement(one, "id").text = label
+            ET.SubElement(one, "id").text = self.sort(sort)
+
+    def sorts(self) -> Iterator[str]:
+        """The types of all fields, parameters, results and locals."""
+        for fields in self.document["colours"].values():
+            yield from (sort for _, sort in fields)
+        for one in self.document.get("functions", {}).values():
+            yield from (sort for _, sort in one["parameters"])
+            yield one["result"]
+        for transition in self.document["transitions"]:
+            yield from (local["type"] for local in transition.get("locals", ()))
+
+    def declare_sort(self, sort: str, taken: set[str]) -> None:
+        """A colour set for a kind of list, with a name that is free."""
+        if not sort.startswith(LIST) or sort in self.lists:
+            return
+        inner = sort.removeprefix(LIST)
+        if inner in self.document["colours"]:
+            self.declare_colour(inner, taken)
+        held = SORTS.get(inner) or (
+            inner if inner in self.document.get("enums", {}) else self.sets.get(inner, inner)
+        )
+        name = f"{held}_list"
+        while name in taken:
+            name += "_"
+        taken.add(name)
+        self.lists[sort] = name
+        made = ET.SubElement(self.block, "color", id=self.key())
+        ET.SubElement(made, "id").text = name
+        ET.SubElement(ET.SubElement(made, "list"), "id").text = held
+
+    def variable(self, name: str, sort: str, context: str) -> str:
+        """A variable of the file has one type; a second use of a name with another gets its own."""
+        own = name if self.variables.get(name, sort) == sort else f"{name}_{sort}"
+        if own not in self.variables:
+            self.variables[own] = sort
+            made = ET.SubElement(self.block, "var", id=self.key())
+            ET.SubElement(ET.SubElement(made, "type"), "id").text = sort
+            ET.SubElement(made, "id").text = own
+        if self.variables[own] != sort:
+            raise InputError(context, name, "the name is used for another colour")
+        return own
+
+    def place(self, one: Mapping[str, Any]) -> tuple[str, str]:
+        node = ET.SubElement(self.page, "place", id=self.key())
+        ET.SubElement(node, "text").text = one["name"]
+        kind = ET.SubElement(node, "type", id=self.key())
+        ET.SubElement(kind, "text").text = self.sets[one["colour"]]
+        fields = self.document["colours"][one["colour"]]
+        counts: dict[str, int] = {}
+        for row in one.get("initial", ()):
+            value = self.row(fields, row)
+            counts[value] = counts.get(value, 0) + 1
+        if counts:
+            mark = ET.SubElement(node, "initmark", id=self.key())
+            terms = [f"{count}`{value}" for value, count in counts.items()]
+            ET.SubElement(mark, "text").text = "++".join(terms)
+        return node.get("id", ""), one["colour"]
+
+    def row(self, fields: Sequence[Sequence[str]], row: Sequence[Any]) -> str:
+        def cell(value: Any, sort: str) -> str:
+            if sort == "text":
+                return quoted(value)
+            if isinstance(value, list | tuple) and not sort.startswith(LIST):
+                return self.row(self.document["colours"][sort], value)
+            if isinstance(value, list | tuple):
+                return "[" + ",".join(cell(one, sort.removeprefix(LIST)) for one in value) + "]"
+            text = str(float(value) if sort == "real" else value)
+            return text.lower() if isinstance(value, bool) else text.replace("-", "~")
+
+        if not fields:
+            return "()"
+        cells = [
+            f"{label}={cell(value, sort)}" for (label, sort), value in zip(fields, row, strict=True)
+        ]
+        return "{" + ",".join(cells) + "}"
+
+    def transition(self, one: Mapping[str, Any]) -> None:
+        context = f"page {one.get('page', 'main')}, transition {one['name']}"
+        if one.get("weight") is not None:
+            raise InputError(context, one["weight"], "CPN Tools has no weights")
+        node = ET.SubElement(self.page, "trans", id=self.key(), explicit="false")
+        ET.SubElement(node, "text").text = one["name"]
+        scope = self.taken(one, node, context)
+        if one.get("guard"):
+            self.label(node, "cond", f"[{written(one['guard'], scope, context)}]")
+        self.code(one, node, scope, context)
+        if one.get("delay") is not None:
+            self.label(node, "time", f"@+{written(one['delay'], scope, context)}")
+        if one.get("priority"):
+            self.label(node, "priority", str(NORMAL - int(one["priority"])))
+        for arc in one.get("inhibit", ()):
+            if arc.get("at_least", 1) != 1:
+                raise InputError(context, arc["at_least"], "CPN Tools inhibits on any token")
+            self.arc("Inhibitor", node, self.places[arc["place"]][0], "")
+        for arc in one.get("reset", ()):
+            self.arc("Reset", node, self.places[arc["place"]][0], "")
+        for arc in one.get("out", ()):
+            place, colour = self.places[arc["place"]]
+            text = self.counted(arc, colour, scope, context)
+            if arc.get("delay") is not None:
+                text += f" @+ {written(arc['delay'], scope, context)}"
+            self.arc("TtoP", node, place, text)
+
+    def taken(self, one: Mapping[str, Any], node: ET.Element, context: str) -> Scope:
+        """The input arcs, and what their variables are called."""
+        names: dict[str, str] = {}
+        kinds: dict[str, dict[str, str]] = {}
+        for at, arc in enumerate(one.get("in", ())):
+            place, colour = self.places[arc["place"]]
+            fields = self.document["colours"][colour]
+            word = arc.get("var") or f"t{at + 1}"
+            own = "()" if not fields else self.variable(word, self.sets[colour], context)
+            names[word], kinds[word] = own, dict(fields)
+            self.arc("PtoT", node, place, own)
+        return Scope(self.document, names, kinds, {})
+
+    def code(self, one: Mapping[str, Any], node: ET.Element, scope: Scope, context: str) -> None:
+        """What is computed once a firing, as a code segment."""
+        steps, inputs = [], [name for name in scope.names.values() if name != "()"]
+        outputs = []
+        for local in one.get("locals", ()):
+            value = written(local["value"], scope, context)
+            own = self.variable(local["name"], self.sort(local["type"]), context)
+            scope.names[local["name"]], scope.singles[local["name"]] = own, local["type"]
+            steps.append(f"val {own} = {value}")
+            outputs.append(own)
+        if steps:
+            given = ", ".join(outputs)
+            action = f"let {' '.join(steps)} in ({given}) end"
+            text = f"input ({', '.join(inputs)}); output ({given}); action ({action});"
+            self.label(node, "code", text)
+
+    def counted(self, arc: Mapping[str, Any], colour: str, scope: Scope, context: str) -> str:
+        """A token, a number of them, or one for each element of a list."""
+        count = arc.get("count")
+        if count is None:
+            return self.token(arc.get("token"), colour, scope, context)
+        listed = str(count).removeprefix("length(").removesuffix(")")
+        each, fields = f"at({listed}, turn)", self.document["colours"][colour]
+        token = arc.get("token")
+        if token == [each] or token in (each, [f"{each}.{label}" for label, _ in fields]):
+            text = written(listed, scope, context)
+            if token == [each]:
+                text = f"(map (fn x => {{{fields[0][0]}=x}}) ({text}))"
+            return f"list_to_ms ({text})"
+        if "turn" in str(token) or "turn" in str(arc.get("delay")):
+            raise InputError(context, token, "CPN Tools does not number the tokens of an arc")
+        value = self.token(token, colour, scope, context)
+        return f"({written(count, scope, context)})`{value}"
+
+    def token(self, token: Any, colour: str, scope: Scope, context: str) -> str:
+        fields = self.document["colours"][colour]
+        if not fields:
+            return "()"
+        if isinstance(token, str):
+            return scope.names.get(token) or written(token, scope, context)
+        cells = [
+            f"{label}={written(value, scope, context)}"
+            for (label, _), value in zip(fields, token, strict=True)
+        ]
+        return "{" + ",".join(cells) + "}"
+
+    def label(self, node: ET.Element, tag: str, text: str) -> None:
+        ET.SubElement(ET.SubElement(node, tag, id=self.key()), "text").text = text
+
+    def arc(self, kind: str, node: ET.Element, place: str, text: str) -> None:
+        made = ET.SubElement(self.page, "arc", id=self.key(), orientation=kind, order="1")
+        ET.SubElement(made, "transend", idref=node.get("id", ""))
+        ET.SubElement(made, "placeend", idref=place)
+        self.label(made, "annot", text)

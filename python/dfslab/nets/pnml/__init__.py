@@ -1,0 +1,1 @@
+"""Nets in PNML: read and written."""

@@ -1,0 +1,245 @@
+"""PNML: place/transition and symmetric nets in, place/transition nets out, others as skeletons.
+
+In: one `ptnet` net of places with initial markings, transitions, arcs with whole weights, on any
+number of pages, or a symmetric net; reference nodes and other net types are refused by name.
+Out: P/T nets, and what PNML has no words for (guards, delays, tokens with values) as tool-specific
+text.
+"""
+
+from __future__ import annotations
+
+import json
+import xml.etree.ElementTree as ET
+from collections.abc import Mapping
+from typing import Any
+
+from dfslab.nets.build import Document, Net, document_of
+from dfslab.nets.cpn.cpn_read import document_of_element
+from dfslab.nets.pnml.pnml_symmetric import SYMMETRIC, converted
+from dfslab.spec.model import InputError
+
+NAMESPACE = "http://www.pnml.org/version-2009/grammar/pnml"
+PTNET = "http://www.pnml.org/version-2009/grammar/ptnet"
+TOKENS_MOST, WEIGHT_MOST, CHARACTERS_MOST = 1_000_000, 1_000, 50_000_000
+IGNORED = {"name", "graphics", "toolspecific"}
+
+
+def read(text: str) -> dict[str, Any]:
+    """A P/T net as a flat document of unit-coloured places; a symmetric net with its colours."""
+    root = _parse(text)
+    if _tag(root) != "pnml":
+        raise InputError("pnml", _tag(root), "the outermost element must be pnml")
+    nets = [child for child in root if _tag(child) == "net"]
+    if len(nets) != 1:
+        raise InputError("pnml", len(nets), "must hold exactly one net")
+    kind = nets[0].get("type", "")
+    if kind.rsplit("/", 1)[-1] in SYMMETRIC:
+        return document_of_element(converted(nets[0]))
+    if kind.rsplit("/", 1)[-1] != "ptnet":
+        raise InputError("net type", kind, f"{PTNET} and symmetric nets are read")
+    return _Reader(nets[0]).document()
+
+
+def _parse(text: str) -> ET.Element:
+    if len(text) > CHARACTERS_MOST:
+        raise InputError("pnml", len(text), f"at most {CHARACTERS_MOST} characters")
+    if "<!DOCTYPE" in text or "<!ENTITY" in text:
+        raise InputError("pnml", None, "document types and entities are not read")
+    try:
+        return ET.fromstring(text)
+    except (ET.ParseError, ValueError) as error:
+        raise InputError("pnml", None, f"is no XML: {error}") from None
+
+
+def _tag(element: ET.Element) -> str:
+    return element.tag.rsplit("}", 1)[-1] if isinstance(element.tag, str) else "comment"
+
+
+class _Reader:
+    """Nodes first, arcs after them, over all pages."""
+
+    def __init__(self, net: ET.Element) -> None:
+        self.name = self.text(net, "name") or net.get("id") or "net"
+        self.places: dict[str, dict[str, Any]] = {}
+        self.transitions: dict[str, dict[str, Any]] = {}
+        self.arcs: list[ET.Element] = []
+        self.taken: set[str] = set()
+        self.gather(net, "main")
+        for arc in self.arcs:
+            self.arc(arc)
+
+    def document(self) -> dict[str, Any]:
+        return {
+            "name": self.name,
+            "colours": {"unit": []},
+            "places": list(self.places.values()),
+            "transitions": list(self.transitions.values()),
+        }
+
+    def gather(self, parent: ET.Element, page: str) -> None:
+        for child in parent:
+            tag = _tag(child)
+            if tag == "page":
+                self.gather(child, self.text(child, "name") or child.get("id") or page)
+            elif tag == "place":
+                tokens = self.number(child, "initialMarking", 0, TOKENS_MOST)
+                self.places[self.identity(child)] = {
+                    "name": self.named(child),
+                    "colour": "unit",
+                    "initial": [[]] * tokens,
+                }
+            elif tag == "transition":
+                self.transitions[self.identity(child)] = {
+                    "name": self.named(child),
+                    "page": page,
+                    "in": [],
+                    "out": [],
+                }
+            elif tag == "arc":
+                self.arcs.append(child)
+            elif tag not in IGNORED and tag != "comment":
+                raise InputError(tag, child.get("id"), "is not read; see the P/T subset of PNML")
+
+    def identity(self, element: ET.Element) -> str:
+        key = element.get("id", "")
+        if not key:
+            raise InputError(_tag(element), None, "has no id")
+        if key in self.places or key in self.transitions:
+            raise InputError(f"{_tag(element)} {key}", None, "the id is used twice")
+        return key
+
+    def named(self, element: ET.Element) -> str:
+        """The name if it is there and free, else the id, which is unique."""
+        key = element.get("id", "")
+        name = self.text(element, "name") or key
+        chosen = key if name in self.taken else name
+        self.taken.add(chosen)
+        return chosen
+
+    def text(self, element: ET.Element, label: str) -> str:
+        for child in element:
+            if _tag(child) == label:
+                inner = [one for one in child if _tag(one) == "text"]
+                return " ".join((inner[0].text or "").split()) if inner else ""
+        return ""
+
+    def number(self, element: ET.Element, label: str, least: int, most: int) -> int:
+        if all(_tag(child) != label for child in element):
+            return least
+        text = self.text(element, label)
+        if not (text.isascii() and text.isdigit() and least <= int(text[:12]) <= most):
+            raise InputError(
+                f"{_tag(element)} {element.get('id', '')}, {label}",
+                text,
+                f"must be a whole number from {least} to {most}",
+            )
+        return int(text)
+
+    def arc(self, arc: ET.Element) -> None:
+        ends = [arc.get(end, "") for end in ("source", "target")]
+        context = f"arc {arc.get('id', '')}"
+        for end, key in zip(("source", "target"), ends, strict=True):
+            if key not in self.places and key not in self.transitions:
+                raise InputError(f"{context}, {end}", key, "is no place or transition of the net")
+        kind = arc.get("type") or self.text(arc, "type")
+        if kind not in ("", "normal", "inhibitor", "reset"):
+            raise InputError(context, kind, "the type must be normal, inhibitor or reset")
+        weight = self.number(arc, "inscription", 1, WEIGHT_MOST)
+        source, target = ends
+        if (source in self.places) == (target in self.places):
+            raise InputError(context, f"{source} to {target}", "must join a place and a transition")
+        if source in self.transitions:
+            if kind not in ("", "normal"):
+                raise InputError(context, kind, "such an arc goes from a place to a transition")
+            out = {"place": self.places[target]["name"]}
+            self.transitions[source]["out"] += [dict(out) for _ in range(weight)]
+            return
+        place, transition = self.places[source]["name"], self.transitions[target]
+        if kind == "inhibitor":
+            transition.setdefault("inhibit", []).append({"place": place, "at_least": weight})
+        elif kind == "reset":
+            transition.setdefault("reset", []).append({"place": place})
+        else:
+            transition["in"] += [{"place": place} for _ in range(weight)]
+
+
+def write(net: Net | Document) -> str:
+    """The net as PNML; what a P/T net has no words for is kept as tool-specific text."""
+    document = document_of(net)
+    root = ET.Element("pnml", xmlns=NAMESPACE)
+    made = ET.SubElement(root, "net", id="net", type=PTNET)
+    _label(made, "name", document["name"])
+    page = ET.SubElement(made, "page", id="page")
+    places = {one["name"]: f"p{at}" for at, one in enumerate(document["places"])}
+    for one in document["places"]:
+        node = ET.SubElement(page, "place", id=places[one["name"]])
+        _label(node, "name", one["name"])
+        if one.get("initial"):
+            _label(node, "initialMarking", str(len(one["initial"])))
+        _tool(
+            node,
+            {
+                key: one[key]
+                for key in ("colour", "discipline", "initial")
+                if one.get(key) not in (None, "unit", "fifo") and one["colour"] != "unit"
+            },
+        )
+    for at, one in enumerate(document["transitions"]):
+        node = ET.SubElement(page, "transition", id=f"t{at}")
+        _label(node, "name", one["name"])
+        _tool(
+            node,
+            {
+                key: one[key]
+                for key in ("guard", "delay", "priority", "weight")
+                if one.get(key) not in (None, "", 0)
+            },
+        )
+        _arcs(page, one, f"t{at}", places)
+    ET.indent(root)
+    return ET.tostring(root, encoding="unicode", xml_declaration=True) + "\n"
+
+
+def _arcs(
+    page: ET.Element, transition: Mapping[str, Any], node: str, places: Mapping[str, str]
+) -> None:
+    counts: dict[tuple[str, str, str], int] = {}
+    notes: dict[tuple[str, str, str], list[Any]] = {}
+
+    def add(source: str, target: str, kind: str, weight: int, note: Mapping[str, Any]) -> None:
+        key = (source, target, kind)
+        counts[key] = counts.get(key, 0) + weight
+        if note:
+            notes.setdefault(key, []).append(dict(note))
+
+    def rest(arc: Mapping[str, Any]) -> dict[str, Any]:
+        return {key: value for key, value in arc.items() if key != "place" and value is not None}
+
+    for arc in transition.get("in", ()):
+        add(places[arc["place"]], node, "normal", 1, rest(arc))
+    for arc in transition.get("inhibit", ()):
+        add(places[arc["place"]], node, "inhibitor", arc.get("at_least", 1), {})
+    for arc in transition.get("reset", ()):
+        add(places[arc["place"]], node, "reset", 1, {})
+    for arc in transition.get("out", ()):
+        add(node, places[arc["place"]], "normal", 1, rest(arc))
+    for (source, target, kind), weight in counts.items():
+        key = f"{source}-{target}" + ("" if kind == "normal" else f"-{kind}")
+        made = ET.SubElement(page, "arc", id=key, source=source, target=target)
+        if kind != "normal":
+            _label(made, "type", kind)
+        if weight > 1:
+            _label(made, "inscription", str(weight))
+        _tool(
+            made, {"arcs": notes[source, target, kind]} if (source, target, kind) in notes else {}
+        )
+
+
+def _label(parent: ET.Element, tag: str, text: str) -> None:
+    ET.SubElement(ET.SubElement(parent, tag), "text").text = text
+
+
+def _tool(parent: ET.Element, values: Mapping[str, Any]) -> None:
+    if values:
+        made = ET.SubElement(parent, "toolspecific", tool="dfslab", version="1")
+        made.text = json.dumps(values)

@@ -1,0 +1,259 @@
+"""Symmetric nets of PNML (ISO/IEC 15909-2) in the words of CPN Tools, which are read then.
+
+Finite and cyclic enumerations become numbers from 0 in the order in which they are declared, so
+that a successor is a sum; products, ranges and dots become themselves.
+"""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as ET
+from collections.abc import Iterator, Mapping
+
+from dfslab.nets.cpn.cpn_ml import RESERVED
+from dfslab.nets.cpn.cpn_values import clean
+from dfslab.spec.model import InputError
+
+OPERATORS: Mapping[str, str] = {
+    "and": "({0} andalso {1})",
+    "or": "({0} orelse {1})",
+    "imply": "(not {0} orelse {1})",
+    "equality": "({0} = {1})",
+    "inequality": "({0} <> {1})",
+    "lessthan": "({0} < {1})",
+    "lessthanorequal": "({0} <= {1})",
+    "greaterthan": "({0} > {1})",
+    "greaterthanorequal": "({0} >= {1})",
+    "subtract": "({0} -- {1})",
+}
+JOINED = {"and": " andalso ", "or": " orelse ", "add": " ++ "}
+SYMMETRIC = ("symmetricnet", "symmetric-net", "hlnet", "highlevelnet")
+
+
+def tag(element: ET.Element) -> str:
+    """The name of an element without its namespace."""
+    return element.tag.rsplit("}", 1)[-1] if isinstance(element.tag, str) else "comment"
+
+
+def child(element: ET.Element | None, *path: str) -> ET.Element | None:
+    """The first element on a path of names."""
+    for name in path:
+        found = [one for one in element or () if tag(one) == name]
+        element = found[0] if found else None
+    return element
+
+
+class Symmetric:
+    """A net's declarations, and its terms as CPN ML."""
+
+    def __init__(self, net: ET.Element) -> None:
+        self.block = ET.Element("block", id="declarations")
+        self.variables: dict[str, str] = {}
+        # Sorts and constants by their ids; a sort has its colour set and how many values.
+        self.sorts: dict[str, tuple[str, int]] = {}
+        self.constants: dict[str, tuple[str, str]] = {}
+        self.context = "declaration"
+        self.colour("UNIT", ET.Element("unit"))
+        for one in self.declarations(net):
+            self.declare(one)
+
+    def declarations(self, net: ET.Element) -> Iterator[ET.Element]:
+        for one in net.iter():
+            if tag(one) == "declarations":
+                yield from (inner for inner in one if tag(inner) != "comment")
+
+    def wrong(self, value: str, reason: str) -> InputError:
+        return InputError(self.context, value, reason)
+
+    def colour(self, name: str, kind: ET.Element) -> None:
+        made = ET.SubElement(self.block, "color", id=f"colour {name}")
+        ET.SubElement(made, "id").text = name
+        made.append(kind)
+
+    def declare(self, one: ET.Element) -> None:
+        key, kind = one.get("id", ""), tag(one)
+        self.context = f"{kind} {one.get('name') or key}"
+        if kind == "namedsort":
+            self.sort(key, one)
+        elif kind == "variabledecl":
+            sort = self.sort_of(child(one, "usersort"))
+            name = clean(key)
+            name = f"{name}_" if name in RESERVED or not name[:1].isalpha() else name
+            self.variables[key] = f"v{name}" if not name[:1].isalpha() else name
+            made = ET.SubElement(self.block, "var", id=f"variable {key}")
+            ET.SubElement(ET.SubElement(made, "type"), "id").text = sort
+            ET.SubElement(made, "id").text = self.variables[key]
+        else:
+            raise self.wrong(kind, "is not read: sorts and variables are; write sorts out instead")
+
+    def sort_of(self, element: ET.Element | None) -> str:
+        """The colour set that a usersort names."""
+        if element is None:
+            raise self.wrong("sort", "is missing")
+        if tag(element) == "dot":
+            return "UNIT"
+        key = element.get("declaration", "")
+        if key not in self.sorts:
+            raise self.wrong(key, f"is no sort that is declared: {', '.join(self.sorts) or 'none'}")
+        return self.sorts[key][0]
+
+    def sort(self, key: str, one: ET.Element) -> None:
+        inner = [part for part in one if tag(part) != "comment"]
+        if len(inner) != 1:
+            raise self.wrong(key, "a sort is declared by one other")
+        kind, name = tag(inner[0]), f"S{len(self.sorts)}_{clean(key)}"
+        if kind == "dot":
+            self.sorts[key] = ("UNIT", 1)
+        elif kind in ("cyclicenumeration", "finiteenumeration"):
+            constants = [part.get("id", "") for part in inner[0] if tag(part) == "feconstant"]
+            for at, constant in enumerate(constants):
+                self.constants[constant] = (str(at), name)
+            self.range(key, name, 0, len(constants) - 1)
+        elif kind == "finiteintrange":
+            ends = [inner[0].get(end, "") for end in ("start", "end")]
+            if not all(end.lstrip("-").isdigit() for end in ends):
+                raise self.wrong(", ".join(ends), "a range has two whole numbers")
+            self.range(key, name, int(ends[0]), int(ends[1]))
+        elif kind == "productsort":
+            made = ET.Element("product")
+            for part in inner[0]:
+                ET.SubElement(made, "id").text = self.sort_of(part)
+            self.colour(name, made)
+            self.sorts[key] = (name, 0)
+        else:
+            raise self.wrong(kind, "is not read: dots, enumerations, ranges and products are")
+
+    def range(self, key: str, name: str, low: int, high: int) -> None:
+        made = ET.Element("int")
+        ends = ET.SubElement(made, "with")
+        for end in (low, high):
+            ET.SubElement(ends, "ml").text = str(end).replace("-", "~")
+        self.colour(name, made)
+        self.sorts[key] = (name, high - low + 1)
+
+    def terms(self, element: ET.Element) -> list[str]:
+        parts = (one for one in element if tag(one) != "comment")
+        return [
+            text
+            for one in parts
+            for text in (self.terms(one) if tag(one) == "subterm" else [self.term(one)])
+        ]
+
+    def term(self, element: ET.Element) -> str:
+        """A term as CPN ML."""
+        kind = tag(element)
+        if kind == "variable":
+            return self.named(element.get("refvariable", ""), self.variables)
+        if kind == "useroperator":
+            known = {key: text for key, (text, _) in self.constants.items()}
+            return self.named(element.get("declaration", ""), known)
+        if kind == "dotconstant":
+            return "()"
+        if kind in ("numberconstant", "finiteintrangeconstant"):
+            return element.get("value", "").replace("-", "~")
+        if kind == "booleanconstant":
+            return element.get("value", "")
+        if kind == "all":
+            name = self.sort_of(next(iter(element), None))
+            return "1`()" if name == "UNIT" else f"{name}.all()"
+        if kind in ("successor", "predecessor"):
+            return self.moved(element, 1 if kind == "successor" else -1)
+        return self.operation(kind, self.terms(element))
+
+    def operation(self, kind: str, parts: list[str]) -> str:
+        if kind == "tuple":
+            return f"({', '.join(parts)})"
+        if kind == "numberof":
+            return f"{parts[0]}`({parts[1]})" if len(parts) == 2 else f"1`({parts[0]})"
+        if kind == "scalarproduct":
+            raise self.wrong(kind, "is not read: write the number of each token")
+        if kind == "empty":
+            return "empty"
+        if kind == "not":
+            return f"(not {parts[0]})"
+        if kind in JOINED and parts:
+            return f"({JOINED[kind].join(parts)})"
+        if kind in OPERATORS and len(parts) == 2:
+            return OPERATORS[kind].format(*parts)
+        raise self.wrong(kind, "is no operator of the symmetric nets that are read")
+
+    def named(self, key: str, known: Mapping[str, str]) -> str:
+        if key not in known:
+            raise self.wrong(key, f"is not declared: {', '.join(known) or 'none'}")
+        return known[key]
+
+    def moved(self, element: ET.Element, step: int) -> str:
+        """The neighbour in a circle."""
+        (inner,) = self.terms(element) or [""]
+        sort = self.sort_of_term(next(one for one in element.iter() if tag(one) in ATOMS))
+        count = {name: count for name, count in self.sorts.values()}.get(sort, 0)
+        if not count:
+            raise self.wrong(tag(element), "is read of a variable or a constant of an enumeration")
+        return f"(({inner} + {step % count}) mod {count})"
+
+    def sort_of_term(self, element: ET.Element) -> str:
+        """The colour set of a variable or a constant."""
+        if tag(element) == "useroperator":
+            return self.constants.get(element.get("declaration", ""), ("", ""))[1]
+        name = self.variables.get(element.get("refvariable", ""), "")
+        for one in self.block:
+            if one.tag == "var" and one.findtext("id") == name:
+                return one.findtext("type/id") or ""
+        return ""
+
+
+ATOMS = ("variable", "useroperator")
+
+
+def converted(net: ET.Element) -> ET.Element:
+    """The net as a `cpnet` element."""
+    known = Symmetric(net)
+    made = ET.Element("cpnet")
+    ET.SubElement(made, "globbox").append(known.block)
+    page = ET.SubElement(made, "page", id="page")
+    name = child(net, "name", "text")
+    title = (name.text if name is not None else None) or net.get("id") or "net"
+    ET.SubElement(page, "pageattr", name=" ".join(title.split()))
+    places = {one.get("id", "") for one in net.iter() if tag(one) == "place"}
+    for element in net.iter():
+        kind = tag(element)
+        key = element.get("id", "")
+        known.context = f"{kind} {key}"
+        if kind in ("place", "transition"):
+            node = ET.SubElement(page, "place" if kind == "place" else "trans", id=key)
+            named = child(element, "name", "text")
+            ET.SubElement(node, "text").text = (named.text if named is not None else None) or key
+            _labels(known, element, node)
+        elif kind == "arc":
+            _arc(known, places, element, page)
+        elif kind in ("referencePlace", "referenceTransition"):
+            raise known.wrong(kind, "is not read: put all nodes on their own page")
+    return made
+
+
+def _labels(known: Symmetric, element: ET.Element, node: ET.Element) -> None:
+    """A place's sort and first tokens, a transition's condition."""
+    if node.tag == "place":
+        sort = child(element, "type", "structure")
+        colour = known.sort_of(next(iter(sort), None)) if sort is not None else "UNIT"
+        ET.SubElement(ET.SubElement(node, "type"), "text").text = colour
+        marking = child(element, "hlinitialMarking", "structure")
+        text = known.terms(marking)[0] if marking is not None and len(marking) else ""
+        ET.SubElement(ET.SubElement(node, "initmark"), "text").text = text
+        return
+    condition = child(element, "condition", "structure")
+    if condition is not None and len(condition):
+        text = f"[{known.terms(condition)[0]}]"
+        ET.SubElement(ET.SubElement(node, "cond"), "text").text = text
+
+
+def _arc(known: Symmetric, places: set[str], element: ET.Element, page: ET.Element) -> None:
+    source, target = element.get("source", ""), element.get("target", "")
+    takes = source in places
+    made = ET.SubElement(
+        page, "arc", id=element.get("id", ""), orientation="PtoT" if takes else "TtoP"
+    )
+    ET.SubElement(made, "transend", idref=target if takes else source)
+    ET.SubElement(made, "placeend", idref=source if takes else target)
+    inscription = child(element, "hlinscription", "structure")
+    text = known.terms(inscription)[0] if inscription is not None and len(inscription) else "()"
+    ET.SubElement(ET.SubElement(made, "annot"), "text").text = text

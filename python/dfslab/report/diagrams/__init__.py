@@ -1,0 +1,1 @@
+"""UML diagrams of descriptions: interactions, structure, and XMI."""

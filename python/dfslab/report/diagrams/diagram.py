@@ -1,0 +1,77 @@
+"""Prints interactions as UML sequence diagrams, in Mermaid and in PlantUML.
+
+Both print the same elements (report/diagrams/interaction.py) with guards as in Wu 2013, Figures 2 and 3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from dfslab.report.diagrams.interaction import Event, Execution, Fragment, Interaction, Message
+from dfslab.report.diagrams.uml import COMPUTING
+
+
+@dataclass(frozen=True)
+class _Dialect:
+    """How a language writes notes, arrows by type of message, and branches by operator."""
+
+    note: str
+    arrows: dict[str, str]
+    branches: dict[str, str]
+
+
+_MERMAID = _Dialect(
+    "Note over",
+    {"synchCall": "->>", "asynchCall": "-)", "reply": "-->>"},
+    {"alt": "else", "par": "and"},
+)
+_PLANTUML = _Dialect(
+    "note over",
+    {"synchCall": "->", "asynchCall": "->>", "reply": "-->"},
+    {"alt": "else", "par": "else"},
+)
+
+
+def _lines(body: Sequence[Event], dialect: _Dialect, depth: int = 1) -> Iterator[str]:
+    indent = "  " * depth
+    for event in body:
+        if isinstance(event, Execution):
+            yield f"{indent}{dialect.note} {event.lifeline}: «{event.stereotype}» {event.name}"
+        elif isinstance(event, Message):
+            arrow = dialect.arrows[event.sort]
+            yield f"{indent}{event.sender}{arrow}{event.receiver}: {event.name}"
+        else:
+            yield from _fragment(event, dialect, depth)
+
+
+def _fragment(fragment: Fragment, dialect: _Dialect, depth: int) -> Iterator[str]:
+    indent = "  " * depth
+    for number, operand in enumerate(fragment.operands):
+        word = dialect.branches[fragment.operator] if number else fragment.operator
+        # Both languages write the guard after "else"; a guard "else" is redundant there.
+        guard = "" if word == operand.guard else operand.guard
+        yield f"{indent}{word} {guard}".rstrip()
+        yield from _lines(operand.body, dialect, depth + 1)
+    yield f"{indent}end"
+
+
+def mermaid(system: str, drawn: Interaction) -> str:
+    """One operation as a Mermaid sequence diagram."""
+    ends = dict.fromkeys((drawn.lifelines[0].name, drawn.lifelines[-1].name))
+    lines = ["sequenceDiagram", f"  title {system}: {drawn.name}"]
+    lines += [f"  participant {line.name} as {line.label}" for line in drawn.lifelines]
+    if drawn.legend:
+        lines.append(f"  Note over {','.join(ends)}: {'<br/>'.join(drawn.legend)}")
+    return "\n".join([*lines, *_lines(drawn.body, _MERMAID)]) + "\n"
+
+
+def plantuml(system: str, drawn: Interaction) -> str:
+    """One operation as a PlantUML sequence diagram."""
+    lines = ["@startuml", f"title {system}: {drawn.name}"]
+    lines += [
+        f'participant "«{COMPUTING[0]}»\\n{line.label}" as {line.name}' for line in drawn.lifelines
+    ]
+    if drawn.legend:
+        lines += ["legend", *(f"  {text}" for text in drawn.legend), "end legend"]
+    return "\n".join([*lines, *_lines(drawn.body, _PLANTUML), "@enduml"]) + "\n"

@@ -1,0 +1,352 @@
+"""Converts operations to UML interactions: lifelines, messages, executions, combined fragments.
+
+After Wu 2013, Figures 2 and 3: loop, opt, alt and par with guards, and a write pipeline as a chain
+from each server to the next. Every diagram and the exchange format print these elements.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TypeAlias
+
+from dfslab.spec.steps.expression import Expr, function, quantities, readable
+from dfslab.spec.steps.node import (
+    At,
+    Call,
+    Choice,
+    Delay,
+    Either,
+    Hold,
+    Later,
+    Node,
+    Par,
+    Pipeline,
+    Repeat,
+    Seq,
+    Use,
+    Visitor,
+    lands_at,
+    walk,
+)
+from dfslab.spec.systems.filesystem import FileSystem, Role
+
+# MARTE stereotypes of the resources that a lifeline uses; a delay uses no resource.
+STEREOTYPES = {
+    "cpu": "PaStep",
+    "disk": "HwDrive",
+    "nic": "HwMedia",
+    "memory": "HwRAM",
+    "lock": "SwMutualExclusionResource",
+    "threads": "SwSchedulableResource",
+    "delay": "TimedProcessing",
+    "step": "PaStep",
+}
+# The minimum and maximum number of members of a chain that are drawn.
+LEAST_DRAWN, MOST_DRAWN = 2, 4
+ORDINALS = ("first", "second", "third", "fourth")
+
+
+@dataclass(frozen=True)
+class Lifeline:
+    """A role, or one member of a chain of servers of a role; `label` tells which member."""
+
+    name: str
+    label: str
+
+
+@dataclass(frozen=True)
+class Message:
+    """A message between lifelines; `sort` is UML's messageSort: synchCall, asynchCall, reply."""
+
+    name: str
+    sender: str
+    receiver: str
+    sort: str
+
+
+@dataclass(frozen=True)
+class Execution:
+    """Work of a lifeline on one of its resources."""
+
+    name: str
+    lifeline: str
+    stereotype: str
+
+
+@dataclass(frozen=True)
+class Operand:
+    """One branch of a combined fragment with its guard."""
+
+    guard: str
+    body: tuple[Event, ...] = ()
+
+
+@dataclass(frozen=True)
+class Fragment:
+    """A combined fragment: loop, opt, alt or par."""
+
+    operator: str
+    operands: tuple[Operand, ...] = ()
+
+
+Event: TypeAlias = Message | Execution | Fragment
+
+
+@dataclass(frozen=True)
+class Interaction:
+    """One operation as a sequence diagram; `legend` explains the names used in guards."""
+
+    name: str
+    lifelines: tuple[Lifeline, ...]
+    body: tuple[Event, ...] = ()
+    legend: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class _Chain:
+    """`count` servers of one role, each of which forwards to the next; `drawn` of them are
+    drawn."""
+
+    role: str
+    count: Expr
+    drawn: int
+
+    def name(self, number: int) -> str:
+        """The lifeline of a member, counted from 1."""
+        return self.role if number == 1 else f"{self.role}{number}"
+
+
+@dataclass(frozen=True)
+class _Place:
+    """The acting lifeline: the role and, in its chain, the member (from 1).
+
+    `copies`: for roles whose copies are drawn one after the other, the member that is drawn.
+    """
+
+    role: str
+    number: int = 1
+    copies: Mapping[str, int] = field(default_factory=dict)
+
+    def member(self, role: str) -> int:
+        """The member of a role that is called."""
+        return self.number if role == self.role else self.copies.get(role, 1)
+
+    def at(self, role: str) -> _Place:
+        """This place, moved to the member of a role."""
+        return replace(self, role=role, number=self.member(role))
+
+    def of_copy(self, role: str, number: int) -> _Place:
+        """This place, with the copy at a member of a role drawn."""
+        return replace(self, copies={**self.copies, role: number})
+
+
+def interaction(system: FileSystem, operation: str) -> Interaction:
+    """One operation of a description."""
+    tree = system.operations[operation]
+    chains = _chains(system, tree)
+    drawing = _Drawing(chains)
+    client = next(role.name for role in system.roles if role.kind == "client")
+    body = drawing.visit(tree, _Place(client))
+    lifelines = tuple(line for role in system.roles for line in _lifelines(role, chains))
+    said = [f"drawn with {readable(one.count)} = {one.drawn}" for one in chains.values()]
+    for node in walk(tree):
+        for guard in _guarding(node):
+            said += [f"{name} = {readable(of)}" for name, of in quantities(guard).items()]
+    return Interaction(operation, lifelines, tuple(body), tuple(dict.fromkeys(said)))
+
+
+def _lifelines(role: Role, chains: dict[str, _Chain]) -> Iterator[Lifeline]:
+    chain = chains.get(role.name)
+    if chain is None:
+        yield Lifeline(role.name, role.uml)
+        return
+    for number in range(1, chain.drawn + 1):
+        yield Lifeline(chain.name(number), f"{ORDINALS[number - 1]} {role.uml}")
+
+
+def _guarding(node: Node) -> tuple[Expr, ...]:
+    """The amounts that appear in the guards of a node's fragment."""
+    if isinstance(node, Use | Delay | Hold | Call):
+        return ()
+    return node.expressions()
+
+
+def _chains(system: FileSystem, tree: Node) -> dict[str, _Chain]:
+    """The chains of an operation by role: consecutive stages that each forward the unit."""
+    found: dict[str, _Chain] = {}
+    for node in walk(tree):
+        for stage in node.stages if isinstance(node, Pipeline) else ():
+            if isinstance(stage, Repeat) and (role := lands_at(stage.body, "")):
+                drawn = max(LEAST_DRAWN, min(MOST_DRAWN, _usual(system, stage.count)))
+                found[role] = _Chain(role, stage.count, drawn)
+    return found
+
+
+def _usual(system: FileSystem, count: Expr) -> int:
+    """A count with all parameters at their defaults."""
+    if not isinstance(count, Expr):
+        return LEAST_DRAWN
+    names, number = function(count)
+    return round(float(number(*(system.parameter(name).default or 0.0 for name in names))))
+
+
+class _Drawing(Visitor[_Place, list[Event]]):
+    """Draws a tree from a starting place, in the order of execution."""
+
+    def __init__(self, chains: Mapping[str, _Chain]) -> None:
+        self._chains = chains
+
+    def _line(self, role: str, where: _Place) -> str:
+        """The lifeline of the member of a role."""
+        chain = self._chains.get(role)
+        return chain.name(where.member(role)) if chain else role
+
+    def _end(self, role: str, where: _Place) -> _Place:
+        """The last member of a role's chain."""
+        chain = self._chains.get(role)
+        return replace(where, role=role, number=chain.drawn if chain else 1)
+
+    def use(self, node: Use, where: _Place) -> list[Event]:
+        kind = node.resource.kind
+        line = self._line(node.resource.role, where)
+        return [Execution(node.name or kind, line, STEREOTYPES[kind])]
+
+    def hold(self, node: Hold, where: _Place) -> list[Event]:
+        kind, role = node.resource.kind, node.resource.role
+        held = Execution(node.name or kind, self._line(role, where), STEREOTYPES[kind])
+        return [held, *self.visit(node.body, where.at(role))]
+
+    def delay(self, node: Delay, where: _Place) -> list[Event]:
+        line = self._line(node.role, where)
+        return [Execution(node.name or "delay", line, STEREOTYPES["delay"])]
+
+    def at(self, node: At, where: _Place) -> list[Event]:
+        # An answer that returns along a chain starts at the chain's end.
+        return self.visit(node.body, self._end(node.role, where))
+
+    def call(self, node: Call, where: _Place) -> list[Event]:
+        there = self._receiver(node, where)
+        sender, receiver = self._line(where.role, where), self._line(there.role, there)
+        handed = where.copies.get(node.role, 1)
+        if node.one_way and not node.answers and node.role != where.role and handed > 1:
+            # A message to every member of a chain is forwarded from each to the next.
+            sender = self._chains[node.role].name(handed - 1)
+        sort = "asynchCall" if node.one_way else "synchCall"
+        asked = Message(node.name, sender, receiver, "reply" if node.answers else sort)
+        events: list[Event] = [asked, *self.visit(node.body, there)]
+        if not node.one_way:
+            events.append(Message(node.name, receiver, sender, "reply"))
+        return [_called(one, node.name) for one in events]
+
+    def _receiver(self, node: Call, where: _Place) -> _Place:
+        """The next member of a chain, or the previous one for an answer; otherwise the role's
+        lifeline."""
+        chain = self._chains.get(node.role)
+        if chain is None or node.role != where.role:
+            return where.at(node.role)
+        number = where.number + (-1 if node.answers else 1)
+        return replace(where, number=min(max(number, 1), chain.drawn))
+
+    def seq(self, node: Seq, where: _Place) -> list[Event]:
+        line = self._line(where.role, where)
+        events: list[Event] = [Execution(node.name, line, STEREOTYPES["step"])] if node.name else []
+        for step in node.steps:
+            events += self.visit(step, where)
+            where = self._answered(step, where)
+        return events
+
+    def _answered(self, step: Node, where: _Place) -> _Place:
+        """The acting place after answers have returned along a chain: the chain's head."""
+        back = isinstance(step, Repeat) and where.role in self._chains and _answers(step.body)
+        return replace(where, number=1) if back else where
+
+    def pipeline(self, node: Pipeline, where: _Place) -> list[Event]:
+        inside: list[Event] = []
+        for stage in node.stages:
+            inside += self.visit(stage, where)
+            where = self._landed(stage.body if isinstance(stage, Repeat) else stage, where)
+        guard = f"{_each(node.units)}, stages overlap"
+        return [Fragment("loop", (Operand(guard, tuple(inside)),))]
+
+    def _landed(self, node: Node, where: _Place) -> _Place:
+        role = lands_at(node, where.role)
+        return where if role == where.role else self._end(role, where)
+
+    def repeat(self, node: Repeat, where: _Place) -> list[Event]:
+        for chain in self._chains.values():
+            if not node.count.free_symbols or node.count.free_symbols != chain.count.free_symbols:
+                continue
+            moves = lands_at(node.body, where.role) == chain.role
+            if node.count == chain.count or moves:
+                return self._along(node, where, chain, moves=moves)
+        body = self.visit(node.body, where)
+        return [Fragment("loop", (Operand(_each(node.count), tuple(body)),))]
+
+    def _along(self, node: Repeat, where: _Place, chain: _Chain, *, moves: bool) -> list[Event]:
+        """Draw each iteration at the next member of a chain; with `moves` the caller moves back."""
+        events: list[Event] = []
+        for number in range(1, chain.drawn + (node.count == chain.count)):
+            events += self.visit(node.body, where.of_copy(chain.role, number))
+            if moves and where.role == chain.role:
+                where = replace(where, number=max(1, where.number - 1))
+        return events
+
+    def par(self, node: Par, where: _Place) -> list[Event]:
+        for chain in self._chains.values():
+            if node.copies == chain.count and node.needed is None:
+                return [Fragment("par", tuple(self._members(node, where, chain)))]
+        needed = "" if node.needed is None else f", {readable(node.needed)} needed"
+        guard = "" if node.copies == 1 else f"{_each(node.copies)}{needed}"
+        branches = (Operand(guard, tuple(self.visit(step, where))) for step in node.steps)
+        return [Fragment("par", tuple(branches))]
+
+    def _members(self, node: Par, where: _Place, chain: _Chain) -> Iterator[Operand]:
+        """Concurrent work of all members of a chain."""
+        for number in range(1, chain.drawn + 1):
+            there = where.of_copy(chain.role, number)
+            body = [event for step in node.steps for event in self.visit(step, there)]
+            yield Operand(chain.name(number), tuple(body))
+
+    def choice(self, node: Choice, where: _Place) -> list[Event]:
+        branches = tuple(
+            Operand(f"{readable(share)} of all", tuple(self.visit(branch, where)))
+            for share, branch in node.branches
+        )
+        return [Fragment("opt" if len(branches) == 1 else "alt", branches)]
+
+    def either(self, node: Either, where: _Place) -> list[Event]:
+        then = Operand(readable(node.condition), tuple(self.visit(node.then, where)))
+        if node.otherwise is None:
+            return [Fragment("opt", (then,))]
+        return [Fragment("alt", (then, Operand("else", tuple(self.visit(node.otherwise, where)))))]
+
+    def later(self, node: Later, where: _Place) -> list[Event]:
+        guard = f"later {node.name}".strip()
+        return [Fragment("opt", (Operand(guard, tuple(self.visit(node.body, where))),))]
+
+
+def _answers(node: Node) -> bool:
+    return any(isinstance(one, Call) and one.answers for one in walk(node))
+
+
+def _each(count: Expr) -> str:
+    """The guard of a loop."""
+    return f"i ≤ {readable(count, 5)}"
+
+
+def _called(event: Event, name: str) -> Event:
+    """An answer without a name gets the name of the message that it answers."""
+    if isinstance(event, Message) and not event.name:
+        return replace(event, name=name)
+    return event
+
+
+def messages(body: Sequence[Event]) -> Iterator[Message]:
+    """All messages, in order of sending."""
+    for event in body:
+        if isinstance(event, Message):
+            yield event
+        elif isinstance(event, Fragment):
+            for operand in event.operands:
+                yield from messages(operand.body)

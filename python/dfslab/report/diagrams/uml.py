@@ -1,0 +1,165 @@
+"""A description as UML elements with MARTE stereotypes: classes, nodes, links, interactions.
+
+After Wu 2013, Figure 1; interactions (Figures 2 and 3) are built in report/diagrams/interaction.py. All
+elements are derived from the description; diagrams and the exchange format are written from them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from dfslab.report.description import parameter_rows
+from dfslab.report.diagrams.interaction import Interaction, interaction
+from dfslab.spec.steps.node import Call, Node, walk
+from dfslab.spec.systems.filesystem import FileSystem
+from dfslab.spec.systems.parameters import Parameter
+
+COMPUTING = ("HwComputingResource", "CommunicationEndPoint")
+MEDIA = "CommunicationMedia"
+# Part of a node -> (stereotype, the kinds of hardware keys that are its attributes).
+PARTS = {
+    "Processor": ("HwProcessor", ("processors", "cores", "frequency")),
+    "Disk": ("HwDrive", ("disk_read_rate", "disk_write_rate", "disk_latency")),
+    "Memory": ("HwRAM", ("memory",)),
+}
+
+
+@dataclass(frozen=True)
+class Attribute:
+    """A configurable property: the description's key, its unit, the id of the paper's table."""
+
+    name: str
+    unit: str
+    paper: str = ""
+
+
+@dataclass(frozen=True)
+class Class:
+    """Software of a role, or data: its configurable attributes and its operations."""
+
+    name: str
+    attributes: tuple[Attribute, ...] = ()
+    operations: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Part:
+    """Hardware inside a node."""
+
+    name: str
+    stereotype: str
+    attributes: tuple[Attribute, ...] = ()
+
+
+@dataclass(frozen=True)
+class Machine:
+    """A node of the deployment, and the class that is deployed there."""
+
+    name: str
+    deployed: str
+    attributes: tuple[Attribute, ...] = ()
+    parts: tuple[Part, ...] = ()
+    stereotypes: tuple[str, ...] = COMPUTING
+
+
+@dataclass(frozen=True)
+class Uml:
+    """All UML elements of one file system."""
+
+    name: str
+    classes: tuple[Class, ...]
+    machines: tuple[Machine, ...]
+    links: tuple[tuple[str, str], ...]
+    interactions: tuple[Interaction, ...]
+
+
+def uml(system: FileSystem, operations: Sequence[str] = ()) -> Uml:
+    """The elements of a description; interactions of these operations (all when none is named)."""
+    kinds = {role.name: role for role in system.roles}
+    rows = [row.parameter for row in parameter_rows(system)]
+    attributes = _attributes(system, rows)
+    classes = [
+        Class("File", attributes.pop("File", ())),
+        Class("Block", attributes.pop("Block", ())),
+    ]
+    machines = []
+    for role in system.roles:
+        classes.append(Class(role.uml, attributes.get(role.name, ()), _asked(system, role.name)))
+        parts = tuple(
+            Part(part, stereotype, _hardware(rows, role.name, own))
+            for part, (stereotype, own) in PARTS.items()
+        )
+        inside = [kind for _, own in PARTS.values() for kind in own]
+        other = tuple(a for a in _hardware(rows, role.name, ()) if a.name not in inside)
+        machines.append(Machine(f"{role.uml}Machine", role.uml, other, parts))
+    names = [(kinds[a].uml, kinds[b].uml) for a, b in _links(system)]
+    links = {(min(pair), max(pair)) for pair in names}
+    chosen = operations or list(system.operations)
+    interactions = tuple(interaction(system, name) for name in chosen)
+    return Uml(system.name, tuple(classes), tuple(machines), tuple(sorted(links)), interactions)
+
+
+def _attributes(system: FileSystem, rows: list[Parameter]) -> dict[str, tuple[Attribute, ...]]:
+    """Class (File, Block or a role's name) -> its configurable attributes."""
+    found: dict[str, list[Attribute]] = {}
+    for one in rows:
+        if one.origin not in ("filesystem", "workload") or "." in one.key:
+            continue
+        owner = {"Dap1": "Block", "Dap2": "File"}.get(one.wu) or _owner(system, one.key)
+        found.setdefault(owner, []).append(Attribute(one.key, one.unit, one.wu))
+    return {owner: tuple(attributes) for owner, attributes in found.items()}
+
+
+def _owner(system: FileSystem, key: str) -> str:
+    """The first role whose resources a parameter affects; the client if there is none."""
+    for tree in system.operations.values():
+        for node in walk(tree):
+            acting = not isinstance(node, Call) and node.acting
+            if acting and any(
+                key == str(free) for one in node.expressions() for free in one.free_symbols
+            ):
+                return acting
+    return _client(system)
+
+
+def _hardware(rows: list[Parameter], role: str, kinds: tuple[str, ...]) -> tuple[Attribute, ...]:
+    """Configurable hardware of a role that affects some operation; of `kinds`, or all."""
+    found = []
+    for one in rows:
+        owner, _, kind = one.key.partition(".")
+        if owner == role and kind and (not kinds or kind in kinds):
+            found.append(Attribute(kind, one.unit, one.wu))
+    return tuple(found)
+
+
+def _asked(system: FileSystem, role: str) -> tuple[str, ...]:
+    """Names of the messages that a role receives."""
+    names = [
+        node.name
+        for tree in system.operations.values()
+        for node in walk(tree)
+        if isinstance(node, Call) and node.role == role and not node.answers
+    ]
+    return tuple(dict.fromkeys(names))
+
+
+def _client(system: FileSystem) -> str:
+    return next(role.name for role in system.roles if role.kind == "client")
+
+
+def _links(system: FileSystem) -> set[tuple[str, str]]:
+    """Pairs of roles that exchange messages."""
+    pairs: set[tuple[str, str]] = set()
+
+    def visit(node: Node, role: str) -> None:
+        here = role
+        if isinstance(node, Call):
+            pairs.add((role, node.role))
+            here = node.role
+        for child in node.children():
+            visit(child, here)
+
+    for tree in system.operations.values():
+        visit(tree, _client(system))
+    return pairs

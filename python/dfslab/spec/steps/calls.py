@@ -1,0 +1,176 @@
+"""Operation trees of a trace's single calls, derived from a description's whole operations.
+
+A description has trees of whole transactions, whose outermost named steps are the calls of a trace.
+The steps before the read are the open, those after the write are the close, and the named step
+between is one transfer of a file of that size. So a trace can be replayed on every described file
+system without further trees. A call outside any transaction takes the tree of a similar described
+operation (`STAND_INS`).
+
+The symbol `file_size` depends on the call. pread, pwrite: bytes of the transfer. fsync, and close
+after writing (`unforced`): bytes written since the last fsync. Other calls: bytes of the file.
+`followed` computes these values for each operation of a trace.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from dfslab.spec.steps.node import Choice, Either, Later, Node, Seq, walk
+from dfslab.spec.steps.operation import choice, either, seq
+from dfslab.spec.systems.parameters import symbol
+
+TRANSFERS = ("pread", "pwrite")
+WHOLE = ("read", "write", "append", "overwrite")
+FORCED = ("fsync", "flush")
+UNFORCED = "unforced"
+# What a call is taken for that no description has: the first of these that it does have.
+STAND_INS = {
+    "overwrite": ("append", "write"),
+    "exists": ("stat",),
+    "get_xattr": ("stat",),
+    "lock": ("stat",),
+    "mkdir": ("create",),
+    "rmdir": ("delete",),
+    "truncate": ("create",),
+    "chmod": ("create",),
+    "set_xattr": ("create",),
+}
+
+
+def derived(operations: Mapping[str, Node]) -> dict[str, Node]:
+    """Call name -> tree, for all calls that can be derived from the described operations."""
+    found: dict[str, Node] = {}
+    for name, others in STAND_INS.items():
+        for other in others:
+            if other in operations and name not in operations:
+                found.setdefault(name, operations[other])
+    if "read" in operations:
+        before, moved, after = _split(operations["read"], "read")
+        found["open"], found["pread"] = seq(*before), moved
+        found["close"] = seq(*after)
+    written = next((name for name in ("overwrite", "append", "write") if name in operations), None)
+    if written is not None:
+        _, found["pwrite"], after = _split(operations[written], "write")
+        forced = _named(operations[written], FORCED)
+        if forced is not None:
+            found["fsync"] = forced
+        if "close" in found:
+            found["close"] = either(symbol(UNFORCED), seq(*after), found["close"])
+    return found
+
+
+def taken_as(operations: Mapping[str, Node], names: Iterable[str]) -> str:
+    """A text that lists which calls are modelled by another operation; "" if none is."""
+    stood = [
+        f"{name} as {next(other for other in STAND_INS[name] if other in operations)}"
+        for name in names
+        if name not in operations and name in STAND_INS
+    ]
+    return f"taken for described operations: {', '.join(stood)}" if stood else ""
+
+
+def _split(tree: Node, name: str) -> tuple[tuple[Node, ...], Node, tuple[Node, ...]]:
+    """(nodes before, step, nodes after) of an operation's outermost step called `name`.
+
+    Without such a step, the whole operation is the step. If the operation has alternative branches,
+    each part has the same alternatives.
+    """
+    if isinstance(tree, Choice) and not tree.name:
+        ways = [(share, _split(branch, name)) for share, branch in tree.branches]
+        before = choice(*((share, seq(*way[0])) for share, way in ways))
+        moved = choice(*((share, way[1]) for share, way in ways))
+        return (before,), moved, (choice(*((share, seq(*way[2])) for share, way in ways)),)
+    if isinstance(tree, Either) and not tree.name and tree.otherwise is not None:
+        then, other = _split(tree.then, name), _split(tree.otherwise, name)
+        holds = tree.condition
+        return (
+            (either(holds, seq(*then[0]), seq(*other[0])),),
+            either(holds, then[1], other[1]),
+            (either(holds, seq(*then[2]), seq(*other[2])),),
+        )
+    parts = tree.steps if isinstance(tree, Seq) and not tree.name else (tree,)
+    for at, part in enumerate(parts):
+        step = _named(part, (name,))
+        if step is not None:
+            return parts[:at], step, parts[at + 1 :]
+    return (), tree, ()
+
+
+def _named(tree: Node, names: Sequence[str]) -> Node | None:
+    """The outermost node with one of these names, asynchronous work excluded."""
+    kinds = (node for node in walk(tree) if not isinstance(node, Later | Choice | Either))
+    return next((node for node in kinds if node.name in names), None)
+
+
+@dataclass(frozen=True)
+class Done:
+    """One operation of a trace: client, type, owner and number of the file, offset, size."""
+
+    client: int
+    kind: str
+    owner: int
+    file: int
+    offset_bytes: int
+    size_bytes: int
+
+
+@dataclass(frozen=True)
+class Meaning:
+    """A classified call, the input of its tree: `file_size`, whether access is `scattered`, and
+    whether written data is `unforced` (not yet synced)."""
+
+    size_bytes: int
+    scattered: bool = False
+    unforced: bool = False
+
+
+def single(one: Done) -> tuple[Done, ...]:
+    """The single calls of an operation; a whole-file operation includes open and close."""
+    if one.kind not in WHOLE:
+        return (one,)
+    moved = replace(one, kind="pread" if one.kind == "read" else "pwrite")
+    return replace(one, kind="open"), moved, replace(one, kind="close")
+
+
+@dataclass
+class _File:
+    """State of a file while a trace is followed."""
+
+    bytes: int = 0
+    dirty_bytes: int = 0
+    ends: dict[int, int] = field(default_factory=dict)
+
+
+def followed(trace: Sequence[Done]) -> Iterator[Meaning]:
+    """Classify every operation, in order.
+
+    A transfer is scattered if it does not begin where the client's previous transfer on the file
+    ended. A client's first transfer may begin anywhere at the head of the file.
+    """
+    files: dict[tuple[int, int], _File] = {}
+    for one in trace:
+        seen = files.setdefault((one.owner, one.file), _File())
+        if one.kind in (*TRANSFERS, *WHOLE):
+            seen.bytes = max(seen.bytes, one.offset_bytes + one.size_bytes)
+    for one in trace:
+        yield _meaning(one, files[one.owner, one.file])
+
+
+def _meaning(one: Done, file: _File) -> Meaning:
+    if one.kind in TRANSFERS:
+        scattered = one.offset_bytes != file.ends.get(one.client, 0)
+        file.ends[one.client] = one.offset_bytes + one.size_bytes
+        if one.kind == "pwrite":
+            file.dirty_bytes += one.size_bytes
+        return Meaning(one.size_bytes, scattered)
+    if one.kind == "fsync":
+        dirty, file.dirty_bytes = file.dirty_bytes, 0
+        return Meaning(dirty)
+    if one.kind == "close":
+        file.ends.pop(one.client, None)
+        dirty, file.dirty_bytes = file.dirty_bytes, 0
+        return Meaning(dirty or max(1, file.bytes), unforced=dirty > 0)
+    if one.kind in ("create", "delete", "truncate"):
+        file.dirty_bytes = 0
+    return Meaning(one.size_bytes if one.kind in WHOLE else max(1, file.bytes))

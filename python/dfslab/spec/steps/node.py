@@ -1,0 +1,386 @@
+"""The nodes of the step language: an operation of a file system is a small tree of them.
+
+Twelve node kinds: use, hold, delay, at, call, seq, par, pipeline, repeat, choice, either, later.
+Demands, counts, sizes and conditions are expressions over parameters (spec/systems/parameters.py). What
+reads trees (numbers, formulas, nets, invocations, UML) is a `Visitor`.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from dfslab.spec.steps.expression import Condition, Expr
+
+RESOURCES = ("cpu", "disk", "nic", "memory", "lock", "threads")
+# Types of a visitor's context argument and of its result.
+Where = TypeVar("Where")
+Found = TypeVar("Found")
+
+
+@dataclass(frozen=True)
+class Resource:
+    """A resource of a role's node (cpu, disk, nic, memory) or software (lock, threads).
+
+    `mode`: "read" or "write" of a disk, "shared" or "exclusive" of a lock. `places`: size of a
+    thread pool's queue (None: unbounded). `fair`: a lock is granted in FIFO order (1), or to any
+    request that is compatible with its holders (0).
+    """
+
+    role: str
+    kind: str
+    mode: str = ""
+    places: Expr | None = None
+    fair: Expr | None = None
+
+    def __post_init__(self) -> None:
+        assert self.kind in RESOURCES, f"resource kind {self.kind} not in {RESOURCES}"
+
+    def __str__(self) -> str:
+        return f"{self.role}.{self.kind}"
+
+
+@dataclass(frozen=True)
+class Node(ABC):
+    """A node of an operation tree; `name`: its name in traces, formulas and diagrams ("": none)."""
+
+    name: str
+
+    @abstractmethod
+    def accept(self, visitor: Visitor[Where, Found], where: Where) -> Found:
+        """Call the visitor's method for this type of node and return its result."""
+
+    def children(self) -> tuple[Node, ...]:
+        """The direct children."""
+        return ()
+
+    def expressions(self) -> tuple[Expr, ...]:
+        """The amounts and conditions of this node, without those of its children."""
+        return ()
+
+    @property
+    def acting(self) -> str:
+        """The role that this node names ("": none)."""
+        return ""
+
+
+class Visitor(ABC, Generic[Where, Found]):
+    """A visitor of trees, with one abstract method for each type of node.
+
+    `where` is the visitor's context of a node, such as the role that executes it.
+    """
+
+    def visit(self, node: Node, where: Where) -> Found:
+        """The result for a node of any type."""
+        return node.accept(self, where)
+
+    @abstractmethod
+    def use(self, node: Use, where: Where) -> Found: ...
+
+    @abstractmethod
+    def hold(self, node: Hold, where: Where) -> Found: ...
+
+    @abstractmethod
+    def delay(self, node: Delay, where: Where) -> Found: ...
+
+    @abstractmethod
+    def at(self, node: At, where: Where) -> Found: ...
+
+    @abstractmethod
+    def call(self, node: Call, where: Where) -> Found: ...
+
+    @abstractmethod
+    def seq(self, node: Seq, where: Where) -> Found: ...
+
+    @abstractmethod
+    def par(self, node: Par, where: Where) -> Found: ...
+
+    @abstractmethod
+    def pipeline(self, node: Pipeline, where: Where) -> Found: ...
+
+    @abstractmethod
+    def repeat(self, node: Repeat, where: Where) -> Found: ...
+
+    @abstractmethod
+    def choice(self, node: Choice, where: Where) -> Found: ...
+
+    @abstractmethod
+    def either(self, node: Either, where: Where) -> Found: ...
+
+    @abstractmethod
+    def later(self, node: Later, where: Where) -> Found: ...
+
+
+@dataclass(frozen=True)
+class Use(Node):
+    """Occupies `resource` for `demand_s` seconds."""
+
+    resource: Resource
+    demand_s: Expr
+
+    def accept(self, visitor: Visitor[Where, Found], where: Where) -> Found:
+        return visitor.use(self, where)
+
+    def expressions(self) -> tuple[Expr, ...]:
+        return (self.demand_s,)
+
+    @property
+    def acting(self) -> str:
+        return self.resource.role
+
+
+@dataclass(frozen=True)
+class Hold(Node):
+    """Holds a lock, or one of the `servers` threads of a pool, while `body` runs."""
+
+    resource: Resource
+    servers: Expr
+    body: Node
+
+    def accept(self, visitor: Visitor[Where, Found], where: Where) -> Found:
+        return visitor.hold(self, where)
+
+    def children(self) -> tuple[Node, ...]:
+        return (self.body,)
+
+    def expressions(self) -> tuple[Expr, ...]:
+        optional = (self.resource.places, self.resource.fair)
+        return (self.servers, *(one for one in optional if one is not None))
+
+    @property
+    def acting(self) -> str:
+        return self.resource.role
+
+
+@dataclass(frozen=True)
+class Delay(Node):
+    """A delay at `role` that occupies no resource, such as a sleep or a timer."""
+
+    role: str
+    seconds: Expr
+
+    def accept(self, visitor: Visitor[Where, Found], where: Where) -> Found:
+        return visitor.delay(self, where)
+
+    def expressions(self) -> tuple[Expr, ...]:
+        return (self.seconds,)
+
+    @property
+    def acting(self) -> str:
+        return self.role
+
+
+@dataclass(frozen=True)
+class At(Node):
+    """`body` executed by `role` instead of the current role, without a message or resource."""
+
+    role: str
+    body: Node
+
+    def accept(self, visitor: Visitor[Where, Found], where: Where) -> Found:
+        return visitor.at(self, where)
+
+    def children(self) -> tuple[Node, ...]:
+        return (self.body,)
+
+    @property
+    def acting(self) -> str:
+        return self.role
+
+
+@dataclass(frozen=True)
+class Call(Node):
+    """A message to `role` (`request_bytes`), `body` there, and the reply (`response_bytes`).
+
+    `one_way` has no reply: a message handed on, as between the data servers of a write pipeline.
+    `answers`: the message is an answer or an acknowledgement itself, which asks for nothing.
+    """
+
+    role: str
+    body: Node
+    request_bytes: Expr
+    response_bytes: Expr
+    one_way: bool = False
+    answers: bool = False
+
+    def accept(self, visitor: Visitor[Where, Found], where: Where) -> Found:
+        return visitor.call(self, where)
+
+    def children(self) -> tuple[Node, ...]:
+        return (self.body,)
+
+    def expressions(self) -> tuple[Expr, ...]:
+        return (self.request_bytes, self.response_bytes)
+
+    @property
+    def acting(self) -> str:
+        return self.role
+
+
+@dataclass(frozen=True)
+class Seq(Node):
+    """Steps in sequence."""
+
+    steps: tuple[Node, ...]
+
+    def accept(self, visitor: Visitor[Where, Found], where: Where) -> Found:
+        return visitor.seq(self, where)
+
+    def children(self) -> tuple[Node, ...]:
+        return self.steps
+
+
+@dataclass(frozen=True)
+class Par(Node):
+    """Parallel branches, each `copies` times, until `needed` of them are done (None: all)."""
+
+    steps: tuple[Node, ...]
+    copies: Expr
+    needed: Expr | None = None
+
+    def accept(self, visitor: Visitor[Where, Found], where: Where) -> Found:
+        return visitor.par(self, where)
+
+    def children(self) -> tuple[Node, ...]:
+        return self.steps
+
+    def expressions(self) -> tuple[Expr, ...]:
+        return (self.copies,) if self.needed is None else (self.copies, self.needed)
+
+
+@dataclass(frozen=True)
+class Pipeline(Node):
+    """`units` equal units through `stages`, one unit at a time in each stage, overlapping.
+
+    A `Repeat` among the stages stands for that many consecutive stages. A one-way message moves the
+    unit: the next stage, also within a `Repeat`, starts at the receiver (`lands_at`).
+    """
+
+    units: Expr
+    stages: tuple[Node, ...]
+
+    def accept(self, visitor: Visitor[Where, Found], where: Where) -> Found:
+        return visitor.pipeline(self, where)
+
+    def children(self) -> tuple[Node, ...]:
+        return self.stages
+
+    def expressions(self) -> tuple[Expr, ...]:
+        return (self.units,)
+
+
+@dataclass(frozen=True)
+class Repeat(Node):
+    """`body`, `count` times in sequence; `anew`: each turn chooses new instances of roles.
+
+    Without `anew`, all turns use the same instance of each role.
+    """
+
+    count: Expr
+    body: Node
+    anew: bool = False
+
+    def accept(self, visitor: Visitor[Where, Found], where: Where) -> Found:
+        return visitor.repeat(self, where)
+
+    def children(self) -> tuple[Node, ...]:
+        return (self.body,)
+
+    def expressions(self) -> tuple[Expr, ...]:
+        return (self.count,)
+
+
+@dataclass(frozen=True)
+class Choice(Node):
+    """One of the branches by its probability; none with the remaining probability."""
+
+    branches: tuple[tuple[Expr, Node], ...]
+
+    def accept(self, visitor: Visitor[Where, Found], where: Where) -> Found:
+        return visitor.choice(self, where)
+
+    def children(self) -> tuple[Node, ...]:
+        return tuple(node for _, node in self.branches)
+
+    def expressions(self) -> tuple[Expr, ...]:
+        return tuple(probability for probability, _ in self.branches)
+
+
+@dataclass(frozen=True)
+class Either(Node):
+    """`then` where the condition holds, else `otherwise` (None: nothing)."""
+
+    condition: Condition
+    then: Node
+    otherwise: Node | None = None
+
+    def accept(self, visitor: Visitor[Where, Found], where: Where) -> Found:
+        return visitor.either(self, where)
+
+    def children(self) -> tuple[Node, ...]:
+        return (self.then,) if self.otherwise is None else (self.then, self.otherwise)
+
+    def expressions(self) -> tuple[Expr, ...]:
+        return (self.condition,)
+
+
+@dataclass(frozen=True)
+class Later(Node):
+    """Asynchronous work after the operation has returned (write-back, re-replication)."""
+
+    body: Node
+
+    def accept(self, visitor: Visitor[Where, Found], where: Where) -> Found:
+        return visitor.later(self, where)
+
+    def children(self) -> tuple[Node, ...]:
+        return (self.body,)
+
+
+def walk(node: Node) -> Iterator[Node]:
+    """Every node of the tree, parents first."""
+    yield node
+    for child in node.children():
+        yield from walk(child)
+
+
+def symbols(node: Node) -> dict[str, list[str]]:
+    """Symbol -> names (or types) of the steps where it occurs, in tree order."""
+    found: dict[str, list[str]] = {}
+
+    def visit(current: Node, path: str) -> None:
+        here = current.name or path
+        for expression in current.expressions():
+            for free in sorted(expression.free_symbols, key=str):
+                places = found.setdefault(str(free), [])
+                if here not in places:
+                    places.append(here)
+        for child in current.children():
+            visit(child, here)
+
+    visit(node, node.name or "operation")
+    return found
+
+
+def lands_at(node: Node, role: str) -> str:
+    """The role where a pipeline's unit is after a stage at `role`: one-way messages move it."""
+    if isinstance(node, Seq) and node.steps:
+        for step in node.steps:
+            role = lands_at(step, role)
+        return role
+    return node.role if isinstance(node, Call) and node.one_way else role
+
+
+def writes_back(node: Later) -> bool:
+    """Whether asynchronous work is for a disk, which a page cache may defer beyond the run."""
+    uses = (one for one in walk(node.body) if isinstance(one, Use))
+    return any(use.resource.kind == "disk" for use in uses)
+
+
+def step_names(node: Node) -> list[str]:
+    """The names of the tree's outermost named steps, which client-side timing can measure."""
+    if node.name:
+        return [node.name]
+    return [name for child in node.children() for name in step_names(child)]

@@ -1,0 +1,200 @@
+"""The step language: how operations are written down, as small trees of steps over roles.
+
+Demands, counts, sizes and conditions are expressions over parameters (spec/systems/parameters.py). The
+nodes themselves, and what reads them, are in spec/steps/node.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeAlias
+
+from dfslab.spec.steps.expression import ONE, ZERO, Expr, condition, symbol
+from dfslab.spec.steps.expression import expression as _expression
+from dfslab.spec.steps.node import (
+    At,
+    Call,
+    Choice,
+    Delay,
+    Either,
+    Hold,
+    Later,
+    Node,
+    Par,
+    Pipeline,
+    Repeat,
+    Resource,
+    Seq,
+    Use,
+    step_names,
+    walk,
+)
+
+__all__ = [
+    "At",
+    "Call",
+    "Choice",
+    "Delay",
+    "Either",
+    "Expression",
+    "Hold",
+    "Later",
+    "Node",
+    "Par",
+    "Pipeline",
+    "Repeat",
+    "Resource",
+    "Seq",
+    "Use",
+    "at",
+    "call",
+    "choice",
+    "cpu",
+    "delay",
+    "disk_read",
+    "disk_write",
+    "either",
+    "hold_lock",
+    "hold_thread",
+    "later",
+    "par",
+    "pipeline",
+    "quorum",
+    "repeat",
+    "reply",
+    "send",
+    "seq",
+    "step_names",
+    "striped",
+    "walk",
+    "when",
+]
+
+Expression: TypeAlias = Expr | int | float
+REFERENCE_FREQUENCY_HZ = 2_500_000_000
+
+
+def cpu(role: str, seconds: Expression, name: str = "") -> Use:
+    """Processor time at `role`, given at 2.5 GHz."""
+    speed = symbol(f"{role}.frequency") / REFERENCE_FREQUENCY_HZ
+    return Use(name, Resource(role, "cpu"), _expression(seconds) / speed)
+
+
+def disk_read(role: str, size_bytes: Expression, name: str = "", requests: Expression = 1) -> Use:
+    """Reads `size_bytes`: transfer, and the disk's latency for each request."""
+    return _disk(role, size_bytes, "read", name, requests)
+
+
+def disk_write(role: str, size_bytes: Expression, name: str = "", requests: Expression = 1) -> Use:
+    """Writes `size_bytes`: transfer, and the disk's latency for each request.
+
+    `requests` < 1 is a share of a larger request, because the kernel merges small ones.
+    """
+    return _disk(role, size_bytes, "write", name, requests)
+
+
+def _disk(role: str, size_bytes: Expression, mode: str, name: str, requests: Expression) -> Use:
+    transfer = _expression(size_bytes) / symbol(f"{role}.disk_{mode}_rate")
+    waits = _expression(requests) * symbol(f"{role}.disk_latency")
+    return Use(name, Resource(role, "disk", mode), waits + transfer)
+
+
+def delay(role: str, seconds: Expression, name: str = "") -> Delay:
+    """A delay at `role` that occupies no resource, such as a sleep or a timer."""
+    return Delay(name, role, _expression(seconds))
+
+
+def hold_thread(
+    role: str, servers: Expression, body: Node, name: str = "", places: Expression | None = None
+) -> Hold:
+    """Holds one of `role`'s `servers` threads while `body` runs; `places`: size of the queue."""
+    waiting = None if places is None else _expression(places)
+    return Hold(name, Resource(role, "threads", places=waiting), _expression(servers), body)
+
+
+def hold_lock(role: str, mode: str, body: Node, name: str = "", fair: Expression = 1) -> Hold:
+    """Holds the lock of `role` in `mode` "shared" or "exclusive" while `body` runs."""
+    assert mode in ("shared", "exclusive"), f"a lock is held shared or exclusive, not {mode}"
+    return Hold(name, Resource(role, "lock", mode, fair=_expression(fair)), ONE, body)
+
+
+def call(
+    role: str,
+    name: str,
+    *body: Node,
+    request_bytes: Expression = 256,
+    response_bytes: Expression = 256,
+) -> Call:
+    """Send a request to `role`, which runs `body`, and wait for the response."""
+    return Call(name, role, seq(*body), _expression(request_bytes), _expression(response_bytes))
+
+
+def send(role: str, name: str, *body: Node, size_bytes: Expression) -> Call:
+    """Send a one-way message of `size_bytes` to `role`, which runs `body`."""
+    return Call(name, role, seq(*body), _expression(size_bytes), ZERO, one_way=True)
+
+
+def reply(role: str, *, size_bytes: Expression, name: str = "") -> Call:
+    """A response or acknowledgement of `size_bytes` to `role`, which needs no reply."""
+    return Call(name, role, seq(), _expression(size_bytes), ZERO, one_way=True, answers=True)
+
+
+def at(role: str, *body: Node) -> At:
+    """`body` executed by `role` instead of the current role."""
+    return At("", role, seq(*body))
+
+
+def seq(*steps: Node, name: str = "") -> Seq:
+    """Steps in sequence."""
+    return Seq(name, steps)
+
+
+def par(*steps: Node, copies: Expression = 1, name: str = "") -> Par:
+    """Parallel steps, done when all are done."""
+    return Par(name, steps, _expression(copies))
+
+
+def quorum(needed: Expression, *steps: Node, copies: Expression = 1, name: str = "") -> Par:
+    """Parallel steps, done when `needed` of them are done."""
+    return Par(name, steps, _expression(copies), _expression(needed))
+
+
+def pipeline(units: Expression, *stages: Node, name: str = "") -> Pipeline:
+    """A stream of units through stages."""
+    return Pipeline(name, _expression(units), stages)
+
+
+def repeat(count: Expression, *body: Node, name: str = "", anew: bool = False) -> Repeat:
+    """`body`, `count` times in sequence; `anew`: each turn chooses new instances of roles."""
+    return Repeat(name, _expression(count), seq(*body), anew)
+
+
+def choice(*branches: tuple[Expression, Node], name: str = "") -> Choice:
+    """One branch by its probability; nothing with the remaining probability."""
+    return Choice(name, tuple((_expression(p), node) for p, node in branches))
+
+
+def when(holds: Expr, *body: Node, name: str = "") -> Either:
+    """`body` where the condition holds, or the switch is on; else nothing."""
+    return Either(name, condition(holds), body[0] if len(body) == 1 else seq(*body))
+
+
+def either(holds: Expr, then: Node, otherwise: Node, name: str = "") -> Either:
+    """`then` where the condition holds, or the switch is on, else `otherwise`."""
+    return Either(name, condition(holds), then, otherwise)
+
+
+def striped(
+    size_bytes: Expr, unit_bytes: Expr, places: Expression, on_one: Callable[[Expr], Node]
+) -> Either:
+    """Equal parts on `places` servers in parallel, or `on_one` for data of at most one unit.
+
+    The number of places must not depend on the size, because a net has that many branches.
+    """
+    spread = par(on_one(size_bytes / places), copies=places)
+    return either(size_bytes > unit_bytes, spread, on_one(size_bytes))
+
+
+def later(*body: Node, name: str = "") -> Later:
+    """Asynchronous work after the operation has returned."""
+    return Later(name, seq(*body))

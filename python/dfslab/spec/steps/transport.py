@@ -1,0 +1,39 @@
+"""TCP slow start: round trips in which the sender of a message on a new connection is stalled.
+
+Kurose and Ross, "Computer Networking", section 3.7 (delay modelling), with the initial window of
+RFC 6928. The window doubles each round trip. Until the window covers the bandwidth-delay product,
+the sender waits for the remainder of each round trip.
+"""
+
+from __future__ import annotations
+
+from dfslab.spec.steps.expression import Expr, Max, Min, ceiling, expression, log
+from dfslab.spec.steps.operation import Expression, Node, repeat, reply, send
+from dfslab.spec.systems.parameters import symbol
+
+_WINDOW = symbol("initial_window")
+
+
+def _doublings(ratio: Expr) -> Expr:
+    """Doublings until a window has grown by the factor `ratio`, at least 1."""
+    return ceiling(log(ratio) / log(2))
+
+
+def stalled_round_trips(size_bytes: Expression, rate: Expression) -> Expr:
+    """Stalled round trips of `size_bytes` on a new connection, in addition to sending at `rate`.
+
+    (P RTT - (2^P - 1) W / R) / RTT in the book's notation. P is the smaller of two counts: windows
+    that the message fills before its last, and windows below the bandwidth-delay product.
+    """
+    windows_held = Max(1, 2 * symbol("network_latency") * rate / _WINDOW)
+    filled = _doublings(1 + expression(size_bytes) / _WINDOW) - 1
+    stalls = Max(0, Min(filled, _doublings(windows_held)))
+    return stalls - (2**stalls - 1) / windows_held
+
+
+def round_trips(
+    count: Expression, role: str, name: str, size_bytes: Expression = 0, home: str = "client"
+) -> Node:
+    """`count` sequential round trips of messages between `home` and `role`, without work."""
+    back = reply(home, size_bytes=size_bytes)
+    return repeat(count, send(role, name, back, size_bytes=size_bytes))

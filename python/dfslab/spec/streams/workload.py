@@ -1,0 +1,119 @@
+"""Workloads: their parameters are converted to a stream specification for core/workload."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Generic, TypeVar
+
+from pydantic import Field
+
+from dfslab.spec.model import InputError, Model
+from dfslab.spec.units import Bytes, quantity
+
+Size = Annotated[Bytes, Field(ge=1)]
+P = TypeVar("P", bound="FileParameters")
+
+
+class FileParameters(Model):
+    """Parameters of every workload over files; a workload's parameter class extends it."""
+
+    file_size: Size = quantity("1 MiB", description="Bytes of a file")
+    transfer_size: Size = quantity("128 KiB", description="Bytes of one read or write call")
+    data_per_client: Size = quantity(
+        "64 MiB", description="Bytes each client moves, when operations_per_client is 0"
+    )
+    operations_per_client: Annotated[int, Field(ge=0, le=10_000_000)] = Field(
+        0, description="Operations of each client; 0: from data_per_client, 2 to 256"
+    )
+
+    def operations(self) -> int:
+        """Operations of each client."""
+        by_data = int(self.data_per_client // self.file_size) if self.file_size else 256
+        return self.operations_per_client or max(2, min(256, by_data))
+
+
+def phase(name: str, operations: int, *mix: str | dict[str, Any], **more: Any) -> dict[str, Any]:
+    """A phase of a stream; an operation of the mix is a name, or a table with settings."""
+    shares = [{"operation": share} if isinstance(share, str) else share for share in mix]
+    return {"name": name, "operations_per_client": operations, "mix": shares, **more}
+
+
+def together_to_the_end() -> dict[str, Any]:
+    """A barrier phase at the end, after a phase in which clients read each other's files.
+
+    Without the barrier, a finished process would remove its files while others still read them.
+    """
+    return phase("end", 1, "list")
+
+
+def no_stream(name: str) -> Callable[[Any], dict[str, Any]]:
+    """The `stream` of a program workload: always InputError, as its operations are unknown."""
+
+    def stream(parameters: Any) -> dict[str, Any]:
+        raise InputError("workload.name", name, "is a program: only measure and trace can run it")
+
+    return stream
+
+
+@dataclass(frozen=True)
+class Definition(Generic[P]):
+    """The declaration `WORKLOAD` of a workload's file: `Streams` or `Program`."""
+
+    title: str
+    parameters: type[P]
+
+
+@dataclass(frozen=True)
+class Streams(Definition[P]):
+    """Declaration of a workload that the load generator executes.
+
+    `stream(parameters)` returns the workload's part of a StreamSpec (`spec/streams/vocabulary.py`): mix,
+    phases or replayed operations, file_size, transfer_size_bytes, and so on.
+    """
+
+    stream: Callable[[P], dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class Program(Definition[P]):
+    """Declaration of a workload that is an external program.
+
+    `argv(parameters, run)` returns the command line; `run` holds values of the run, such as the
+    file system's uri and the seed.
+    """
+
+    argv: Callable[[P, Mapping[str, Any]], list[str]]
+
+
+@dataclass(frozen=True)
+class Workload:
+    """One workload as its file describes it.
+
+    `stream` and `argv` are those of `Streams` and `Program`; the `stream` of a program raises
+    InputError.
+    """
+
+    name: str
+    title: str
+    parameters: type[FileParameters]
+    stream: Callable[[Any], dict[str, Any]]
+    file: Path
+    argv: Callable[[Any, Mapping[str, Any]], list[str]] | None = None
+
+    def mix(self, parameters: FileParameters) -> Mapping[str, float]:
+        """Operation -> share of all operations, over all phases."""
+        stream = self.stream(parameters)
+        counts: dict[str, float] = {}
+        for one in stream.get("given", ()):
+            counts[one["operation"]] = counts.get(one["operation"], 0.0) + 1.0
+        for phase in () if counts else stream.get("phases") or (stream,):
+            even = phase.get("mix_order") == "cycle"
+            weights = [1.0 if even else part.get("weight", 1.0) for part in phase["mix"]]
+            each = phase["operations_per_client"] / sum(weights)
+            for part, weight in zip(phase["mix"], weights, strict=True):
+                name = part["operation"]
+                counts[name] = counts.get(name, 0.0) + weight * each
+        total = sum(counts.values())
+        return {name: count / total for name, count in counts.items()}

@@ -1,0 +1,1 @@
+"""Descriptions of file systems: roles, parameters, memory, mounts, counters."""

@@ -1,0 +1,123 @@
+"""A file system as its folder describes it: roles, parameters, operation trees, access."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlparse
+
+from dfslab.spec.steps import calls
+from dfslab.spec.steps.node import Node, symbols, walk
+from dfslab.spec.systems.memory import ObjectMemory
+from dfslab.spec.systems.parameters import Parameter, Parameters, hardware
+
+OPERATIONS = ("read", "write", "append", "overwrite", "create", "stat", "list", "rename", "delete")
+
+
+@dataclass(frozen=True)
+class Role:
+    """A role of nodes; `kind`: "client", "metadata" or "data"; `uml`: class name in diagrams."""
+
+    name: str
+    kind: str
+    uml: str
+    instances: int = 1
+
+
+def host_and_port(uri: str) -> tuple[str, int] | None:
+    """(host, port) of a uri that names both. ValueError if one is missing."""
+    parsed = urlparse(uri)
+    if not parsed.scheme or not parsed.hostname or not parsed.port:
+        raise ValueError('needs "scheme://host:port"')
+    return parsed.hostname, parsed.port
+
+
+def no_advice(said: str) -> str:
+    """The default `advice` of a file system: none."""
+    return ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Facts:
+    """What the `facts.py` of a file system's folder declares, as `FACTS`.
+
+    title, source: the file system's name in full, and where the description comes from.
+    roles, parameters: the parts that nodes play, and what can be set or was calibrated (SI units).
+    access_keys: the keys of `file_system.access` that it understands.
+    check(parameters, instances): (key, what is allowed) for every illegal combination.
+    target(access, parameters): the load generator's target table.
+    memory: what a file costs the metadata server in memory; the first is used by default.
+    address(uri): host and port that have to answer at a uri, None where none is asked; ValueError
+        where the uri is malformed.
+    functions: names that papers give to steps of its traces, each by the ends of their paths.
+    traced: how its traces name one or several steps of its operations, by the end of a path.
+    advice(message): what helps against an error message of its client; "" where that is unknown.
+    has_servers: False where this machine's kernel alone serves it.
+    """
+
+    title: str
+    source: str
+    roles: tuple[Role, ...]
+    parameters: Parameters
+    access_keys: tuple[str, ...]
+    check: Callable[[Mapping[str, Any], Mapping[str, int]], list[tuple[str, str]]]
+    target: Callable[[Mapping[str, Any], Mapping[str, Any]], dict[str, Any]]
+    memory: tuple[ObjectMemory, ...] = ()
+    address: Callable[[str], tuple[str, int] | None] = host_and_port
+    functions: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    traced: Mapping[tuple[str, ...], str] = field(default_factory=dict)
+    advice: Callable[[str], str] = no_advice
+    has_servers: bool = True
+
+
+@dataclass(frozen=True, kw_only=True)
+class FileSystem(Facts):
+    """One described file system: facts and operation trees of the folder `filesystems/NAME/`."""
+
+    name: str
+    operations: Mapping[str, Node]
+    folder: Path
+
+    def __post_init__(self) -> None:
+        unknown = set(self.operations) - set(OPERATIONS)
+        assert not unknown, f"{self.name}: operations {sorted(unknown)} not in {OPERATIONS}"
+        named = {role.name for role in self.roles}
+        for operation, tree in self.operations.items():
+            for node in walk(tree):
+                known = not node.acting or node.acting in named
+                assert known, f"{self.name}.{operation}: role {node.acting}?"
+
+    def role(self, name: str) -> Role:
+        """The role of that name; KeyError when the description has none."""
+        for role in self.roles:
+            if role.name == name:
+                return role
+        raise KeyError(name)
+
+    def parameter(self, key: str) -> Parameter:
+        """The parameter behind a symbol of the trees; KeyError when it is declared nowhere."""
+        role, _, _ = key.partition(".")
+        if role in {r.name for r in self.roles}:
+            found = hardware(key, self.role(role).kind)
+        else:
+            found = self.parameters.find(key)
+        if found is None:
+            raise KeyError(f"{self.name}: symbol {key!r} is no declared parameter")
+        return found
+
+    @cached_property
+    def trees(self) -> Mapping[str, Node]:
+        """Trees of the described operations and of the single calls derived from them."""
+        return {**calls.derived(self.operations), **self.operations}
+
+    def acting(self, operation: str) -> dict[str, list[str]]:
+        """Symbol -> steps of one operation's tree where it occurs."""
+        return symbols(self.trees[operation])
+
+    @property
+    def has_bed(self) -> bool:
+        """Whether dfslab can start this file system on this machine."""
+        return (self.folder / "bed.py").exists()

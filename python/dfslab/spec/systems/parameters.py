@@ -1,0 +1,161 @@
+"""Parameters of descriptions: meaning, unit, origin of the value, and owner of each symbol.
+
+The ids are those of Wu 2013, Table 1 (Dp, Np, Dap, Pp). `Rp1` (replication), `Hp1`, `Hp2` (disk),
+`Pp2` (packet size), `Np5` (lock mode), `Np6` (threads) and `Np7` (call queue) are ours, for what
+the table lacks. Everything printed about parameters is found by walking the description.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from dfslab.spec.steps.expression import Expr, symbol
+
+__all__ = ["COMMON", "Parameter", "Parameters", "symbol"]
+
+ORIGINS = ("workload", "deployment", "filesystem", "calibrated", "derived")
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """One symbol of a description.
+
+    `default` is in SI `unit`. A `calibrated` parameter's default is its prior median, and `spread`
+    the standard deviation of the prior's logarithm (1.0: a factor of e either way). A
+    `daemons_only` parameter configures a testbed and occurs in no tree.
+    """
+
+    key: str
+    meaning: str
+    unit: str
+    origin: str
+    default: float | None = None
+    wu: str = ""
+    source: str = ""
+    spread: float = 1.0
+    choices: tuple[float, ...] = ()
+    minimum: float | None = None
+    daemons_only: bool = False
+
+    def __post_init__(self) -> None:
+        assert self.origin in ORIGINS, f"{self.key}: origin {self.origin} not in {ORIGINS}"
+        assert self.origin != "calibrated" or self.default, f"{self.key}: a prior is needed"
+
+    @property
+    def symbol(self) -> Expr:
+        return symbol(self.key)
+
+
+class Parameters:
+    """A file system's parameters plus the common ones; attribute access gives symbols."""
+
+    def __init__(self, *parameters: Parameter) -> None:
+        self._own = {parameter.key: parameter for parameter in parameters}
+        assert len(self._own) == len(parameters), "two parameters share a key"
+
+    def __getattr__(self, key: str) -> Expr:
+        if key.startswith("_"):
+            raise AttributeError(key)
+        if self.find(key) is None:
+            raise AttributeError(f"no parameter {key!r} is declared")
+        return symbol(key)
+
+    def __iter__(self) -> Iterator[Parameter]:
+        return iter(self._own.values())
+
+    def find(self, key: str) -> Parameter | None:
+        """The declared parameter, or the hardware parameter of a key `role.kind`; else None."""
+        found = self._own.get(key) or COMMON.get(key)
+        return found or hardware(key)
+
+    def of_origin(self, origin: str) -> dict[str, Parameter]:
+        """The file system's own parameters of one origin, by key."""
+        return {key: p for key, p in self._own.items() if p.origin == origin}
+
+
+COMMON = {
+    p.key: p
+    for p in (
+        Parameter("file_size", "File size", "B", "workload", 2.0**20, "Dap2"),
+        Parameter("transfer_size", "Bytes moved per client call", "B", "workload", 131072.0),
+        Parameter("clients", "Concurrent clients", "1", "workload", 1.0, "Dp2"),
+        Parameter("direct", "Page cache bypassed (1) or used (0)", "1", "workload", 0.0),
+        Parameter(
+            "cold", "Data not in the servers' page cache (1) or in it (0)", "1", "workload", 0.0
+        ),
+        Parameter("fsync", "Data forced to disk before close (1) or not (0)", "1", "workload", 0.0),
+        Parameter(
+            "scattered",
+            "Files are gone through out of order (1) or from front to back (0)",
+            "1",
+            "workload",
+            0.0,
+        ),
+        Parameter(
+            "unforced",
+            "A traced close has written data to leave (1) or not (0)",
+            "1",
+            "workload",
+            0.0,
+        ),
+        Parameter(
+            "kept",
+            "Share of what is read that the client's own page cache has",
+            "1",
+            "derived",
+            0.0,
+        ),
+        Parameter(
+            "first", "Share of operations that are the first of their client", "1", "derived", 0.0
+        ),
+        Parameter("entries", "Entries in a listed directory", "1", "workload", 1.0),
+        Parameter(
+            "network_latency", "One-way latency between nodes", "s", "deployment", 5e-5, "Dp9"
+        ),
+        Parameter(
+            "loopback_latency", "One-way latency inside a node", "s", "deployment", 1e-5, "Dp3"
+        ),
+        Parameter(
+            "initial_window",
+            "Bytes that a new connection sends before the first is acknowledged: 10 segments",
+            "B",
+            "derived",
+            14480.0,
+            "",
+            "RFC 6928",
+        ),
+    )
+}
+
+# Every role's node offers these; `{role}` in the key, the Wu id by the role's class.
+_HARDWARE = {
+    "instances": ("Number of nodes in this role", "1", 1.0, {"data": "Dp1", "client": "Dp2"}),
+    "nic_bandwidth": ("Network adapter bandwidth", "B/s", 1.25e9, {"data": "Dp7", "client": "Dp8"}),
+    "nic_latency": ("Network adapter latency", "s", 0.0, {"*": "Dp3"}),
+    "disk_read_rate": ("Disk read rate", "B/s", 5e8, {"*": "Hp1"}),
+    "disk_write_rate": ("Disk write rate", "B/s", 5e8, {"*": "Hp1"}),
+    "disk_latency": ("Disk latency per request", "s", 1e-4, {"*": "Hp2"}),
+    "processors": ("Number of processors", "1", 1.0, {"*": "Np1"}),
+    "cores": ("Cores of each processor", "1", 1.0, {"*": "Np2"}),
+    "frequency": ("Processor frequency", "Hz", 2.5e9, {"*": "Np3"}),
+    "memory": ("Memory size", "B", 2.0**33, {"*": "Np4"}),
+    "copy_rate": ("Memory copied by a core", "B/s", 4e9, {}),
+    "call_time": ("Read of nothing from the page cache", "s", 1e-6, {}),
+    "request_queue": ("Request queue length", "1", None, {"metadata": "Dp5"}),
+    "response_queue": ("Response queue length", "1", None, {"metadata": "Dp6"}),
+    "workload": ("Current workload", "1/s", None, {"metadata": "Dp4"}),
+}
+
+
+def hardware(key: str, role_class: str = "*") -> Parameter | None:
+    """The parameter behind `role.kind`, such as `datanode.disk_write_rate`; None when unknown.
+
+    `role_class` is "client", "data" or "metadata" and decides the Wu id.
+    """
+    role, _, kind = key.partition(".")
+    if kind not in _HARDWARE:
+        return None
+    meaning, unit, default, ids = _HARDWARE[kind]
+    wu = ids.get(role_class, ids.get("*", ""))
+    return Parameter(key, f"{meaning} ({role})", unit, "deployment", default, wu)

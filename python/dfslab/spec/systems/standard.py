@@ -1,0 +1,62 @@
+"""The default deployment of a file system: each kind of role on dedicated nodes."""
+
+from __future__ import annotations
+
+import math
+
+from dfslab.spec.deployment import Adapter, Deployment, Disk, Network, NodeGroup
+from dfslab.spec.model import InputError
+from dfslab.spec.systems.filesystem import FileSystem
+from dfslab.spec.units import parse
+
+UNLIMITED = math.inf
+
+
+def standard(
+    system: FileSystem,
+    servers: int,
+    clients: int,
+    link_bytes_per_s: float = UNLIMITED,
+    delay_s: float = 0.0,
+    disk_bytes_per_s: float = UNLIMITED,
+) -> Deployment:
+    """Metadata roles on one node, a data role on each of `servers`, `clients` client nodes.
+
+    0 `servers` means the default number of the file system's data role. UNLIMITED values are not
+    emulated: valid for testbeds, unusable for models.
+    """
+    adapter = Adapter.model_construct(bandwidth=link_bytes_per_s, latency=0.0)
+    plain = Disk()
+    disk = Disk.model_construct(
+        **{**plain.__dict__, "read_rate": disk_bytes_per_s, "write_rate": disk_bytes_per_s}
+    )
+    usual = max((role.instances for role in system.roles if role.kind == "data"), default=1)
+    counts = {"metadata": 1, "data": servers or usual, "client": clients}
+    groups = []
+    for kind, count in counts.items():
+        roles = {role.name: 1 for role in system.roles if role.kind == kind}
+        if roles:
+            name = {"metadata": "master", "data": "server"}.get(kind, kind)
+            plain_group = NodeGroup(name=name, count=count, roles=roles)
+            groups.append(plain_group.model_copy(update={"adapter": adapter, "disk": disk}))
+    network = Network.model_construct(**{**Network().__dict__, "latency": delay_s})
+    return Deployment.model_construct(node=groups, network=network, tolerance=0.05)
+
+
+def rate(key: str, text: str) -> float:
+    """A rate in bytes/s from text ("1Gbit", "60MiB/s"); empty: unlimited. InputError if invalid."""
+    if not text:
+        return UNLIMITED
+    return _read(key, text if "/" in text else f"{text}/s", "B/s")
+
+
+def delay(key: str, text: str) -> float:
+    """A delay in seconds from text; empty: 0. InputError if invalid."""
+    return _read(key, text, "s") if text else 0.0
+
+
+def _read(key: str, text: str, unit: str) -> float:
+    try:
+        return parse(text, unit)
+    except ValueError as error:
+        raise InputError(key, text, str(error)) from error

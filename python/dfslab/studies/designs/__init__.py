@@ -1,0 +1,1 @@
+"""Design of experiments: legal configurations, effects, and the next runs."""

@@ -1,0 +1,333 @@
+"""Design of experiments: which legal configurations to run, in which order, at what cost.
+
+A deployment with a file system is a testbed, which is slow to start; several workloads are run on
+each (a split-plot design). A plan first orders testbeds by information, then chooses workloads for
+each, so that a small budget buys the most informative part. A scenario and seed determine the plan.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from dfslab import discover
+from dfslab.lazily import lazily
+from dfslab.models.tree.prediction import Situation
+from dfslab.spec.check import check
+from dfslab.spec.design import Factor
+from dfslab.spec.environment import workload_parameters
+from dfslab.spec.model import InputError
+from dfslab.spec.scenario import Point, Scenario, Value
+from dfslab.studies.designs.legal import Legal, Row, legal
+
+if TYPE_CHECKING:
+    import scipy
+else:
+    scipy = lazily("scipy")
+
+# Overhead in seconds, measured on two cores: per testbed start, per host, and per run.
+BED_S, HOST_S, RUN_S = 4.0, 0.5, 0.8
+MOST_CANDIDATES = 1500
+MOST_BEDS = 400
+# Small ridge prior that keeps the information matrix regular.
+PRIOR = 1e-3
+EXCHANGES = 2
+
+
+@dataclass(frozen=True)
+class Bill:
+    """The cost of a plan in seconds."""
+
+    beds: int
+    runs: int
+    bed_s: float
+    run_s: float
+    longest_run_s: float
+
+    @property
+    def total_s(self) -> float:
+        """Total seconds of all runs and starts in sequence."""
+        return self.bed_s + self.run_s
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The chosen rows in running order, grouped by testbed, and their cost."""
+
+    scenario: Scenario
+    legal: Legal
+    beds: tuple[tuple[Row, ...], ...]
+    bill: Bill
+
+    @property
+    def rows(self) -> list[Row]:
+        """Every row."""
+        return [row for bed in self.beds for row in bed]
+
+
+def plan(scenario: Scenario) -> Plan:
+    """Choose the runs. InputError if nothing is legal or the budget is below one testbed."""
+    design = scenario.design
+    allowed = legal(scenario)
+    chosen = choose(allowed, design.kind, design.beds, design.per_bed, scenario.run.seed)
+    beds, bill = _within(scenario, allowed, chosen)
+    random = np.random.default_rng(scenario.run.seed)
+    order = random.permutation(len(beds))
+    mixed = tuple(tuple(beds[b][i] for i in random.permutation(len(beds[b]))) for b in order)
+    rows = [allowed.values(row) for bed in mixed for row in bed]
+    return Plan(scenario.with_rows(rows), allowed, mixed, bill)
+
+
+def planned(scenario: Scenario) -> Scenario:
+    """The scenario with its design replaced by planned configurations; unchanged without one."""
+    if not scenario.design.factor or scenario.sweep:
+        return scenario
+    return plan(scenario).scenario
+
+
+def _within(
+    scenario: Scenario, allowed: Legal, chosen: Sequence[Sequence[Row]]
+) -> tuple[list[tuple[Row, ...]], Bill]:
+    """(testbeds within the budget, most informative first; their cost)."""
+    budget = scenario.design.budget or math.inf
+    repetitions, passes = scenario.run.repetitions, scenario.design.blocks
+    beds: list[tuple[Row, ...]] = []
+    bed_s = run_s = longest = 0.0
+    for rows in chosen:
+        costs = [run_cost_s(scenario.with_values(allowed.values(row))) for row in rows]
+        start = bed_cost_s(scenario.with_values(allowed.values(rows[0])))
+        start *= min(passes, repetitions)
+        if bed_s + start + run_s + sum(costs) * repetitions > budget:
+            break
+        beds.append(tuple(rows))
+        bed_s, run_s = bed_s + start, run_s + sum(costs) * repetitions
+        longest = max(longest, *costs)
+    if not beds:
+        raise InputError("design.budget", f"{budget:g} s", "is less than the first bed needs")
+    runs = repetitions * sum(len(rows) for rows in beds)
+    return beds, Bill(len(beds) * min(passes, repetitions), runs, bed_s, run_s, longest)
+
+
+def bed_cost_s(scenario: Scenario) -> float:
+    """Estimated seconds to start a configuration's testbed."""
+    hosts = len(scenario.deployment.nodes())
+    return BED_S + HOST_S * hosts if scenario.file_system.access.bed else 0.0
+
+
+def run_cost_s(scenario: Scenario) -> float:
+    """Estimated seconds of one run, with creation of files to read, by the uncalibrated model."""
+    situation = Situation(scenario)
+    prediction = situation.predict(situation.constants)
+    own = workload_parameters(scenario, discover.workload(scenario.workload.name))
+    count = own.operations() * scenario.workload.clients
+    prepares = any(name not in ("write", "create") for name in situation.mix)
+    seconds = count / prediction.rate_per_s * (2.0 if prepares else 1.0)
+    return RUN_S + float(min(seconds, 2 * scenario.run.time_limit))
+
+
+def choose(allowed: Legal, kind: str, beds: int, per_bed: int, seed: int) -> list[tuple[Row, ...]]:
+    """Rows of each testbed, the most informative testbed first."""
+    random = np.random.default_rng(seed)
+    hard, soft = allowed.part(hard=True), allowed.part(hard=False)
+    if kind == "full":
+        return _grouped(allowed.rows(), hard)
+    if kind == "latin":
+        return _latin(allowed, hard, beds or MOST_BEDS, per_bed, random)
+    candidates = _candidates(allowed, random)
+    coding = Coding(allowed.factors, extremes=kind == "screening")
+    if kind == "screening":
+        candidates = [row for row in candidates if coding.is_extreme(row)] or candidates
+        beds = beds or _screening_beds(coding, per_bed, bool(hard))
+    if not soft or not hard:
+        rows = d_optimal(coding, candidates, (beds or MOST_BEDS) * (1 if not soft else per_bed))
+        return [(row,) for row in rows] if hard else [tuple(rows)]
+    return _split_plot(coding, candidates, hard, soft, beds or MOST_BEDS, per_bed)
+
+
+def _screening_beds(coding: Coding, per_bed: int, has_beds: bool) -> int:
+    """Testbeds for a screening design: runs are a multiple of four above the main effects."""
+    runs = 4 * math.ceil((coding.columns + 1) / 4)
+    return max(math.ceil(runs / per_bed), coding.hard_columns + 1) if has_beds else 1
+
+
+def _grouped(rows: Sequence[Row], hard: Sequence[int]) -> list[tuple[Row, ...]]:
+    groups: dict[tuple[int, ...], list[Row]] = {}
+    for row in rows:
+        groups.setdefault(tuple(row[i] for i in hard), []).append(row)
+    return [tuple(group) for group in groups.values()]
+
+
+def _latin(
+    allowed: Legal, hard: Sequence[int], beds: int, per_bed: int, random: np.random.Generator
+) -> list[tuple[Row, ...]]:
+    """Latin hypercube: each block's legal rows occur equally often, over testbeds and runs."""
+    on_bed = [set(members) & set(hard) != set() for members, _ in allowed.blocks]
+    strata = scipy.stats.qmc.LatinHypercube(d=len(on_bed), rng=random)
+    above, within = strata.random(beds), strata.random(beds * per_bed)
+    # A row that is drawn twice is run once.
+    found: dict[tuple[int, ...], dict[Row, None]] = {}
+    for bed in range(beds):
+        for run in range(per_bed):
+            shares = np.where(on_bed, above[bed], within[bed * per_bed + run])
+            row = allowed.at(shares)
+            found.setdefault(tuple(row[i] for i in hard), {})[row] = None
+    return [tuple(group) for group in found.values()]
+
+
+def _candidates(allowed: Legal, random: np.random.Generator) -> list[Row]:
+    if allowed.size <= MOST_CANDIDATES:
+        return allowed.rows()
+    return list(dict.fromkeys(allowed.sample(MOST_CANDIDATES, random)))
+
+
+class Coding:
+    """Model coding of rows: main effects, and quadratic terms for three or more levels."""
+
+    def __init__(self, factors: Sequence[Factor], extremes: bool = False) -> None:
+        self._tables = [_coded(factor, curved=not extremes) for factor in factors]
+        self._ends = [{0, len(factor.levels) - 1} for factor in factors]
+        self.columns = sum(table.shape[1] for table in self._tables)
+        self.hard_columns = sum(
+            table.shape[1] for table, f in zip(self._tables, factors, strict=True) if f.is_hard
+        )
+
+    def matrix(self, rows: Sequence[Row]) -> np.ndarray:
+        """Model matrix of shape (rows, 1 + columns): the constant first, values in [-1, 1]."""
+        parts = [np.ones((len(rows), 1))]
+        levels = np.array(rows, dtype=int)
+        parts += [table[levels[:, i]] for i, table in enumerate(self._tables)]
+        return np.hstack(parts)
+
+    def is_extreme(self, row: Row) -> bool:
+        """Whether every factor is at its first or last level."""
+        return all(level in ends for level, ends in zip(row, self._ends, strict=True))
+
+
+def scaled(factor: Factor) -> np.ndarray | None:
+    """Levels scaled to [-1, 1], logarithmically if all are positive; None for named levels."""
+    numbers = factor.numbers
+    if numbers is None or len(numbers) < 2:
+        return None
+    shown = np.log2(numbers) if min(numbers) > 0 else np.array(numbers)
+    return 2 * (shown - shown.min()) / np.ptp(shown) - 1
+
+
+def _coded(factor: Factor, curved: bool) -> np.ndarray:
+    """Coding of a factor's levels, of shape (levels, columns)."""
+    count = len(factor.levels)
+    line = scaled(factor)
+    if line is None:
+        # Effect coding: the last name is minus all others.
+        return (
+            np.vstack([np.eye(count - 1), -np.ones((1, count - 1))])
+            if count > 1
+            else (np.zeros((1, 0)))
+        )
+    if count < 3 or not curved:
+        return line[:, None]
+    return np.column_stack([line, 2 * line**2 - 1])
+
+
+class _Information:
+    """The inverse of X'X, updated for each added row."""
+
+    def __init__(self, columns: int) -> None:
+        self.inverse = np.eye(columns) / PRIOR
+
+    def gain(self, matrix: np.ndarray) -> np.ndarray:
+        """Relative increase of det(X'X) by each candidate row."""
+        return np.einsum("ij,jk,ik->i", matrix, self.inverse, matrix)
+
+    def add(self, row: np.ndarray, sign: float = 1.0) -> None:
+        """Add (or with `sign` -1 remove) a row by the Sherman-Morrison formula."""
+        moved = self.inverse @ row
+        self.inverse -= sign * np.outer(moved, moved) / (1 + sign * row @ moved)
+
+
+def d_optimal(coding: Coding, candidates: Sequence[Row], count: int) -> list[Row]:
+    """D-optimal rows: greedy selection, then exchanges (Fedorov 1972)."""
+    matrix = coding.matrix(candidates)
+    known = _Information(matrix.shape[1])
+    free = np.ones(len(candidates), dtype=bool)
+    chosen: list[int] = []
+    for _ in range(min(count, len(candidates))):
+        best = int(np.argmax(np.where(free, known.gain(matrix), -np.inf)))
+        chosen.append(best)
+        free[best] = False
+        known.add(matrix[best])
+    for _ in range(EXCHANGES):
+        for place, old in enumerate(chosen):
+            known.add(matrix[old], -1.0)
+            free[old] = True
+            best = int(np.argmax(np.where(free, known.gain(matrix), -np.inf)))
+            chosen[place] = best
+            free[best] = False
+            known.add(matrix[best])
+    return [candidates[index] for index in chosen]
+
+
+def _split_plot(
+    coding: Coding,
+    candidates: Sequence[Row],
+    hard: Sequence[int],
+    soft: Sequence[int],
+    beds: int,
+    per_bed: int,
+) -> list[tuple[Row, ...]]:
+    """Greedy split-plot design: the next best testbed, with its most informative workloads."""
+    tops = list(dict.fromkeys(tuple(row[i] for i in hard) for row in candidates))
+    bottoms = list(dict.fromkeys(tuple(row[i] for i in soft) for row in candidates))
+    known = _Information(coding.columns + 1)
+    tables = _tables(coding, tops, bottoms, hard, soft)
+    found = []
+    for _ in range(min(beds, len(tops))):
+        middle = tables.upper[tables.free] + tables.lower.mean(axis=0)
+        top = int(tables.free[np.argmax(known.gain(middle))])
+        tables.free = tables.free[tables.free != top]
+        rows = tables.upper[top] + tables.lower
+        left = np.ones(len(bottoms), dtype=bool)
+        group = []
+        for _ in range(min(per_bed, len(bottoms))):
+            best = int(np.argmax(np.where(left, known.gain(rows), -np.inf)))
+            left[best] = False
+            known.add(rows[best])
+            group.append(_joined(tops[top], bottoms[best], hard, soft))
+        found.append(tuple(group))
+    return found
+
+
+@dataclass
+class _Tables:
+    """Model columns of testbeds and of workloads; a run's row is their sum."""
+
+    upper: np.ndarray
+    lower: np.ndarray
+    free: np.ndarray
+
+
+def _tables(coding: Coding, tops, bottoms, hard, soft) -> _Tables:
+    upper = coding.matrix([_joined(top, bottoms[0], hard, soft) for top in tops])
+    both = coding.matrix([_joined(tops[0], bottom, hard, soft) for bottom in bottoms])
+    return _Tables(upper, both - both[0], np.arange(len(tops)))
+
+
+def _joined(top: Row, bottom: Row, hard: Sequence[int], soft: Sequence[int]) -> Row:
+    row = dict(zip(hard, top, strict=True)) | dict(zip(soft, bottom, strict=True))
+    return tuple(row[index] for index in range(len(row)))
+
+
+def points(planned_scenario: Scenario) -> list[Point]:
+    """The configurations of a planned scenario, checked."""
+    return check(planned_scenario)
+
+
+def labels(allowed: Legal, row: Row) -> dict[str, Value]:
+    """Factor name -> level of a row, for display."""
+    return {
+        factor.name: level[0] if isinstance(level := factor.levels[i], list) else level
+        for factor, i in zip(allowed.factors, row, strict=True)
+    }

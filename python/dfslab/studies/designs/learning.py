@@ -1,0 +1,298 @@
+"""Analysis of a designed sweep: tables, signs, importance, validation, and the next runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from itertools import permutations
+from typing import Any
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from dfslab.models.fit.demand import calibrate
+from dfslab.models.learn.encoding import Encoding
+from dfslab.models.learn.estimators import PaperLinear, adjusted, r_squared
+from dfslab.models.learnt import Learnt, Rows, rows_of, some
+from dfslab.result import Metric, Result
+from dfslab.spec.scenario import Point, Scenario
+from dfslab.studies import crossval
+from dfslab.studies.designs import design, sensitivity
+from dfslab.studies.designs.legal import Legal, Row, legal
+from dfslab.studies.designs.lessons import (
+    Coefficient,
+    Importance,
+    Learning,
+    Noise,
+    PaperTable,
+    Regime,
+)
+from dfslab.studies.designs.next import propose
+from dfslab.studies.designs.slopes import encoded, operation_of, slopes
+
+Report = Callable[..., Any]
+MODELS = ("greybox", "boosting", "gaussian", "linear", "mean", "serial", "ideal")
+CURVES = ("greybox", "boosting", "linear")
+BASE_ROWS = 32
+REFITS = 6
+TRAINING_SHARE = 0.75
+
+
+def learn(scenario: Scenario, results: Sequence[Result], report: Report) -> Learning:
+    """Study measured results of a scenario with a design. RunFailed when there are too few."""
+    measured = [r for r in results if r.method == "measure" and r.complete and r.value() > 0]
+    rows = rows_of(measured)
+    allowed = legal(scenario)
+    seed = scenario.run.seed
+    report(1, 6, "validating")
+    validation = crossval.validate(measured, MODELS, seed, report)
+    report(2, 6, "learning curve")
+    curve = crossval.learning_curve(measured, CURVES, seconds_of, seed, report)
+    report(3, 6, "fitting the grey-box model")
+    grey = Learnt("greybox").fit_rows(rows, calibrate(some(measured)), conformal=False)
+    report(4, 6, "importance")
+    with threadpool_limits(limits=1):
+        importance, regimes = _importance(scenario, allowed, rows, grey)
+        answers = _answers(scenario, allowed, grey)
+        # Saltelli's sampling needs a power of two.
+        blocks = sensitivity.blocks(allowed, answers, BASE_ROWS, seed)
+    impossible = _impossible(scenario, allowed, rows, grey, seed)
+    report(5, 6, "the next experiment")
+    return Learning(
+        runs=len(measured),
+        configurations=len(rows.points),
+        beds=len(set(rows.groups)),
+        legal=allowed.size,
+        box=allowed.box,
+        measured_s=seconds_of(measured),
+        predicted_s=_predicted_s(measured),
+        regressions=paper_tables(rows, seed),
+        slopes=slopes(rows),
+        importance=importance,
+        regimes=regimes,
+        blocks=blocks,
+        validation=validation,
+        curve=curve,
+        impossible=impossible,
+        noise=noise(measured),
+        proposals=propose(scenario, allowed, rows),
+    )
+
+
+def noise(measured: Sequence[Result]) -> Noise | None:
+    """Spread between runs of one configuration; None without repetitions."""
+    groups: dict[str, list[float]] = {}
+    for result in measured:
+        groups.setdefault(result.point_id, []).append(result.value())
+    errors = [
+        abs(one / other - 1.0)
+        for values in groups.values()
+        for one, other in permutations(values, 2)
+    ]
+    if not errors:
+        return None
+    return Noise(
+        configurations=sum(len(values) > 1 for values in groups.values()),
+        median_abs_error=float(np.median(errors)),
+        p90_abs_error=float(np.quantile(errors, 0.9)),
+    )
+
+
+def seconds_of(measured: Sequence[Result]) -> float:
+    """Seconds of measuring: the runs, and the planned start time of each testbed."""
+    beds = {crossval.bed_of(result.point): result.point.scenario for result in measured}
+    runs = sum((result.load.wall_s if result.load else 0.0) + design.RUN_S for result in measured)
+    return runs + sum(design.bed_cost_s(one) for one in beds.values())
+
+
+def _predicted_s(measured: Sequence[Result]) -> float:
+    beds = {crossval.bed_of(result.point): result.point.scenario for result in measured}
+    runs = sum(design.run_cost_s(result.point.scenario) for result in measured)
+    return runs + sum(design.bed_cost_s(one) for one in beds.values())
+
+
+def paper_tables(rows: Rows, seed: int) -> list[PaperTable]:
+    """The paper's regression of every operation, in MB/s over plain factors."""
+    found = []
+    operations = np.array([operation_of(point) for point in rows.points])
+    for name in sorted(set(operations)):
+        own = np.flatnonzero(operations == name)
+        encoding, matrix = encoded(rows, own, "linear")
+        if len(own) < 2 * matrix.shape[1]:
+            continue
+        rates = rows.rates[own] / 1e6
+        model = PaperLinear().fit(matrix, rates)
+        found.append(
+            PaperTable(
+                operation=name,
+                rows=len(own),
+                constant=model.intercept_,
+                coefficients=[
+                    Coefficient(name=n, value=float(v), standard_error=float(e), effect=float(f))
+                    for n, v, e, f in zip(
+                        encoding.names,
+                        model.coef_,
+                        model.standard_error_,
+                        model.effects,
+                        strict=True,
+                    )
+                    if np.isfinite(e)
+                ],
+                adjusted_r_squared=adjusted(model.r_squared_, len(own), matrix.shape[1]),
+                validation=_hold_out(matrix, rates, seed),
+                negative_share=float((model.predict(matrix) < 0).mean()),
+            )
+        )
+    return found
+
+
+def _hold_out(matrix: np.ndarray, rates: np.ndarray, seed: int) -> float:
+    """R² on a random held-out quarter: the paper's cross-validation."""
+    order = np.random.default_rng(seed).permutation(len(rates))
+    cut = int(TRAINING_SHARE * len(rates))
+    model = PaperLinear().fit(matrix[order[:cut]], rates[order[:cut]])
+    return r_squared(rates[order[cut:]], model.predict(matrix[order[cut:]]))
+
+
+def _points(scenario: Scenario, allowed: Legal, rows: Sequence[Row]) -> list[Point]:
+    found = []
+    for row in rows:
+        values = allowed.values(row)
+        found.append(Point(scenario=scenario.with_values(values), labels=values))
+    return found
+
+
+def _answers(scenario: Scenario, allowed: Legal, model: Learnt) -> Callable[[list[Row]], Any]:
+    def answer(rows: list[Row]) -> np.ndarray:
+        distinct = list(dict.fromkeys(rows))
+        logs = np.log(model.predict(_points(scenario, allowed, distinct)))
+        known = dict(zip(distinct, logs, strict=True))
+        return np.array([known[row] for row in rows])
+
+    return answer
+
+
+def _importance(
+    scenario: Scenario, allowed: Legal, rows: Rows, grey: Learnt
+) -> tuple[list[Importance], list[Regime]]:
+    """(importance by the grey-box model over the legal set and by data alone, regimes)."""
+    seed = scenario.run.seed
+    names = [factor.name for factor in allowed.factors]
+    drawn = sensitivity.sample(allowed, BASE_ROWS, seed)
+    answers = _refitted(rows, grey, _points(scenario, allowed, drawn.rows), seed)
+    found = sensitivity.indices(drawn, answers, names, seed)
+    measures = _of_data(rows, seed)
+    encoding = Encoding(grey.encoding.factors) if grey.encoding else Encoding(())
+    matrix = encoding.matrix([point.labels for point in rows.points])
+    seen = [factor.name for factor in encoding.factors]
+    partners = sensitivity.moves_with(matrix, encoding.owner, seen)
+    for one in found:
+        one.measures = {
+            name: table[one.factor] for name, table in measures.items() if one.factor in table
+        }
+        never = None if one.factor in seen else "nothing: it never varied"
+        one.verdict = sensitivity.verdict(one, never or partners.get(one.factor))
+    regimes = []
+    for name, keep in _regimes(allowed):
+        count = sum(map(keep, drawn.base))
+        regimes.append(
+            Regime(
+                name=name,
+                rows=count,
+                importance=sensitivity.indices(drawn, answers, names, seed, keep),
+            )
+        )
+    return found, regimes
+
+
+def _refitted(rows: Rows, grey: Learnt, points: Sequence[Point], seed: int) -> list[np.ndarray]:
+    """Predictions of the model, then of refits on bootstrapped testbeds."""
+    asked, known = grey.matrix(points), grey.matrix(rows.points)
+    target = np.log(rows.rates)
+    answers = [np.log(grey.predict(points))]
+    random = np.random.default_rng(seed)
+    beds = np.unique(rows.groups)
+    for _ in range(REFITS):
+        drawn = random.choice(beds, len(beds))
+        chosen = np.concatenate([np.flatnonzero(rows.groups == bed) for bed in drawn])
+        answers.append(grey.estimator().fit(known[chosen], target[chosen]).predict(asked))
+    return answers
+
+
+def _of_data(rows: Rows, seed: int) -> dict[str, dict[str, Metric]]:
+    """Model-free importance measures: the paper's VI, PAWN, RBD-FAST, permutation, SHAP."""
+    boosted = Learnt("boosting").fit_rows(rows, None, conformal=False)
+    assert boosted.encoding is not None
+    factors = boosted.encoding.factors
+    names = [factor.name for factor in factors]
+    levels = np.array(
+        [
+            [
+                [str(level) for level in factor.levels].index(str(factor.level_of(point.labels)))
+                for factor in factors
+            ]
+            for point in rows.points
+        ]
+    )
+    matrix, target = boosted.matrix(rows.points), np.log(rows.rates)
+    beds = np.unique(rows.groups)
+    held = np.isin(
+        rows.groups, np.random.default_rng(seed).choice(beds, max(1, len(beds) // 4), replace=False)
+    )
+    part = boosted.estimator().fit(matrix[~held], target[~held])
+    owner = boosted.encoding.owner
+    return {
+        "VI of the paper": sensitivity.paper_importance(levels, rows.rates, names, seed),
+        "PAWN": sensitivity.pawn(levels, target, names, seed),
+        "RBD-FAST": sensitivity.rbd_fast(levels, target, names, seed),
+        "permutation": sensitivity.permutation(
+            part.predict, matrix[held], target[held], owner, names, seed
+        ),
+        "SHAP": sensitivity.shapley(
+            boosted.estimator().fit(matrix, target), matrix, owner, names, seed
+        ),
+    }
+
+
+def _regimes(allowed: Legal) -> list[tuple[str, Callable[[Row], bool]]]:
+    """(name, row filter) of regimes: direct or cached; network or disks slower."""
+    found: list[tuple[str, Callable[[Row], bool]]] = []
+    places = {key: i for i, one in enumerate(allowed.factors) for key in one.keys}
+    cache = places.get("workload.cache")
+    if cache is not None:
+        names = [
+            str(allowed.factors[cache].values(level)["workload.cache"])
+            for level in allowed.factors[cache].levels
+        ]
+        found += [
+            (f"cache {name}", partial(_is_at, cache, names, name)) for name in dict.fromkeys(names)
+        ]
+    link = next((i for key, i in places.items() if key.endswith("adapter.bandwidth")), None)
+    disk = next((i for key, i in places.items() if key.endswith("disk.write_rate")), None)
+    if link is not None and disk is not None:
+        links, disks = allowed.factors[link].numbers, allowed.factors[disk].numbers
+        if links and disks:
+            found += [
+                ("network slower than disk", lambda row: links[row[link]] < disks[row[disk]]),
+                ("disk slower than network", lambda row: links[row[link]] >= disks[row[disk]]),
+            ]
+    return found
+
+
+def _is_at(place: int, names: Sequence[str], wanted: str, row: Row) -> bool:
+    """Whether a row's level at a place has that name."""
+    return names[row[place]] == wanted
+
+
+def _impossible(
+    scenario: Scenario, allowed: Legal, rows: Rows, grey: Learnt, seed: int
+) -> dict[str, float]:
+    """Share of legal rows where a model predicts a negative rate, or one above the line rate."""
+    points = _points(scenario, allowed, allowed.sample(120, np.random.default_rng(seed)))
+    limits = np.exp(grey.priors.matrix(points)[:, 1]) * (1 + 1e-9)
+    found = {}
+    for name in ("greybox", "linear"):
+        model = grey if name == "greybox" else Learnt(name).fit_rows(rows, None, conformal=False)
+        shown = model.predict(points)
+        found[name] = float(np.mean((shown <= 0) | (shown > limits)))
+    return found

@@ -1,0 +1,318 @@
+"""Sensitivity: variance-based indices of a model over the legal set, and indices of data alone.
+
+Factors in a common rule (servers and copies) are dependent. First-order indices are
+V(E(Y | x_i)) / V(Y) over the legal rows. Total indices are E(V(Y | the others)) / V(Y), where x_i
+is redrawn from its legal levels given the others (Kucherenko 2012). For independent factors these
+are Sobol's indices. A dependent factor's first-order index includes effects shared with its
+partners, so it may exceed the total index.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from SALib.analyze import pawn as salib_pawn
+from SALib.analyze import rbd_fast as salib_rbd_fast
+from SALib.analyze import sobol as salib_sobol
+from SALib.sample import sobol as salib_sample
+
+from dfslab.method import CONFIDENCE
+from dfslab.result import Metric
+from dfslab.studies.designs.legal import Legal, Row
+from dfslab.studies.designs.lessons import Importance
+
+RESAMPLES = 200
+# A power of two: SALib's quantiles of other counts round beyond 1.
+PAWN_SLICES = 4
+# R² of a factor's column on the other factors from which it is collinear (a VIF of 10).
+MOST_EXPLAINED = 0.9
+NOTHING = 0.01
+WIDE = 0.1
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Legal rows for indices: `base`, and for each factor the base rows with it redrawn."""
+
+    factors: int
+    base: list[Row]
+    redrawn: list[list[Row]]
+
+    @property
+    def rows(self) -> list[Row]:
+        """All rows, the base first, then every factor's."""
+        return [*self.base, *(row for rows in self.redrawn for row in rows)]
+
+
+def sample(legal: Legal, count: int, seed: int) -> Sample:
+    """`count` base rows from the legal set, and each once more for every factor."""
+    random = np.random.default_rng(seed)
+    base = legal.sample(count, random)
+    redrawn = []
+    for index in range(len(legal.factors)):
+        members, rows = next(block for block in legal.blocks if index in block[0])
+        place = members.index(index)
+        beside: dict[Row, list[int]] = {}
+        for row in rows:
+            beside.setdefault(row[:place] + row[place + 1 :], []).append(row[place])
+        changed = []
+        for row in base:
+            others = tuple(row[m] for m in members if m != index)
+            level = int(random.choice(beside[others]))
+            changed.append((*row[:index], level, *row[index + 1 :]))
+        redrawn.append(changed)
+    return Sample(len(legal.factors), base, redrawn)
+
+
+def first_order(levels: np.ndarray, values: np.ndarray) -> float:
+    """V(E(Y | x)) / V(Y) over rows, corrected for the value expected by chance."""
+    total = float(values.var())
+    if total <= 0:
+        return 0.0
+    numbers = np.unique(levels, return_inverse=True)[1]
+    counts = np.bincount(numbers)
+    means = np.bincount(numbers, weights=values) / counts
+    between = float(counts @ (means - values.mean()) ** 2)
+    within = float(((values - means[numbers]) ** 2).sum())
+    freedom = len(values) - len(counts)
+    chance = (len(counts) - 1) * within / freedom if freedom > 0 else 0.0
+    return max(0.0, (between - chance) / len(values) / total)
+
+
+def total_order(values: np.ndarray, redrawn: np.ndarray, variance: float) -> float:
+    """E(V(Y | the others)) / V(Y) by Jansen's estimator."""
+    return float(((values - redrawn) ** 2).mean() / 2 / variance) if variance > 0 else 0.0
+
+
+def indices(
+    drawn: Sample,
+    answers: Sequence[np.ndarray],
+    names: Sequence[str],
+    seed: int,
+    keep: Callable[[Row], bool] = lambda row: True,
+) -> list[Importance]:
+    """Indices of a model; `answers`: predictions at `drawn.rows`, of the model and of refits.
+
+    The first gives the estimates. Intervals include the variance between fits and of sampling.
+    """
+    random = np.random.default_rng(seed)
+    levels = np.array(drawn.rows)
+    kept = np.array([keep(row) for row in drawn.rows])
+    count = len(drawn.base)
+    whole = [_both(drawn, answers[0], levels, kept, np.arange(count))]
+    for repeat in range(RESAMPLES // 4):
+        answer = answers[repeat % len(answers)]
+        chosen = random.integers(count, size=count)
+        whole.append(_both(drawn, answer, levels, kept, chosen))
+    found = np.array(whole)
+    shares = found[:, 0] / np.maximum(found[:, 0].sum(axis=1, keepdims=True), 1e-12)
+    return [
+        Importance(
+            factor=name,
+            first_order=_metric(found[:, 0, i]),
+            total=_metric(found[:, 1, i]),
+            share=_metric(shares[:, i]),
+        )
+        for i, name in enumerate(names)
+    ]
+
+
+def _both(
+    drawn: Sample, answer: np.ndarray, levels: np.ndarray, kept: np.ndarray, chosen: np.ndarray
+) -> np.ndarray:
+    """Shape (2, factors): first-order and total indices over some of the base rows."""
+    count = len(drawn.base)
+    places = np.concatenate([chosen + count * part for part in range(drawn.factors + 1)])
+    places = places[kept[places]]
+    if len(places) < 2:
+        return np.zeros((2, drawn.factors))
+    variance = float(answer[places].var())
+    base = chosen[kept[chosen]]
+    first, total = [], []
+    for index in range(drawn.factors):
+        first.append(first_order(levels[places, index], answer[places]))
+        other = base + count * (index + 1)
+        both = kept[other]
+        total.append(
+            total_order(answer[base[both]], answer[other[both]], variance) if both.any() else 0.0
+        )
+    return np.array([first, total])
+
+
+def _metric(values: np.ndarray) -> Metric:
+    """A metric: the first value is the estimate, the others are resamples for the interval."""
+    low, high = np.quantile(values, [0.5 - CONFIDENCE / 2, 0.5 + CONFIDENCE / 2])
+    value = float(values[0])
+    return Metric(value=value, low=min(float(low), value), high=max(float(high), value))
+
+
+def blocks(
+    legal: Legal, predict: Callable[[list[Row]], np.ndarray], count: int, seed: int
+) -> dict[str, tuple[Metric, Metric]]:
+    """(first-order, total) Sobol indices of independent blocks of factors, by SALib.
+
+    A block of tied factors ("servers, copies") counts as one input.
+    """
+    names = [", ".join(legal.factors[i].name for i in members) for members, _ in legal.blocks]
+    problem = {"num_vars": len(names), "names": names, "bounds": [[0.0, 1.0]] * len(names)}
+    shares = salib_sample.sample(problem, count, calc_second_order=False, seed=seed)
+    answer = predict([legal.at(row) for row in shares])
+    return dict(zip(names, sobol(problem, answer, seed), strict=True))
+
+
+def sobol(problem: Mapping[str, Any], answer: np.ndarray, seed: int) -> list[tuple[Metric, Metric]]:
+    """SALib's first-order and total indices with 90 % intervals."""
+    if float(np.ptp(answer)) == 0.0:
+        return [(Metric(value=0.0, low=0.0, high=0.0),) * 2 for _ in problem["names"]]
+    found = salib_sobol.analyze(
+        dict(problem),
+        answer,
+        calc_second_order=False,
+        num_resamples=RESAMPLES,
+        conf_level=CONFIDENCE,
+        seed=seed,
+    )
+    return [
+        (Metric(value=s1, low=s1 - c1, high=s1 + c1), Metric(value=st, low=st - ct, high=st + ct))
+        for s1, c1, st, ct in zip(
+            *(map(float, found[key]) for key in ("S1", "S1_conf", "ST", "ST_conf")), strict=True
+        )
+    ]
+
+
+def paper_importance(
+    levels: np.ndarray, values: np.ndarray, names: Sequence[str], seed: int
+) -> dict[str, Metric]:
+    """Kumar 2018's VI_i = S_i / sum S_j (equation 7) over measured rows, with intervals."""
+    return _bootstrapped(levels, values, names, seed, _shares)
+
+
+def _shares(levels: np.ndarray, values: np.ndarray) -> np.ndarray:
+    found = np.array([first_order(levels[:, i], values) for i in range(levels.shape[1])])
+    return np.asarray(found / found.sum()) if found.sum() else found
+
+
+def pawn(
+    levels: np.ndarray, values: np.ndarray, names: Sequence[str], seed: int
+) -> dict[str, Metric]:
+    """PAWN: how far the distribution of Y moves when x_i is known (median over its levels)."""
+    problem = _problem(names, levels)
+
+    def of(some: np.ndarray, answer: np.ndarray) -> np.ndarray:
+        return np.array(salib_pawn.analyze(problem, some, answer, S=PAWN_SLICES)["median"])
+
+    return _bootstrapped(levels, values, names, seed, of, repeats=30)
+
+
+def rbd_fast(
+    levels: np.ndarray, values: np.ndarray, names: Sequence[str], seed: int
+) -> dict[str, Metric]:
+    """RBD-FAST: first-order indices from the spectrum of Y ordered by x_i; ties in random order."""
+    random = np.random.default_rng(seed)
+    problem = _problem(names, levels)
+
+    def of(some: np.ndarray, answer: np.ndarray) -> np.ndarray:
+        spread = some + random.uniform(-0.5, 0.5, some.shape)
+        found = salib_rbd_fast.analyze(problem, spread, answer, M=4, num_resamples=2)["S1"]
+        return np.clip(np.array(found, dtype=float), 0.0, 1.0)
+
+    return _bootstrapped(levels, values, names, seed, of, repeats=30)
+
+
+def _problem(names: Sequence[str], levels: np.ndarray) -> dict[str, Any]:
+    bounds = [[float(column.min()) - 0.5, float(column.max()) + 0.5] for column in levels.T]
+    return {"num_vars": len(names), "names": list(names), "bounds": bounds}
+
+
+def _bootstrapped(
+    levels: np.ndarray,
+    values: np.ndarray,
+    names: Sequence[str],
+    seed: int,
+    measure: Callable[[np.ndarray, np.ndarray], np.ndarray],
+    repeats: int = RESAMPLES // 2,
+) -> dict[str, Metric]:
+    """A measure over the rows, with a bootstrap interval."""
+    random = np.random.default_rng(seed)
+    found = [measure(levels, values)]
+    for _ in range(repeats):
+        chosen = random.integers(len(values), size=len(values))
+        if np.ptp(values[chosen]) > 0:
+            found.append(measure(levels[chosen], values[chosen]))
+    table = np.array(found)
+    return {name: _metric(table[:, i]) for i, name in enumerate(names)}
+
+
+def permutation(
+    predict: Callable[[np.ndarray], np.ndarray],
+    matrix: np.ndarray,
+    target: np.ndarray,
+    owner: np.ndarray,
+    names: Sequence[str],
+    seed: int,
+) -> dict[str, Metric]:
+    """By how much the mean |error| of log rate grows when a factor's columns are shuffled."""
+    random = np.random.default_rng(seed)
+    before = float(np.abs(predict(matrix) - target).mean())
+    found = {}
+    for index, name in enumerate(names):
+        grown = []
+        for _ in range(10):
+            shuffled = matrix.copy()
+            columns = np.flatnonzero(owner == index)
+            shuffled[:, columns] = matrix[random.permutation(len(matrix))][:, columns]
+            grown.append(float(np.abs(predict(shuffled) - target).mean()) - before)
+        found[name] = _metric(np.array([np.mean(grown), *grown]))
+    return found
+
+
+def shapley(
+    model: Any, matrix: np.ndarray, owner: np.ndarray, names: Sequence[str], seed: int
+) -> dict[str, Metric]:
+    """Mean |SHAP value| of a tree model by factor, in log rate."""
+    import shap  # imported here because it compiles at import
+
+    values = shap.TreeExplainer(model).shap_values(matrix)
+    by_factor = np.column_stack([values[:, owner == i].sum(axis=1) for i in range(len(names))])
+    random = np.random.default_rng(seed)
+    found = [np.abs(by_factor).mean(axis=0)]
+    for _ in range(RESAMPLES // 2):
+        chosen = random.integers(len(by_factor), size=len(by_factor))
+        found.append(np.abs(by_factor[chosen]).mean(axis=0))
+    table = np.array(found)
+    return {name: _metric(table[:, i]) for i, name in enumerate(names)}
+
+
+def moves_with(matrix: np.ndarray, owner: np.ndarray, names: Sequence[str]) -> dict[str, str]:
+    """Factor -> most correlated factor, for factors that are collinear in the runs."""
+    found = {}
+    centred = matrix - matrix.mean(axis=0)
+    for index, name in enumerate(names):
+        own, others = centred[:, owner == index], centred[:, owner != index]
+        if own.shape[1] == 0 or not others.shape[1]:
+            continue
+        left = own - others @ np.linalg.lstsq(others, own, rcond=None)[0]
+        explained = 1 - (left**2).sum(axis=0) / np.maximum((own**2).sum(axis=0), 1e-12)
+        if explained.max() > MOST_EXPLAINED:
+            column = own[:, int(np.argmax(explained))]
+            related = np.abs(others.T @ column) / np.maximum(
+                np.sqrt((others**2).sum(axis=0)), 1e-12
+            )
+            partner = owner[owner != index][int(np.argmax(related))]
+            found[name] = names[int(partner)]
+    return found
+
+
+def verdict(importance: Importance, partner: str | None) -> str:
+    """A text on what the data show about a factor."""
+    if partner is not None:
+        return f"not identifiable: it moves with {partner} in these runs"
+    low, high = importance.total.low or 0.0, importance.total.high or 0.0
+    if high < NOTHING:
+        return "no effect"
+    if low < NOTHING and high > WIDE:
+        return "not identifiable: these runs leave open whether it matters"
+    return "small" if importance.total.value < WIDE / 2 else "matters"

@@ -1,0 +1,73 @@
+"""Slopes of a log-linear regression of each operation's rate over the factors of a sweep."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from dfslab import quantiles
+from dfslab.lazily import lazily
+from dfslab.method import CONFIDENCE
+from dfslab.models.learn.encoding import Encoding, factors_of
+from dfslab.models.learn.estimators import independent
+from dfslab.models.learnt import Rows
+from dfslab.models.tree.prediction import Situation
+from dfslab.result import Metric
+from dfslab.spec.scenario import Point
+from dfslab.studies.designs.lessons import Slope
+
+if TYPE_CHECKING:
+    import statsmodels.api as sm
+else:
+    sm = lazily("statsmodels.api")
+
+
+def operation_of(point: Point) -> str:
+    """The display name of a configuration's workload."""
+    return point.scenario.workload.name.replace("_", " ")
+
+
+def encoded(rows: Rows, own: np.ndarray, scale: str) -> tuple[Encoding, np.ndarray]:
+    """Columns of the factors that vary among some rows; rates and sizes in 10^6 where linear."""
+    points = [rows.points[i] for i in own]
+    encoding = Encoding(factors_of(points), scale)
+    matrix = encoding.matrix([point.labels for point in points])
+    if scale == "linear":
+        matrix = np.where(np.abs(matrix).max(axis=0) > 1e4, matrix / 1e6, matrix)
+    return encoding, matrix
+
+
+def slopes(rows: Rows) -> list[Slope]:
+    """Slopes of every factor for each operation with enough runs; other operations are omitted.
+
+    Page-cache hits are a hundred times as fast as other reads, so the hit share is a separate
+    column. Residuals have Huber's loss.
+    """
+    found = []
+    operations = np.array([operation_of(point) for point in rows.points])
+    kept = np.array([Situation(point.scenario).environment["kept"] for point in rows.points])
+    for name in sorted(set(operations)):
+        own = np.flatnonzero(operations == name)
+        encoding, matrix = encoded(rows, own, "log")
+        if len(own) < 2 * matrix.shape[1]:
+            continue
+        if "read" in name and np.ptp(kept[own]):
+            matrix = np.column_stack([matrix, kept[own]])
+        values, errors = _robust(matrix, np.log2(rows.rates[own]))
+        half = float(quantiles.student(0.5 + CONFIDENCE / 2, len(own) - matrix.shape[1] - 1))
+        for at, factor in enumerate(encoding.names):
+            slope, error = float(values[at]), float(errors[at])
+            if np.isfinite(error):
+                metric = Metric(value=slope, low=slope - half * error, high=slope + half * error)
+                found.append(Slope(operation=name, factor=factor, slope=metric))
+    return found
+
+
+def _robust(matrix: np.ndarray, target: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(slopes, standard errors) under Huber's loss; (0, infinite) for dependent columns."""
+    kept = independent(matrix)
+    found = sm.RLM(target, sm.add_constant(matrix[:, kept], has_constant="add")).fit()
+    slopes, errors = np.zeros(matrix.shape[1]), np.full(matrix.shape[1], np.inf)
+    slopes[kept], errors[kept] = found.params[1:], found.bse[1:]
+    return slopes, errors

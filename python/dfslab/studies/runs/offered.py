@@ -1,0 +1,95 @@
+"""One run of a scenario at an offered rate, a probe of the search for the highest rate."""
+
+from __future__ import annotations
+
+import math
+
+from dfslab.documents import metrics
+from dfslab.instruments.access import Session
+from dfslab.instruments.measure import Measure
+from dfslab.method import RunFailed
+from dfslab.result import Result
+from dfslab.spec.check import check
+from dfslab.spec.model import InputError
+from dfslab.spec.scenario import Judge, Scenario
+from dfslab.spec.search import objective
+from dfslab.spec.streams.stream import operations_per_client, stream_spec
+from dfslab.studies.runs.search import Seen
+
+# Least number of operations beyond a quantile for its estimate.
+BEYOND = 10
+# A number of operations that no workload has as its default.
+TRIED = 7919
+
+
+class RateProbe:
+    """Runs a scenario's first configuration at any rate; `text`: description of the probe."""
+
+    def __init__(self, scenario: Scenario, session: Session | None = None) -> None:
+        """A closed workload is converted to an open one with Poisson arrivals."""
+        self._session = session
+        self.text = ""
+        self._told = scenario.run.search
+        self._objective = objective(self._told.objective)
+        first = scenario.with_methods(["measure"]).points()[0].scenario
+        first = first.model_copy(update={"judge": Judge()})
+        arrival = first.workload.arrival
+        self._base = first.with_values(
+            {
+                "workload.arrival": "poisson" if arrival == "closed" else arrival,
+                "workload.rate": "1 /s",
+            }
+        )
+        check(self._base)
+        # The probe sets the number of operations: more at higher rates, enough for the quantile.
+        tried = self._base.with_values({"workload.operations_per_client": TRIED})
+        if operations_per_client(stream_spec(tried)) != TRIED:
+            allowed = "has a number of operations of its own; a search needs one that takes any"
+            raise InputError("workload.name", first.workload.name, allowed)
+
+    def __call__(self, rate_per_s: float, number: int) -> Seen:
+        """One run at a rate; its stream is seeded by `number`."""
+        least = BEYOND / (1 - self._objective.share)
+        clients = self._base.workload.clients
+        wanted = max(rate_per_s * self._told.length, least)
+        point = self._base.with_values(
+            {
+                "workload.rate": f"{rate_per_s!r} /s",
+                "workload.operations_per_client": math.ceil(wanted / clients),
+            }
+        ).points()[0]
+        return self._seen(Measure(self._session).run(point, number))
+
+    def _seen(self, result: Result) -> Seen:
+        wanted, name = self._objective.statistic, self._objective.operation
+        values = {
+            key.operation: metric.value
+            for text, metric in result.metrics.items()
+            if (key := metrics.parsed(text)).name == wanted
+        }
+        if name and name not in values:
+            done = ", ".join(values)
+            raise InputError("run.search.objective", name, f"the workload does only: {done}")
+        if not values:
+            raise RunFailed("no operation succeeded")
+        load = result.load
+        # An open workload run always reports `load`.
+        assert load is not None
+        assert load.schedule is not None
+        counts = {key: one.count for key, one in load.operations.items()}
+        means = {
+            key: result.value(metrics.key(metrics.RESPONSE, metrics.MEAN, key)) for key in values
+        }
+        total = sum(counts[key] for key in means)
+        mean_s = sum(counts[key] * mean for key, mean in means.items()) / total
+        value_s = values[name] if name else max(values.values())
+        schedule = load.schedule
+        return Seen(
+            result.value(),
+            value_s,
+            mean_s,
+            schedule.offered_per_s,
+            schedule.span_s,
+            schedule.behind_s,
+            result.complete,
+        )

@@ -1,0 +1,197 @@
+"""Run folders: a result is on disk as soon as it exists; a folder is resumed, never overwritten.
+
+`<root>/<name>/<UTC stamp>/`: scenario.toml, results/*.json, traces/, findings.json, summary.json,
+results.parquet, and `complete` at the end. `<root>/<name>/latest` points to the newest.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pydantic import ValidationError
+
+from dfslab.documents import former
+from dfslab.extras import missing
+from dfslab.lazily import lazily
+from dfslab.method import RunFailed
+from dfslab.result import Result
+from dfslab.spec.clock import REAL, Clock, date
+from dfslab.spec.model import InputError
+from dfslab.spec.scenario import Scenario
+
+if TYPE_CHECKING:
+    import duckdb
+    import pyarrow as pa
+else:
+    duckdb = lazily("duckdb")
+    pa = lazily("pyarrow")
+
+
+def write_atomically(path: Path, content: str | bytes) -> None:
+    """Write a file atomically, also when interrupted; text is encoded as UTF-8."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        temporary.write_bytes(content.encode() if isinstance(content, str) else content)
+        os.replace(temporary, path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+@dataclass(frozen=True)
+class Store:
+    """One run folder."""
+
+    folder: Path
+    resumed: bool = False
+
+    def _path(self, method: str, point_id: str, repetition: int) -> Path:
+        return self.folder / "results" / f"{method}-{point_id}-{repetition}.json"
+
+    def find(self, method: str, point_id: str, repetition: int) -> Result | None:
+        """The stored complete result; None without one."""
+        path = self._path(method, point_id, repetition)
+        result = _read_result(path) if path.exists() else None
+        return result if result is not None and result.complete else None
+
+    def add(self, result: Result) -> None:
+        """Store a result."""
+        path = self._path(result.method, result.point_id, result.repetition)
+        write_atomically(path, result.model_dump_json())
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """An exclusive lock on the folder. RunFailed names the process that holds it.
+
+        The kernel releases the lock when its holder ends, also after a crash.
+        """
+        with (self.folder / ".lock").open("a+", encoding="utf-8") as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                file.seek(0)
+                holder = f"process {file.read().strip() or 'unknown'}"
+                raise RunFailed(
+                    f"{self.folder}: {holder} is running it (--fresh: a new run)"
+                ) from None
+            file.seek(0)
+            file.truncate()
+            file.write(f"{os.getpid()}\n")
+            file.flush()
+            yield
+
+    def finish(self, document: dict[str, Any]) -> list[str]:
+        """Write the summary and the table, and mark the folder complete; returns notes."""
+        write_atomically(self.folder / "summary.json", json.dumps(document, default=str))
+        notes = []
+        try:
+            write_parquet(load_results(self.folder), self.folder / "results.parquet")
+        except ModuleNotFoundError as error:
+            reason = missing(error)
+            if reason is None:
+                raise
+            notes.append(f"results.parquet was not written: {reason}")
+        write_atomically(self.folder / "complete", "")
+        return notes
+
+
+def open_run(scenario: Scenario, root: Path, fresh: bool = False, clock: Clock = REAL) -> Store:
+    """The unfinished run of the same scenario, or a new folder; InputError where none can be."""
+    home = root / scenario.name
+    if not fresh:
+        for folder in sorted(home.glob("*/scenario.toml"), reverse=True):
+            if folder.parent.is_symlink():
+                continue
+            is_same = folder.read_text(encoding="utf-8") == scenario.toml()
+            if is_same and not (folder.parent / "complete").exists():
+                return Store(folder.parent, resumed=True)
+    stamp = date(clock).strftime("%Y%m%dT%H%M%S.%fZ")
+    folder = home / stamp
+    try:
+        (folder / "results").mkdir(parents=True)
+        (folder / "traces").mkdir()
+    except OSError as error:
+        raise InputError("--out", str(root), f"no folder can be made there: {error}") from error
+    write_atomically(folder / "scenario.toml", scenario.toml())
+    _point_latest(home, stamp)
+    return Store(folder)
+
+
+def _point_latest(home: Path, stamp: str) -> None:
+    """A link to the newest run; something else of that name is left alone."""
+    latest = home / "latest"
+    if latest.exists() and not latest.is_symlink():
+        return
+    temporary = home / f".latest.{os.getpid()}"
+    temporary.symlink_to(stamp)
+    os.replace(temporary, latest)
+
+
+def load_results(folder: Path) -> list[Result]:
+    """All results of a run folder; incomplete files are skipped."""
+    found = [_read_result(path) for path in sorted((folder / "results").glob("*.json"))]
+    return [result for result in found if result is not None]
+
+
+def results_of(folder: Path) -> list[Result]:
+    """The results of a run folder that a user names. InputError when it is none."""
+    check_folder(folder)
+    return load_results(folder)
+
+
+def check_folder(folder: Path) -> None:
+    """InputError when it is no run folder."""
+    if not (folder / "scenario.toml").exists():
+        raise InputError("RUN", str(folder), "is no run folder: it has no scenario.toml")
+
+
+def _read_result(path: Path) -> Result | None:
+    try:
+        stored = json.loads(path.read_text(encoding="utf-8"))
+        return Result.model_validate(former.current(stored))
+    except (ValidationError, ValueError, AttributeError, TypeError):
+        return None
+
+
+def write_parquet(results: Sequence[Result], path: Path) -> None:
+    """One row for each metric of each result."""
+    rows = [
+        {
+            "method": result.method,
+            "point_id": result.point_id,
+            "repetition": result.repetition,
+            "held_out": result.point.held_out,
+            "complete": result.complete,
+            "labels": json.dumps(dict(result.labels)),
+            "metric": name,
+            "value": metric.value,
+            "low": metric.low,
+            "high": metric.high,
+            "started": result.provenance.started,
+            "seed": result.provenance.seed,
+            "software": result.provenance.software,
+        }
+        for result in results
+        for name, metric in result.metrics.items()
+    ]
+    if not rows:
+        return
+    table = pa.Table.from_pylist(rows)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        with duckdb.connect() as database:
+            database.register("rows", table)
+            database.execute(f"COPY rows TO '{_quoted(temporary)}' (FORMAT parquet)")
+        os.replace(temporary, path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def _quoted(path: Path) -> str:
+    return str(path).replace("'", "''")

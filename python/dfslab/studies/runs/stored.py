@@ -1,0 +1,92 @@
+"""Findings on disk as plain data: results of studies, with a hash of their inputs.
+
+This module imports no large library and builds no results, so that commands can print stored
+findings as fast as the files are read.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from dfslab import discover
+
+FILE = "findings.json"
+# Increased whenever a study's computation or its result type changes.
+FORMAT = 2
+MISSING = "no findings are stored"
+OTHER_FORMAT = "the stored findings are of another version"
+CHANGED = "the results have changed since the findings were stored"
+
+
+@dataclass(frozen=True)
+class Stored:
+    """The stored findings as plain data; None if unusable, with the reason."""
+
+    findings: dict[str, Any] | None
+    reason: str = ""
+
+
+def inputs_hash(folder: Path) -> str:
+    """SHA-256 of the scenario, the results, the traces' sizes, the user's own descriptions
+    and the versions of packages with studies."""
+    digest = hashlib.sha256(f"{FORMAT} {metadata.version('dfslab')}".encode())
+    for path in (folder / "scenario.toml", *sorted((folder / "results").glob("*.json"))):
+        _add(digest, path.name, path.read_bytes())
+    # Traces can be gigabytes, so hash their sizes, which differ between recordings.
+    for path in sorted((folder / "traces").rglob("*")):
+        if path.is_file():
+            _add(digest, str(path.relative_to(folder)), str(path.stat().st_size).encode())
+    for path in _descriptions():
+        _add(digest, str(path), path.read_bytes())
+    # Studies of installed packages: what they compute may change with their version.
+    for entry in sorted(metadata.entry_points(group=discover.STUDIES)):
+        version = entry.dist.version if entry.dist is not None else ""
+        _add(digest, f"{entry.name} {entry.value}", version.encode())
+    return digest.hexdigest()
+
+
+def _add(digest: Any, name: str, content: bytes) -> None:
+    """Hash a file with its lengths as prefix, so that lists of files have unique encodings."""
+    digest.update(f"{len(name)} {len(content)} {name}".encode())
+    digest.update(content)
+
+
+def _descriptions() -> Iterator[Path]:
+    """File systems, workloads, models and studies in the folders of DFSLAB_PATH."""
+    for part in os.environ.get("DFSLAB_PATH", "").split(os.pathsep):
+        if part:
+            for pattern in ("*/*.py", "*/*/*.py"):
+                yield from sorted(Path(part).glob(pattern))
+
+
+def read(folder: Path, inputs: str) -> Stored:
+    """The findings stored for these inputs."""
+    try:
+        document = json.loads((folder / FILE).read_bytes())
+        form, known, findings = (document[key] for key in ("format", "inputs", "findings"))
+    except FileNotFoundError:
+        return Stored(None, MISSING)
+    except (OSError, ValueError, KeyError, TypeError):
+        return Stored(None, OTHER_FORMAT)
+    if form != FORMAT or not isinstance(findings, dict):
+        return Stored(None, OTHER_FORMAT)
+    return Stored(findings) if known == inputs else Stored(None, CHANGED)
+
+
+def write(folder: Path, inputs: str, findings: dict[str, Any]) -> None:
+    """Store the findings; a folder that is not writable is left unchanged."""
+    from dfslab.studies.runs.store import write_atomically
+
+    document = {"format": FORMAT, "inputs": inputs, "findings": findings}
+    try:
+        write_atomically(folder / FILE, json.dumps(document))
+    except OSError:
+        # Without stored findings, the next command recomputes them.
+        return

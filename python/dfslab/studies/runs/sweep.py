@@ -1,0 +1,200 @@
+"""Runs methods over all configurations: instruments first, in random order, then models.
+
+Every repetition is one pass over all configurations in a new random order, so that slow drift of
+the machine affects all equally. Stored results are not measured again. A failure at one
+configuration is stored as an incomplete result with a note, and the sweep continues.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from dfslab.method import BatchModel, Instrument, Method, Model, RunFailed
+from dfslab.result import Result, provenance
+from dfslab.spec.clock import REAL, Clock
+from dfslab.spec.model import InputError
+from dfslab.spec.scenario import Point, Scenario
+from dfslab.studies.runs.precision import half_width
+from dfslab.studies.runs.stages import Stages
+from dfslab.studies.runs.store import Store
+
+# report(done, total, text) or, once a duration is known, report(done, total, text, remaining_s).
+Report = Callable[..., Any]
+FITTED_ON = "measure"
+
+
+def sweep(
+    scenario: Scenario,
+    methods: Sequence[Method],
+    store: Store,
+    report: Report,
+    stages: Stages | None = None,
+) -> list[Result]:
+    """Results of every method at every configuration. RunFailed when nothing at all succeeds.
+
+    A result with `complete` false and no metrics is a failure; its note says why.
+    """
+    points, stages = scenario.points(), stages or Stages()
+    models = [method for method in methods if isinstance(method, Model)]
+    instruments = [method for method in methods if not isinstance(method, Model)]
+    jobs = _jobs(points, instruments, scenario)
+    results: list[Result] = []
+    if jobs:
+        with stages.of("loading"):
+            results = _measure(jobs, store, report)
+            results += _narrowed(scenario, points, instruments, results, store, report)
+    training = [r for r in results if r.method == FITTED_ON and r.complete and not r.point.held_out]
+    for number, model in enumerate(models):
+        report(number, len(models), f"{model.name}: fitting")
+        with stages.of("fitting"):
+            results += _predict(model, training, points, store, report)
+    if results and all(map(is_failure, results)):
+        raise RunFailed(results[0].notes[0])
+    return results
+
+
+def is_failure(result: Result) -> bool:
+    """Whether a result has no metrics (a measurement that was cut short has some)."""
+    return not result.complete and not result.metrics
+
+
+def failure(method: str, point: Point, repetition: int, error: RunFailed) -> Result:
+    """The stored result of a failed run, which a resumed sweep retries."""
+    text = str(error)
+    return Result(
+        method=method,
+        point_id=point.id,
+        point=point,
+        repetition=repetition,
+        complete=False,
+        metrics={},
+        notes=[text if text.startswith(f"{method}:") else f"{method}: {text}"],
+        provenance=provenance(point.scenario.run.seed + repetition),
+    )
+
+
+def _jobs(
+    points: Sequence[Point], instruments: Sequence[Instrument], scenario: Scenario
+) -> list[tuple]:
+    """(instrument, point, repetition) in the order of running."""
+    jobs: list[tuple] = []
+    order = random.Random(scenario.run.seed)
+    for instrument in instruments:
+        repetitions = scenario.run.repetitions if instrument.name == FITTED_ON else 1
+        for repetition in range(repetitions):
+            shuffled = list(points)
+            order.shuffle(shuffled)
+            jobs += [(instrument, point, repetition) for point in shuffled]
+    # Points of one testbed are run together, so a testbed is started once per block. Blocks are
+    # sequential, so that drift of the machine shows between them.
+    place = {_bed_key(point): number for number, point in enumerate(points)}
+    blocks = scenario.design.blocks
+    return sorted(jobs, key=lambda job: (job[2] % blocks, place[_bed_key(job[1])]))
+
+
+def _bed_key(point: Point) -> str:
+    if not point.scenario.file_system.access.bed:
+        return ""
+    return point.bed
+
+
+def _measure(
+    jobs: Sequence[tuple], store: Store, report: Report, clock: Clock = REAL
+) -> list[Result]:
+    """Run the jobs without stored results. RunFailed once every configuration has failed."""
+    results: list[Result] = []
+    # Configurations that were not tried yet, used until the first success.
+    untried = {point.id for _, point, _ in jobs}
+    hopeless = True
+    began, ran = clock.monotonic_s(), 0
+    for number, (instrument, point, repetition) in enumerate(jobs):
+        known = store.find(instrument.name, point.id, repetition)
+        if known is not None:
+            results.append(known.model_copy(update={"point": point}))
+            hopeless = False
+            continue
+        spent = clock.monotonic_s() - began
+        remaining = [spent / ran * (len(jobs) - number)] if ran else []
+        report(number, len(jobs), f"{instrument.name} {describe(point)}", *remaining)
+        try:
+            result = instrument.run(point, repetition)
+        except RunFailed as error:
+            result = failure(instrument.name, point, repetition, error)
+        store.add(result)
+        results.append(result)
+        ran += 1
+        hopeless = hopeless and is_failure(result)
+        untried.discard(point.id)
+        if hopeless and not untried:
+            raise RunFailed(results[0].notes[0])
+    report(len(jobs), len(jobs), f"measured in {clock.monotonic_s() - began:.0f} s ({ran} new)")
+    return results
+
+
+def _narrowed(
+    scenario: Scenario,
+    points: Sequence[Point],
+    instruments: Sequence[Instrument],
+    results: Sequence[Result],
+    store: Store,
+    report: Report,
+) -> list[Result]:
+    """Repeat configurations until their means have the requested precision."""
+    run, more = scenario.run, list[Result]()
+    measuring = [one for one in instruments if one.name == FITTED_ON]
+    for repetition in range(run.repetitions, run.most_repetitions if run.precision else 0):
+        seen: dict[str, list[float]] = {}
+        for one in (*results, *more):
+            if one.method == FITTED_ON and one.complete:
+                if run.precise not in one.metrics:
+                    allowed = f"not a metric of this run; there are {', '.join(one.metrics)}"
+                    raise InputError("run.precise", run.precise, allowed)
+                seen.setdefault(one.point_id, []).append(one.value(run.precise))
+        wide = [point for point in points if half_width(seen.get(point.id, ())) > run.precision]
+        if not wide:
+            break
+        jobs = [(instrument, point, repetition) for instrument in measuring for point in wide]
+        more += _measure(jobs, store, report)
+    return more
+
+
+def describe(point: Point) -> str:
+    """A configuration in a few words."""
+    return " ".join(str(value) for value in point.labels.values()) or point.scenario.name
+
+
+def _predict(
+    model: Model, training: Sequence[Result], points: Sequence[Point], store: Store, report: Report
+) -> list[Result]:
+    """Fit on configurations that are not held out, predict all."""
+    assert not any(result.point.held_out for result in training)
+    known: dict[str, Result] = {}
+    try:
+        if training:
+            model.fit(training)
+            if isinstance(model, BatchModel):
+                known = {result.point_id: result for result in model.run_many(points)}
+        run: Callable[[Point], Result] = model.run
+    except RunFailed as error:
+        run = _always(error)
+    predicted = []
+    for number, point in enumerate(points):
+        report(number, len(points), f"{model.name} {describe(point)}")
+        try:
+            result = known.get(point.id) or run(point)
+        except RunFailed as error:
+            result = failure(model.name, point, 0, error)
+        store.add(result)
+        predicted.append(result)
+    return predicted
+
+
+def _always(error: RunFailed) -> Callable[[Point], Result]:
+    """A function that raises the fit's error for every configuration."""
+
+    def run(point: Point) -> Result:
+        raise error
+
+    return run

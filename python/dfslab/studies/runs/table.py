@@ -1,0 +1,157 @@
+"""Export and import of runs as CSV, to be kept next to a scenario and read by other tools.
+
+One row per run: varied keys as written, measurements, and provenance. A file of the same name with
+`.json` holds the run's scenario and the host.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from dfslab.documents.measured_load import MeasuredLoad, OperationCounts
+from dfslab.method import RunFailed
+from dfslab.result import Metric, Provenance, Result, Step
+from dfslab.spec.model import InputError
+from dfslab.spec.scenario import Point, Scenario, Value
+from dfslab.studies.runs.store import write_atomically
+
+OWN = ("repetition", "started", "wall_s", "rate_per_s", "throughput_bytes_per_s")
+LATENCY, RESPONSE = "latency_s_", "response_s_"
+STEP, COUNT, SCORE = "step_s_mean.", "count.", "score."
+MEASURED = (LATENCY, RESPONSE, STEP, COUNT, SCORE)
+
+
+def write(results: Sequence[Result], path: Path) -> int:
+    """Write the complete measurements and return their number."""
+    measured = [r for r in results if r.method == "measure" and r.complete]
+    measured.sort(key=lambda result: (result.provenance.started, result.point_id))
+    keys = list(dict.fromkeys(key for result in measured for key in result.labels))
+    latencies = sorted({m for r in measured for m in r.metrics if m.startswith(MEASURED)})
+    parts = sorted({name for result in measured for name in _parts(result)})
+    text = io.StringIO()
+    rows = csv.writer(text, lineterminator="\n")
+    rows.writerow([*keys, *OWN, *latencies, *parts])
+    for result in measured:
+        own = [
+            result.repetition,
+            result.provenance.started,
+            result.load.wall_s if result.load else None,
+            *(_number(result, name) for name in OWN[3:]),
+        ]
+        labels = [json.dumps(result.labels.get(key)) for key in keys]
+        more = _parts(result)
+        rows.writerow(
+            [
+                *labels,
+                *own,
+                *(_number(result, name) for name in latencies),
+                *(more.get(name, "") for name in parts),
+            ]
+        )
+    write_atomically(path, text.getvalue())
+    if measured:
+        provenance = measured[0].provenance.model_dump(mode="json")
+        about = {
+            "rows": len(measured),
+            "provenance": provenance,
+            "configurations": len({r.point_id for r in measured}),
+        }
+        write_atomically(path.with_suffix(".json"), json.dumps(about, indent=1) + "\n")
+    return len(measured)
+
+
+def _number(result: Result, name: str) -> Any:
+    return f"{result.metrics[name].value:.9g}" if name in result.metrics else ""
+
+
+def _parts(result: Result) -> dict[str, str]:
+    """Times of steps ("OPERATION.STEP"), operations counted, scores of processors by role."""
+    steps = {f"{STEP}{s.operation}.{s.step}": f"{s.time_s_mean:.6g}" for s in result.steps}
+    counted = result.load.operations if result.load else {}
+    scores = (result.load.processor_scores if result.load else None) or {}
+    return {
+        **steps,
+        **{f"{COUNT}{name}": str(seen.count) for name, seen in counted.items()},
+        **{f"{SCORE}{role}": f"{score:.6g}" for role, score in scores.items()},
+    }
+
+
+def read(path: Path, scenario: Scenario) -> list[Result]:
+    """The runs of a file as results of the scenario. InputError if the file has another format."""
+    try:
+        rows = list(csv.DictReader(path.read_text(encoding="utf-8").splitlines()))
+        about = json.loads(path.with_suffix(".json").read_text(encoding="utf-8"))
+        provenance = Provenance.model_validate(about["provenance"])
+    except (OSError, ValueError, KeyError) as error:
+        raise InputError("DATA", str(path), f"is no table of runs: {error}") from error
+    if not rows or "rate_per_s" not in rows[0]:
+        raise InputError("DATA", str(path), "is no table of runs: it has no rate_per_s")
+    return [_result(row, scenario, provenance) for row in rows]
+
+
+def _result(row: dict[str, str], scenario: Scenario, provenance: Provenance) -> Result:
+    labels: dict[str, Value] = {
+        key: json.loads(row[key]) for key in row if "." in key and not key.startswith(MEASURED)
+    }
+    labels = {key: value for key, value in labels.items() if value is not None}
+    point = Point(scenario=scenario.with_values(labels), labels=labels)
+    names = [*OWN[3:], *(key for key in row if key.startswith((LATENCY, RESPONSE)))]
+    return Result(
+        method="measure",
+        point_id=point.id,
+        point=point,
+        repetition=int(row["repetition"]),
+        metrics={name: Metric(value=float(row[name])) for name in names if row[name]},
+        steps=_steps(row),
+        load=MeasuredLoad(
+            wall_s=float(row["wall_s"] or 0.0),
+            operations={name: OperationCounts(count=int(n)) for name, n in _named(row, COUNT)},
+            processor_scores={role: float(told) for role, told in _named(row, SCORE)},
+        ),
+        provenance=provenance.model_copy(update={"started": row["started"]}),
+    )
+
+
+def _named(row: dict[str, str], prefix: str) -> list[tuple[str, str]]:
+    return [
+        (key.removeprefix(prefix), row[key]) for key in row if key.startswith(prefix) and row[key]
+    ]
+
+
+def _steps(row: dict[str, str]) -> list[Step]:
+    """The steps of a row; empty for files of earlier versions without steps."""
+    counts = {name: int(n) for name, n in _named(row, COUNT)}
+    found = []
+    for name, told in _named(row, STEP):
+        operation, _, step = name.partition(".")
+        found.append(
+            Step(
+                operation=operation,
+                step=step,
+                time_s_mean=float(told),
+                count=counts.get(operation, 0),
+            )
+        )
+    return found
+
+
+class Recorded:
+    """Replaces the instrument and returns its recorded results."""
+
+    name = "measure"
+
+    def __init__(self, results: Sequence[Result]) -> None:
+        self._known = {(one.point_id, one.repetition): one for one in results}
+        self.repetitions = 1 + max((one.repetition for one in results), default=0)
+
+    def run(self, point: Point, repetition: int = 0) -> Result:
+        """The recorded run of this configuration. RunFailed where there is none."""
+        found = self._known.get((point.id, repetition))
+        if found is None:
+            raise RunFailed("not every configuration was recorded as often as the others")
+        return found.model_copy(update={"point": point})

@@ -1,0 +1,1 @@
+"""Analyses of traces: cohorts, savings, bottlenecks of deployments, tables."""

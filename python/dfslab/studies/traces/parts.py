@@ -1,0 +1,467 @@
+"""Bottleneck analysis of a deployment: the saving if a processor, disk or link were faster.
+
+Input are call profiles whose paths name processes. A client's logical thread shows how long it
+waited; the threads that it waited for show the cause. In a pipeline, a receiver that waits while
+its sender has data waits for the link between them. A faster disk helps until the next slowest disk
+of the same pipeline is the bottleneck.
+
+Profiles hold sums without timestamps, so overlap within a thread is unknown. `least` and `most` are
+bounds from the sums, which also assign client waits that no pipeline explains. The verdict depends
+on these bounds. `low` and `high` are a 90 % prediction interval for other runs. It adds the
+observed variance between calls, and `gain.RUNS_DIFFER` for variance common to all calls of a run,
+which one trace cannot show.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from dfslab.instruments.tracing.callprofile import WAITS, File, Node, walk
+from dfslab.studies.traces import gain
+
+FACTOR = 2.0
+# A step with more executions than this per call of its thread is part of the data stream.
+STREAMED = 2.0
+
+
+@dataclass
+class Processor:
+    """Thread times of a process, or of all of one role: on CPU, runnable without CPU, lifetime."""
+
+    ran_ns: int = 0
+    starved_ns: int = 0
+    lived_ns: int = 0
+
+    @property
+    def wanted_ns(self) -> int:
+        """Time that the threads were on CPU or runnable."""
+        return self.ran_ns + self.starved_ns
+
+
+def processors(files: Iterable[File]) -> dict[str, Processor]:
+    """Process name, as in paths, -> processor times; the name is a role or one process."""
+    found: dict[str, Processor] = {}
+    for file in files:
+        one = found.setdefault(file.service, Processor())
+        one.ran_ns += file.processor_ns
+        one.starved_ns += file.starved_ns
+        one.lived_ns += max(0, file.written_unix_ns - file.started_unix_ns)
+    return found
+
+
+@dataclass
+class Work:
+    """Work of a server's logical thread for its callers; `below`: downstream servers."""
+
+    process: str
+    count: int
+    disk_ns: int = 0
+    streamed_disk_ns: int = 0
+    processor_ns: int = 0
+    send_ns: int = 0
+    receive_ns: int = 0
+    bytes: int = 0
+    reads: bool = True  # the caller reads: no incoming stream
+    spread: float = 0.0  # relative standard error of the mean
+    below: list[Work] = field(default_factory=list)
+
+
+@dataclass
+class Edge:
+    """Waits for the link between two processes (`ns`).
+
+    `most_ns`: upper bound, which includes the sender's own waits. `hidden_ns`: other work of the
+    receiver, with which transfers may have overlapped. `beyond`: processes to which the same data
+    is forwarded.
+    """
+
+    sender: str
+    receiver: str
+    ns: float
+    most_ns: float
+    bytes: int
+    hidden_ns: float = 0.0
+    beyond: tuple[str, ...] = ()
+
+
+@dataclass
+class Calls:
+    """Client waits for one server's responses: in the client's thread (`ns`) and in parallel ones.
+
+    `calm_ns`: the waits if every call took the median time. The excess is not network latency,
+    which is equal for all calls.
+    """
+
+    ns: float = 0.0
+    served_ns: float = 0.0
+    calm_ns: float = 0.0
+    beside_ns: float = 0.0
+    squares: float = 0.0  # squared standard error of the sum
+
+    def add(self, node: Node) -> None:
+        """Add the calls at one call path of a client's thread."""
+        self.ns += node.self_ns
+        self.served_ns += node.served_ns
+        self.calm_ns += min(node.self_ns, node.count * node.quantile_ns(0.5))
+        self.squares += (gain.relative_error(node) * node.self_ns) ** 2
+
+
+@dataclass
+class Parts:
+    """Sums of client work and waits, from which the savings are computed."""
+
+    whole_ns: float = 0.0
+    waited_ns: float = 0.0  # for parallel logical threads
+    client_ns: dict[str, float] = field(default_factory=dict)
+    sleeps_ns: dict[str, float] = field(default_factory=dict)
+    calls: dict[str, Calls] = field(default_factory=dict)  # by server
+    streams: list[tuple[int, float]] = field(default_factory=list)  # count, deviation over mean
+    chains: list[list[tuple[Work, float]]] = field(default_factory=list)
+    edges: list[Edge] = field(default_factory=list)
+
+
+def ranking(top: Node, ran: Mapping[str, Processor], factor: float = FACTOR) -> dict[str, Any]:
+    """Parts sorted by saving if each were `factor` times faster, and two other rankings."""
+    assert factor > 1
+    seen = _collect(top)
+    busy = _utilisation(top, ran)
+    parts = sorted(
+        (
+            {**_row(name, ns, seen), "utilisation": busy.get(name)}
+            for name, ns in _savings(seen, ran, factor).items()
+        ),
+        key=lambda row: (-row["saving"], row["part"]),
+    )
+    return {
+        "factor": factor,
+        "end_to_end_s": seen.whole_ns / 1e9,
+        "parts": parts,
+        "by_sum": _shares(_summed(top)),
+        "by_last_finisher": _shares(_last_finishers(top)),
+    }
+
+
+def _row(part: str, saved_ns: tuple[float, float, float], seen: Parts) -> dict[str, Any]:
+    whole_ns = seen.whole_ns or 1.0
+    least, point, most = (ns / whole_ns for ns in saved_ns)
+    # Variance of other parts cannot widen the interval by more than the saving's upper bound.
+    half = min(most, _among_runs_ns(part, saved_ns[1], seen) / whole_ns)
+    return {
+        "part": part,
+        "saving": point,
+        "least": least,
+        "most": most,
+        "low": max(0.0, least - half),
+        "high": min(1.0, most + half),
+        "verdict": gain.verdict(least, most),
+    }
+
+
+def _collect(top: Node) -> Parts:
+    """Sum up the clients' logical threads and the threads that they waited for."""
+    seen = Parts()
+    for root in gain.operations(top):
+        seen.whole_ns += root.total_ns
+        own, *others = gain.lanes(root)
+        for place in own.places:
+            # A path with a second process is inside a call, and counted by that call.
+            if place.path.count(":") == 1:
+                _own_time(place, seen)
+        for lane in others:
+            for place in lane.places:
+                if place.path.count(":") == 1 and (server := _asked(place.node)):
+                    seen.calls.setdefault(server, Calls()).beside_ns += place.node.self_ns
+            first = lane.places[0] if lane.places else None
+            if first and ":" in first.node.name and first.path.count(":") == 2:
+                _stream(_work(first.node), root.name.partition(":")[0], seen)
+    return seen
+
+
+def _asked(node: Node) -> str:
+    """The server whose response a step waited for; empty if the step is no call."""
+    servers = [name.partition(":")[0] for name in node.children if ":" in name]
+    called = node.kind == "blocked" and servers and node.served_ns <= node.self_ns
+    return servers[0] if called else ""
+
+
+def _own_time(place: gain.Place, seen: Parts) -> None:
+    node = place.node
+    if node.kind == "sleep":
+        _add(seen.sleeps_ns, f"{place.path.partition(':')[0]}: {node.name}", node.self_ns)
+    elif server := _asked(node):
+        seen.calls.setdefault(server, Calls()).add(node)
+    elif node.kind in WAITS:
+        seen.waited_ns += node.self_ns
+    else:
+        _add(seen.client_ns, place.path.partition(":")[0], max(0, node.own_ns))
+
+
+def _stream(first: Work, client: str, seen: Parts) -> None:
+    """Add a thread that a client waited for: its pipelines (`chains`) and links (`edges`)."""
+    seen.chains += _chains(first)
+    seen.streams.append((first.count, first.spread * math.sqrt(first.count)))
+    if first.reads:
+        ns = first.send_ns + first.receive_ns
+        hidden_ns = first.streamed_disk_ns + first.processor_ns
+        seen.edges.append(Edge(first.process, client, ns, ns, first.bytes, hidden_ns))
+        return
+    beyond = tuple(sorted({work.process for work in _all_below(first)}))
+    hidden_ns = first.streamed_disk_ns + first.processor_ns + first.send_ns
+    waited_ns = first.receive_ns
+    seen.edges.append(
+        Edge(client, first.process, waited_ns, waited_ns, first.bytes, hidden_ns, beyond)
+    )
+    open_works = [first]
+    while open_works:
+        above = open_works.pop()
+        for below in above.below:
+            busy_ns = (above.receive_ns + above.streamed_disk_ns) * below.count / above.count
+            excess_ns = max(0.0, below.receive_ns - busy_ns)
+            seen.edges.append(
+                Edge(
+                    above.process,
+                    below.process,
+                    excess_ns,
+                    below.receive_ns,
+                    below.bytes,
+                    busy_ns + below.streamed_disk_ns + below.processor_ns,
+                )
+            )
+        open_works += above.below
+
+
+def _all_below(work: Work) -> Iterator[Work]:
+    for below in work.below:
+        yield below
+        yield from _all_below(below)
+
+
+def _chains(work: Work, part: float = 1.0) -> list[list[tuple[Work, float]]]:
+    """All paths through a tree of pipelines, as (work, share of the calls on this path)."""
+    found = []
+    left = 1.0
+    for below in work.below:
+        share = min(left, below.count / work.count)
+        left -= share
+        found += [[(work, share * part), *rest] for rest in _chains(below)]
+    return found + ([[(work, left * part)]] if left > 1e-9 else [])
+
+
+def _lane(node: Node) -> Iterator[Node]:
+    """The steps of a server's thread, without work of other threads or processes."""
+    open_nodes = [node]
+    while open_nodes:
+        here = open_nodes.pop()
+        yield here
+        open_nodes += [
+            child
+            for name, child in sorted(here.children.items(), reverse=True)
+            if not child.handed and ":" not in name and child.kind != "detail"
+        ]
+
+
+def _work(node: Node) -> Work:
+    work = Work(node.name.partition(":")[0], node.count, spread=gain.relative_error(node))
+    for step in _lane(node):
+        ns, streamed = max(0, step.self_ns), step.count > STREAMED * node.count
+        if step.kind == "disk":
+            work.disk_ns += ns
+            work.streamed_disk_ns += ns if streamed else 0
+        elif step.kind == "send":
+            work.send_ns += ns
+        elif step.kind == "receive":
+            work.receive_ns += ns
+            work.reads &= not streamed
+        elif step.kind == "service":
+            work.processor_ns += ns
+        work.bytes = max(work.bytes, step.bytes)
+        work.below += [_work(c) for n, c in sorted(step.children.items()) if ":" in n and c.count]
+    return work
+
+
+def _savings(
+    seen: Parts, ran: Mapping[str, Processor], factor: float
+) -> dict[str, tuple[float, float, float]]:
+    """(least, point, most) saving of each part, in nanoseconds of client time."""
+    part = 1 - 1 / factor
+    found: dict[str, tuple[float, float, float]] = {}
+    for name, saved_ns in _of_streams(seen, part):
+        _more(found, name, saved_ns)
+    # Unexplained waits may be due to any part, so raise `most`; an excess lowers `least`.
+    more_ns = _unexplained_ns(seen)
+    found = {
+        name: (
+            max(0.0, min(low, seen.waited_ns) + min(0.0, more_ns)),
+            min(point, seen.waited_ns),
+            min(high + max(0.0, more_ns) * part, seen.waited_ns) if high else 0.0,
+        )
+        for name, (low, point, high) in found.items()
+    }
+    for server, calls in seen.calls.items():
+        # Threads outside the handlers belong to no call. Their runnable time is known; its share
+        # within calls is estimated as if evenly spread over time.
+        one = ran.get(server, Processor())
+        least = max(calls.served_ns, min(one.wanted_ns, calls.ns - calls.calm_ns))
+        evenly = calls.ns * min(1.0, one.wanted_ns / one.lived_ns) if one.lived_ns else 0.0
+        usual = max(least, evenly)
+        beside = calls.beside_ns * usual / calls.ns if calls.ns else 0.0
+        saved_ns = (least, usual + beside, calls.ns + calls.beside_ns)
+        _more(found, f"{server}: processor", _times(saved_ns, part))
+        rest = calls.ns - usual, calls.ns - least
+        _more(found, f"{server}: link", (0.0, rest[0] * part, rest[1] * part))
+    for client, ns in seen.client_ns.items():
+        _more(found, f"{client}: processor", (0.0, ns * part, ns * part))
+    for name, ns in seen.sleeps_ns.items():
+        _more(found, name, (ns * part, ns * part, ns * part))
+    return found
+
+
+def _of_streams(seen: Parts, part: float) -> Iterator[tuple[str, tuple[float, float, float]]]:
+    """(part, saving) for each disk, processor and link of each pipeline."""
+    for chain in seen.chains:
+        disks = [work.disk_ns * share for work, share in chain]
+        for number, (work, share) in enumerate(chain):
+            other = max((ns for at, ns in enumerate(disks) if at != number), default=0.0)
+            cut = disks[number] * part
+            left = min(cut, max(0.0, disks[number] - other))
+            yield f"{work.process}: disk", (left, left, cut)
+            ran = work.processor_ns * share * part
+            yield f"{work.process}: processor", (0.0, ran, ran)
+    best = _best(seen.edges)
+    for edge in seen.edges:
+        ends = sorted((edge.sender, edge.receiver), reverse=True)
+        blamed = max(ends, key=lambda end: best.get(end, 0.0))
+        # With a faster link, the next slowest link of the pipeline may be the bottleneck.
+        others = {*ends, *edge.beyond} - {blamed} or {blamed}
+        next_ns = edge.bytes * max(best.get(end, 0.0) for end in others)
+        point = edge.ns * part
+        low = max(0.0, min(point, edge.ns - next_ns))
+        yield f"{blamed}: link", (low, point, min(edge.ns, point + edge.hidden_ns * part))
+
+
+def _best(edges: list[Edge]) -> dict[str, float]:
+    """Upper bound of each process's link time in ns per byte, from its fastest exchange."""
+    best: dict[str, float] = {}
+    for edge in edges:
+        for end in (edge.sender, edge.receiver):
+            if edge.bytes:
+                best[end] = min(best.get(end, float("inf")), edge.most_ns / edge.bytes)
+    return best
+
+
+def _unexplained_ns(seen: Parts) -> float:
+    """Client waits minus time of pipelines and parallel calls; may be negative."""
+    taken = sum(
+        max(work.disk_ns * share for work, share in chain)
+        + sum(work.processor_ns * share for work, share in chain)
+        for chain in seen.chains
+    )
+    taken += sum(edge.ns for edge in seen.edges)
+    return seen.waited_ns - taken - sum(calls.beside_ns for calls in seen.calls.values())
+
+
+def _among_runs_ns(name: str, point_ns: float, seen: Parts) -> float:
+    """Half-width of the 90 % interval of the remaining time after a gain, between runs.
+
+    The spread of streams is the median over their kinds. If only some streams of a kind are slow,
+    their spread is mostly the slowness itself, which the gain removes.
+    """
+    count = sum(count for count, _ in seen.streams)
+    spreads = [spread for count, spread in seen.streams if count > 1]
+    streamed_ns = max(0.0, seen.waited_ns - point_ns)
+    squares = (gain.RUNS_DIFFER * (seen.whole_ns - point_ns)) ** 2
+    squares += (statistics.median(spreads) * streamed_ns) ** 2 / count if spreads else 0.0
+    for server, calls in seen.calls.items():
+        gone = point_ns / calls.ns if name == f"{server}: processor" and calls.ns else 0.0
+        squares += calls.squares * max(0.0, 1 - gone) ** 2
+    return gain.Z90 * math.sqrt(squares)
+
+
+def _utilisation(top: Node, ran: Mapping[str, Processor]) -> dict[str, float]:
+    """Utilisation of each processor and disk over its process's lifetime; unknown for links.
+
+    Above 1, several threads ran on several processors, or waited for one disk.
+    """
+    busy_ns = {f"{name}: processor": float(one.ran_ns) for name, one in ran.items()}
+    for path, node in walk(top):
+        if node.kind == "disk":
+            _add(busy_ns, _part(path, node), max(0, node.self_ns))
+    found = {}
+    for part, ns in busy_ns.items():
+        lived_ns = ran.get(part.rpartition(": ")[0], Processor()).lived_ns
+        if lived_ns:
+            found[part] = ns / lived_ns
+    return found
+
+
+def _add(sums: dict[str, float], name: str, ns: float) -> None:
+    sums[name] = sums.get(name, 0.0) + ns
+
+
+def _times(ns: tuple[float, float, float], part: float) -> tuple[float, float, float]:
+    return ns[0] * part, ns[1] * part, ns[2] * part
+
+
+def _more(
+    found: dict[str, tuple[float, float, float]], name: str, ns: tuple[float, float, float]
+) -> None:
+    before = found.get(name, (0.0, 0.0, 0.0))
+    found[name] = (before[0] + ns[0], before[1] + ns[1], before[2] + ns[2])
+
+
+def _part(path: str, node: Node) -> str:
+    """The part to which a step's self time is attributed, ignoring happens-before order."""
+    process = path.rpartition(":")[0].rpartition("/")[2]
+    if node.kind == "sleep":
+        return f"{process}: {node.name}"
+    resource = {"disk": "disk", "service": "processor"}.get(node.kind, "link")
+    return f"{process}: {resource}"
+
+
+def _shares(sums: Mapping[str, float]) -> list[dict[str, Any]]:
+    whole = sum(sums.values())
+    rows = [{"part": name, "share": ns / whole if whole else 0.0} for name, ns in sums.items()]
+    return sorted(rows, key=lambda row: (-row["share"], row["part"]))
+
+
+def _summed(top: Node) -> dict[str, float]:
+    """Self time of all work caused by operations, summed by part."""
+    sums: dict[str, float] = {}
+    for root in gain.operations(top):
+        for lane in gain.lanes(root):
+            for place in lane.places:
+                _add(sums, _part(place.path, place.node), max(0, place.node.own_ns))
+    return sums
+
+
+def _last_finishers(top: Node) -> dict[str, float]:
+    """Self time by part along the threads that finish last (critical path)."""
+    sums: dict[str, float] = {}
+    for root in gain.operations(top):
+        own, *others = gain.lanes(root)
+        waits_ns = 0.0
+        for place in own.places:
+            if place.wait:
+                waits_ns += place.node.own_ns
+            else:
+                _add(sums, _part(place.path, place.node), max(0, place.node.own_ns))
+        ends = [lane for lane in others if lane.places and lane.places[0].path.count(":") > 1]
+        # The last process of a pipeline finishes last, and all upstream processes wait for it.
+        last = [
+            lane
+            for lane in ends
+            if not any(
+                o.name.startswith(f"{lane.name}/") and o.places[0].node.name.count(":")
+                for o in ends
+            )
+        ]
+        whole = sum(max(0, p.node.own_ns) for lane in last for p in lane.places)
+        for lane in last:
+            for place in lane.places:
+                ns = max(0, place.node.own_ns) * waits_ns / whole if whole else 0.0
+                _add(sums, _part(place.path, place.node), ns)
+    return sums

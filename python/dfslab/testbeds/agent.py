@@ -1,0 +1,99 @@
+"""The tracing agent's jar: built from agent/ once, and the Java option that starts it."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+from pathlib import Path
+
+from dfslab.testbeds.base import Notify, silent
+from dfslab.testbeds.cache import cache_folder, locked, program
+from dfslab.testbeds.daemon import run_to_end
+from dfslab.testbeds.errors import BedError
+
+SOURCES = Path(__file__).parents[3] / "agent"
+BUILD_LIMIT_S = 600.0
+SUFFIXES = (".java", ".xml")
+
+
+def agent_jar(notify: Notify = silent) -> Path:
+    """The path of the jar, built first when it is missing or its sources changed.
+
+    BedError when the build fails.
+    """
+    sources = sorted(
+        path
+        for path in SOURCES.rglob("*")
+        if path.suffix in SUFFIXES and "target" not in path.parts
+    )
+    if not sources:
+        raise BedError("download", "building the tracing agent", f"no sources in {SOURCES}")
+    digest = hashlib.sha256()
+    for path in sources:
+        digest.update(str(path.relative_to(SOURCES)).encode() + b"\0" + path.read_bytes() + b"\0")
+    jar = cache_folder() / "agent" / f"dfslab-agent-{digest.hexdigest()[:12]}.jar"
+    if jar.is_file():
+        return jar
+    maven = program("mvn", "maven")
+    program("javac", "openjdk-17-jdk-headless")
+    try:
+        jar.parent.mkdir(parents=True, exist_ok=True)
+        with locked(jar.with_suffix(".lock")):
+            if not jar.is_file():
+                notify("building the tracing agent with Maven (only this once)")
+                _build(maven, sources, jar)
+    except OSError as error:
+        raise BedError("download", "building the tracing agent", str(error)) from error
+    return jar
+
+
+def _build(maven: str, sources: list[Path], jar: Path) -> None:
+    """Build in a copy of the sources, next to the final path of the jar, then rename the result."""
+    partial = jar.with_suffix(".partial")
+    shutil.rmtree(partial, ignore_errors=True)
+    for source in sources:
+        copy = partial / source.relative_to(SOURCES)
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(source, copy)
+    command = [
+        maven,
+        "-B",
+        "-q",
+        "-f",
+        str(partial / "pom.xml"),
+        f"-Dmaven.repo.local={cache_folder() / 'm2'}",
+        "-DskipTests",
+        "package",
+    ]
+    log = jar.with_suffix(".log")
+    log.write_bytes(b"")
+    try:
+        run_to_end("building the tracing agent", command, log, os.environ, partial, BUILD_LIMIT_S)
+        (partial / "hadoop" / "target" / "dfslab-agent.jar").rename(jar)
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+
+
+def java_option(
+    jar: Path,
+    points: Path,
+    folder: Path,
+    service: str,
+    instance: str = "",
+    interval_s: float = 10.0,
+) -> str:
+    """The Java option that starts a traced JVM; its profile is written to `folder` at every
+    interval."""
+    told = {
+        "points": points,
+        "out": folder,
+        "service": service,
+        "instance": instance or service,
+        "interval_s": interval_s,
+    }
+    return f"-javaagent:{jar}=" + ",".join(f"{key}={value}" for key, value in told.items())
+
+
+if __name__ == "__main__":
+    agent_jar(print)

@@ -1,0 +1,438 @@
+"""The base class of all testbeds: a record on disk, daemons started in stages, and the
+take-down."""
+
+from __future__ import annotations
+
+import os
+import signal
+import statistics
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from functools import cached_property
+from pathlib import Path
+from types import TracebackType
+from typing import Any, ClassVar, Self
+
+from dfslab import discover
+from dfslab.documents.measured_load import ServerCounts
+from dfslab.spec.deployment import Deployment
+from dfslab.spec.systems.standard import standard
+from dfslab.testbeds import registry, state
+from dfslab.testbeds.capabilities import WarmUp
+from dfslab.testbeds.daemon import READY_DEADLINE_S, Daemon
+from dfslab.testbeds.errors import BedError
+from dfslab.testbeds.hosts import disk, hardware
+from dfslab.testbeds.hosts.cluster import Cluster, Made
+from dfslab.testbeds.hosts.hardware import Check
+from dfslab.testbeds.hosts.host import AdoptedDaemon, Host, HostDaemon
+from dfslab.testbeds.hosts.machine import not_made
+from dfslab.testbeds.hosts.process import MARK, Process
+from dfslab.testbeds.hosts.score import score
+from dfslab.testbeds.state import BedFolder, BedRecord, DaemonRecord, HostRecord
+
+Notify = Callable[[str], None]
+WHOLE_LIMIT_S = 180.0
+
+
+def silent(text: str) -> None:
+    """Discards a progress message."""
+
+
+@contextmanager
+def uninterrupted() -> Iterator[None]:
+    """Defer Ctrl-C until the block has ended, so that a clean-up is never interrupted."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    pending: list[int] = []
+    before = signal.signal(signal.SIGINT, lambda number, frame: pending.append(number))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+        if pending:
+            signal.raise_signal(signal.SIGINT)
+
+
+class BaseBed:
+    """A file system that dfslab started; a system's `bed.py` derives `Bed` from it.
+
+    The derived class defines SYSTEM, `parse` (checks parameters), `prepare` (downloads programs
+    before anything is created), `port_count`, and `start` (launches daemons by `launch` and waits
+    for them). A deployment of several nodes runs on emulated hosts; with HOSTED set, every
+    deployment does. `cluster` is None where the daemons run directly on this machine.
+    """
+
+    SYSTEM: ClassVar[str]
+    HOSTED: ClassVar[bool] = False
+    WARM_UP: ClassVar[WarmUp] = WarmUp()
+    cluster: Cluster | None = None
+
+    def __init__(
+        self, parameters: Any, folder: BedFolder, record: BedRecord, notify: Notify, outlive: bool
+    ) -> None:
+        self.parameters, self.notify, self.outlive = parameters, notify, outlive
+        self.daemons: dict[str, Daemon] = {}
+        self.start_s = self.hardware_check_s = 0.0
+        self.hardware: list[Check] = []
+        self._folder, self._record = folder, record
+        self._stages: dict[str, int] = {}
+
+    @classmethod
+    def parse(cls, parameters: Mapping[str, Any]) -> Any:
+        """The checked parameters. InputError when one is wrong."""
+        raise NotImplementedError
+
+    @classmethod
+    def typed(cls, values: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Parameters for `parse`, converted from text given on a command line."""
+        return values
+
+    @classmethod
+    def prepare(cls, parameters: Any, notify: Notify) -> None:
+        """Make sure that the programs are installed or downloaded."""
+        raise NotImplementedError
+
+    @classmethod
+    def port_count(cls, parameters: Any) -> int:
+        """The number of ports that the daemons listen on."""
+        raise NotImplementedError
+
+    def start(self) -> None:
+        """Start all daemons and wait until the file system serves."""
+        raise NotImplementedError
+
+    @classmethod
+    def up(
+        cls,
+        parameters: Mapping[str, Any] | None = None,
+        notify: Notify = silent,
+        name: str = "",
+        outlive: bool = False,
+        deployment: Deployment | None = None,
+        known_hardware: set[str] | None = None,
+    ) -> Self:
+        """Start a testbed and wait until it serves. After any failure everything is removed.
+
+        The testbed ends with this process unless `outlive` is set. Links and disks whose kind is in
+        `known_hardware` are not measured again; newly measured kinds are added to it. InputError
+        for wrong parameters; BedError when the testbed cannot be started or its hardware is not as
+        declared.
+        """
+        checked = cls.parse(parameters or {})
+        hosted = cls._hosted(deployment)
+        if hosted is not None:
+            cls.check(checked, hosted)
+        cls.prepare(checked, notify)
+        began = time.monotonic()
+        bed = None
+        try:
+            with uninterrupted():
+                folder, record = state.create(
+                    name or cls.SYSTEM,
+                    cls.SYSTEM,
+                    _plain(checked),
+                    Process.of(os.getpid()),
+                    0 if hosted else cls.port_count(checked),
+                )
+                bed = cls(checked, folder, record, notify, outlive)
+            if hosted is not None:
+                bed._raise_hosts(hosted, known_hardware)
+            with bed.whole_processors():
+                bed.start()
+            bed._now(phase="up", owner=None if outlive else record.owner)
+        except BaseException:
+            if bed is not None:
+                bed.down()
+            raise
+        bed.start_s = time.monotonic() - began
+        notify(f"{bed.name} serves {bed.uri} after {bed.start_s:.1f} s")
+        return bed
+
+    @classmethod
+    def check(cls, parameters: Any, deployment: Deployment) -> None:
+        """InputError when the hosts of the deployment cannot run this file system."""
+
+    @classmethod
+    def _hosted(cls, deployment: Deployment | None) -> Deployment | None:
+        """The deployment to emulate with hosts; None when daemons run directly on this machine."""
+        if deployment is None and cls.HOSTED:
+            deployment = standard(discover.file_system(cls.SYSTEM), servers=0, clients=1)
+        if deployment is None or (len(deployment.nodes()) == 1 and not cls.HOSTED):
+            return None
+        return deployment
+
+    def _raise_hosts(self, deployment: Deployment, known: set[str] | None) -> None:
+        """Create hosts, links and disks, and measure them."""
+
+        def note(made: Made) -> None:
+            hosts = [HostRecord(name=name, process=process) for name, process in made.processes]
+            self._now(hosts=hosts, devices=list(made.devices))
+
+        cluster = Cluster(
+            self._folder.id,
+            self.folder,
+            deployment,
+            self.environment(),
+            not self.outlive,
+            note,
+            self._memory_folder,
+        )
+        self.cluster = cluster
+        for line in not_made(deployment):
+            self.notify(line)
+        self.notify(f"making {len(deployment.nodes())} hosts")
+        cluster.raise_hosts()
+        self.notify("measuring their links and disks")
+        began = time.monotonic()
+        roles = discover.file_system(self.SYSTEM).roles
+        storing = frozenset(role.name for role in roles if role.kind == "data")
+        self.hardware = hardware.measure(cluster, storing, known)
+        self.hardware_check_s = time.monotonic() - began
+
+    @cached_property
+    def scores(self) -> dict[str, float]:
+        """Processor score of each metadata role, measured at the first call and then cached."""
+        found: dict[str, float] = {}
+        for role in discover.file_system(self.SYSTEM).roles:
+            hosts = self.hosts.of(role.name) if self.cluster is not None else []
+            if role.kind == "metadata" and hosts:
+                self.notify(f"scoring the processors of {role.name}")
+                found[role.name] = statistics.fmean(score(host) for host in hosts)
+        return found
+
+    def whole_processors(self) -> AbstractContextManager[None]:
+        """Lift the processor limits of all hosts during the block; see `Cluster`."""
+        return nullcontext() if self.cluster is None else self.cluster.whole_processors()
+
+    def _memory_folder(self) -> Path:
+        """A folder in memory (tmpfs) that is removed with the testbed."""
+        path = self._folder.in_memory
+        if not path.exists():
+            self.make_folder(path)
+        return path
+
+    @property
+    def hosts(self) -> Cluster:
+        """The emulated hosts of the testbed."""
+        assert self.cluster is not None, f"{self.SYSTEM} was started without hosts"
+        return self.cluster
+
+    @property
+    def clients(self) -> list[Host]:
+        """The hosts where clients run; empty when clients run directly on this machine."""
+        if self.cluster is None:
+            return []
+        roles = discover.file_system(self.SYSTEM).roles
+        names = [role.name for role in roles if role.kind == "client"]
+        return list({host.name: host for name in names for host in self.hosts.of(name)}.values())
+
+    @property
+    def name(self) -> str:
+        """The name of the testbed, unique on this machine."""
+        return self._record.name
+
+    @property
+    def folder(self) -> Path:
+        """The folder with its configuration, logs and data."""
+        return self._folder.path
+
+    @property
+    def ports(self) -> list[int]:
+        """The ports of its daemons, `port_count` of them."""
+        return self._record.ports
+
+    @property
+    def uri(self) -> str:
+        """The address at which clients reach the file system."""
+        return self._record.uri
+
+    @property
+    def versions(self) -> dict[str, str]:
+        """Versions of the running programs, as the daemons report them."""
+        return dict(self._record.versions)
+
+    @property
+    def access(self) -> dict[str, Any]:
+        """The access table of a load generator on a client host. BedError when nothing serves."""
+        raise NotImplementedError
+
+    def down(self) -> None:
+        """Stop all daemons and remove everything that the testbed created. Idempotent."""
+        with uninterrupted():
+            registry.dismantle(self._folder)
+            for daemon in self.daemons.values():
+                daemon.reap()
+            if self.cluster is not None:
+                self.cluster.reap()
+
+    def kill(self, daemon: str) -> None:
+        """Kill one daemon at once (SIGKILL), as a crash would."""
+        self.daemon(daemon).kill()
+
+    def pause(self, daemon: str) -> None:
+        """Suspend one daemon (SIGSTOP), as a hung machine would."""
+        self.daemon(daemon).pause()
+
+    def resume(self, daemon: str) -> None:
+        """Resume a suspended daemon."""
+        self.daemon(daemon).resume()
+
+    def restart(self, daemon: str) -> None:
+        """Stop one daemon if it runs, start it again, and wait until it serves."""
+        one = self.daemon(daemon)
+        one.stop()
+        one.launch()
+        self._record_daemons()
+        one.wait_ready()
+
+    def daemons_at(self, target: str) -> list[str]:
+        """The daemon named `target`, or all daemons of the host named `target`. BedError when it is
+        neither."""
+        if target in self.daemons:
+            return [target]
+        on_hosts = {
+            name: d.host.name
+            for name, d in self.daemons.items()
+            if isinstance(d, HostDaemon | AdoptedDaemon)
+        }
+        found = [name for name, host in on_hosts.items() if host == target]
+        if not found:
+            known = ", ".join([*self.daemons, *dict.fromkeys(on_hosts.values())])
+            raise BedError("state", f"bed {self.name}", f"no {target!r}; there are {known}")
+        return found
+
+    def daemon(self, name: str) -> Daemon:
+        """The daemon of that name. BedError that lists the known names otherwise."""
+        if name not in self.daemons:
+            known = ", ".join(self.daemons)
+            raise BedError("state", f"bed {self.name}", f"no daemon {name!r}; there are {known}")
+        return self.daemons[name]
+
+    def daemon_states(self) -> list[dict[str, Any]]:
+        """Current name, process, state and memory of every daemon."""
+        return [
+            {
+                "name": name,
+                "pid": daemon.process.pid,
+                "state": daemon.state(),
+                "resident_bytes": daemon.process.resident_bytes(),
+            }
+            for name, daemon in self.daemons.items()
+            if daemon.process is not None
+        ]
+
+    def environment(self) -> dict[str, str]:
+        """The environment of the testbed's processes. It carries a mark by which they are found
+        again."""
+        return {**os.environ, MARK: self._folder.id}
+
+    def launch(self, daemon: Daemon, stage: int) -> None:
+        """Launch a daemon and record it. Daemons of a higher stage are stopped earlier."""
+        self.daemons[daemon.name] = daemon
+        self._stages[daemon.name] = stage
+        daemon.launch()
+        self._record_daemons()
+
+    def make_folder(self, path: Path) -> None:
+        """Create a folder outside the testbed's own folder; it is removed with the testbed.
+        BedError if it cannot be created."""
+        self._now(folders=[*self._record.folders, str(path)])
+        try:
+            state.make_marked(path, self._folder.id)
+        except OSError as error:
+            raise BedError("state", f"making {path}", str(error)) from error
+
+    def run_in(
+        self,
+        host: Host,
+        name: str,
+        words: Sequence[str],
+        ready: Callable[[], bool],
+        stage: int,
+        deadline_s: float = READY_DEADLINE_S,
+    ) -> HostDaemon:
+        """Launch a daemon on a host without waiting until it is ready."""
+        daemon = HostDaemon(name, host, words, ready, deadline_s)
+        self.launch(daemon, stage)
+        return daemon
+
+    def adopt(self, daemon: Daemon, stage: int) -> None:
+        """Manage a daemon that another daemon started. BedError when it does not run."""
+        if daemon.process is None:
+            daemon.launch()
+        self.daemons[daemon.name] = daemon
+        self._stages[daemon.name] = stage
+        self._record_daemons()
+
+    def observe(self) -> dict[str, ServerCounts]:
+        """Calls that the servers counted since the last call; empty if the file system counts
+        nothing."""
+        return {}
+
+    def empty_caches(self) -> None:
+        """Drop the servers' own caches of file content and metadata, apart from the kernel's page
+        cache.
+
+        Does nothing by default, since most servers have no such cache.
+        """
+
+    def disks_read_bytes(self) -> int | None:
+        """Bytes read from the disks of all hosts since they were created; None without emulated
+        disks."""
+        devices = self._record.devices
+        return sum(disk.read_bytes(device) for device in devices) if devices else None
+
+    def lacking(self) -> str:
+        """The missing servers or replicas, as the file system reports them; "" when it is
+        healthy."""
+        return ""
+
+    def await_whole(self, limit_s: float = WHOLE_LIMIT_S) -> float:
+        """Wait until nothing is missing; the seconds it took. BedError names what is still missing
+        at the limit."""
+        began = time.monotonic()
+        while said := self.lacking():
+            if time.monotonic() > began + limit_s:
+                raise BedError("not_ready", f"healing {self.name}", f"{said} after {limit_s:g} s")
+            time.sleep(0.25)
+        return time.monotonic() - began
+
+    def _record_daemons(self) -> None:
+        self._now(
+            daemons=[
+                DaemonRecord(
+                    name=name,
+                    stage=self._stages[name],
+                    process=daemon.process,
+                    log=str(daemon.log_path),
+                )
+                for name, daemon in self.daemons.items()
+                if daemon.process is not None
+            ]
+        )
+
+    def _now(self, **changes: Any) -> None:
+        """Update fields of the record, in memory and on disk."""
+        self._record = self._record.model_copy(update=changes)
+        self._folder.write(self._record)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.down()
+
+
+def _plain(parameters: Any) -> dict[str, Any]:
+    """Parameters as plain data, the form in which the record stores them."""
+    return (
+        dict(parameters) if isinstance(parameters, Mapping) else parameters.model_dump(mode="json")
+    )

@@ -1,0 +1,111 @@
+"""Downloads programs that testbeds need, once: a folder of jars per pom and version.
+
+The root is DFSLAB_CACHE, else $XDG_CACHE_HOME/dfslab, else ~/.cache/dfslab.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import shutil
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+from dfslab.testbeds.daemon import run_to_end
+from dfslab.testbeds.errors import BedError
+
+DOWNLOAD_LIMIT_S = 1200.0
+Notify = Callable[[str], None]
+
+
+def home(variable: str, base_variable: str, base_default: str) -> Path:
+    """A folder of dfslab: the value of `variable`, else `dfslab` in the user's base folder."""
+    if os.environ.get(variable):
+        return Path(os.environ[variable]).resolve()
+    base = os.environ.get(base_variable)
+    return (Path(base) if base else Path.home() / base_default).resolve() / "dfslab"
+
+
+def cache_folder() -> Path:
+    """The folder of all downloads."""
+    return home("DFSLAB_CACHE", "XDG_CACHE_HOME", ".cache")
+
+
+def program(command: str, package: str) -> str:
+    """The path of an executable. When it is missing, BedError names the Debian package to
+    install."""
+    found = shutil.which(command)
+    if found is None:
+        raise BedError(
+            "missing_program", f"looking for {command}", f"not found; install {package} (Debian)"
+        )
+    return found
+
+
+def maven_jars(name: str, pom: Path, properties: Mapping[str, str], notify: Notify) -> Path:
+    """The folder with all jars of a pom's dependencies, downloaded when it is missing.
+
+    The folder's name depends on `properties` (for example versions) and on the pom's text, so a
+    change of either gives another folder. The folder appears complete or not at all, even when
+    several processes download at once.
+    """
+    telling = "".join(f"{key}={value}\n" for key, value in sorted(properties.items()))
+    digest = hashlib.sha256(pom.read_bytes() + telling.encode()).hexdigest()[:12]
+    folder = cache_folder() / "jars" / f"{name}-{digest}"
+    if folder.is_dir():
+        return folder
+    maven = program("mvn", "maven")
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with locked(folder.with_name(folder.name + ".lock")):
+            if not folder.is_dir():
+                notify(f"downloading {name} from Maven (only this once)")
+                _download(maven, name, pom, properties, folder)
+    except OSError as error:
+        raise BedError("download", f"downloading {name}", str(error)) from error
+    return folder
+
+
+def _download(
+    maven: str, name: str, pom: Path, properties: Mapping[str, str], folder: Path
+) -> None:
+    """Copy the jars to a temporary folder in the same directory, then rename it. An interrupted
+    download is repeated."""
+    partial = folder.with_name(folder.name + ".partial")
+    log_path = folder.with_name(folder.name + ".log")
+    shutil.rmtree(partial, ignore_errors=True)
+    partial.mkdir()
+    # Maven writes into the folder of the pom that it builds, so it gets a copy.
+    shutil.copy(pom, partial / "pom.xml")
+    command = [
+        maven,
+        "-B",
+        "-q",
+        "-f",
+        str(partial / "pom.xml"),
+        f"-Dmaven.repo.local={cache_folder() / 'm2'}",
+        *(f"-D{key}={value}" for key, value in sorted(properties.items())),
+        "dependency:copy-dependencies",
+        f"-DoutputDirectory={partial / 'jars'}",
+    ]
+    log_path.write_bytes(b"")
+    try:
+        run_to_end(f"downloading {name}", command, log_path, os.environ, partial, DOWNLOAD_LIMIT_S)
+        if not any((partial / "jars").glob("*.jar")):
+            raise BedError(
+                "download", f"downloading {name}", f"Maven copied no jar; see {log_path}"
+            )
+        (partial / "jars").rename(folder)
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+
+
+@contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Hold an exclusive lock on that file. The file is never removed, so that all processes lock
+    the same inode."""
+    with path.open("a") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield

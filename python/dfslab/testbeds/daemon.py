@@ -1,0 +1,182 @@
+"""One daemon: start, wait until ready, stop, kill, pause, restart."""
+
+from __future__ import annotations
+
+import shutil
+import signal
+import subprocess
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from dfslab.spec.clock import REAL, Clock
+from dfslab.testbeds.errors import BedError, last_lines
+from dfslab.testbeds.hosts.process import Process, end
+
+POLL_S = 0.1
+READY_DEADLINE_S = 300.0
+STOP_GRACE_S = 5.0
+
+
+def tied_to_owner(command: Sequence[str]) -> list[str]:
+    """The command, wrapped so that the kernel kills it when the starting thread ends.
+
+    Only the main thread lasts as long as its process. From other threads, and where the machine has
+    no `setpriv`, the command is unchanged, and an abandoned testbed is found by its record.
+    """
+    setpriv = shutil.which("setpriv")
+    if setpriv is None or threading.current_thread() is not threading.main_thread():
+        return list(command)
+    return [setpriv, "--pdeathsig", "KILL", "--", *command]
+
+
+def spawn(
+    command: Sequence[str], log_path: Path, env: Mapping[str, str], cwd: Path
+) -> subprocess.Popen:
+    """Start a command in a new session, with its output in the log file. BedError when it fails."""
+    try:
+        with log_path.open("ab") as log:
+            return subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                env=dict(env),
+                cwd=cwd,
+                start_new_session=True,
+            )
+    except OSError as error:
+        raise BedError("launch", f"starting {command[0]}", str(error)) from error
+
+
+class Daemon:
+    """A long-running child process with a log file and a readiness test.
+
+    `ready` returns whether the daemon serves; it must not raise for one that does not answer yet.
+    `owned` daemons die with this process. All times are seconds.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        command: Sequence[str],
+        log_path: Path,
+        ready: Callable[[], bool],
+        env: Mapping[str, str],
+        cwd: Path,
+        owned: bool = True,
+        ready_deadline_s: float = READY_DEADLINE_S,
+        clock: Clock = REAL,
+    ) -> None:
+        self.name, self.command, self.log_path = name, list(command), log_path
+        self.ready, self.env, self.cwd = ready, dict(env), cwd
+        self.owned, self.ready_deadline_s = owned, ready_deadline_s
+        self._clock = clock
+        self.process: Process | None = None
+        self._child: subprocess.Popen | None = None
+
+    def start(self) -> None:
+        """Launch and wait until ready. When it does not become ready: BedError, and no process
+        remains."""
+        self.launch()
+        try:
+            self.wait_ready()
+        except BaseException:
+            self.kill()
+            raise
+
+    def launch(self) -> None:
+        """Start the process without waiting, so that several daemons can start concurrently."""
+        assert self.state() in ("stopped", "dead"), f"{self.name} is already running"
+        command = tied_to_owner(self.command) if self.owned else self.command
+        self._child = spawn(command, self.log_path, self.env, self.cwd)
+        self.process = Process.of(self._child.pid)
+
+    def wait_ready(self) -> None:
+        """Wait until `ready` returns true. BedError with the log's last lines at the time limit."""
+        deadline = self._clock.monotonic_s() + self.ready_deadline_s
+        while not self.ready():
+            if self.state() == "dead":
+                assert self._child is not None
+                why = f"ended with status {self._child.wait()} before it was ready"
+                raise self._error("died", why)
+            if self._clock.monotonic_s() > deadline:
+                raise self._error("not_ready", f"not ready after {self.ready_deadline_s:g} s")
+            self._clock.sleep(POLL_S)
+
+    def stop(self, grace_s: float = STOP_GRACE_S) -> None:
+        """SIGTERM, wait up to `grace_s`, then SIGKILL; nothing when it does not run."""
+        if self.process is not None:
+            end([self.process], grace_s)
+        self.reap()
+
+    def kill(self) -> None:
+        """SIGKILL at once, as a crash would."""
+        self.signal(signal.SIGKILL)
+        self.reap()
+
+    def pause(self) -> None:
+        """Suspend the daemon (SIGSTOP), as a hung machine would. On return all its threads are
+        stopped."""
+        self.signal(signal.SIGSTOP)
+        # The signal is only queued until each thread of the daemon leaves the kernel.
+        deadline = self._clock.monotonic_s() + STOP_GRACE_S
+        while self.state() == "running":
+            if self._clock.monotonic_s() > deadline:
+                raise BedError("failed", f"pausing {self.name}", "it runs on after SIGSTOP")
+            self._clock.sleep(0.001)
+
+    def resume(self) -> None:
+        """Resume a suspended daemon."""
+        self.signal(signal.SIGCONT)
+
+    def restart(self) -> None:
+        """Stop the daemon if it runs, start it again, and wait until ready. The log is appended
+        to."""
+        self.stop()
+        self.start()
+
+    def signal(self, number: signal.Signals) -> None:
+        """Send one signal. Does nothing when the daemon does not run."""
+        if self.process is not None:
+            self.process.signal(number)
+
+    def state(self) -> str:
+        """ "stopped" (never started), "running", "paused" or "dead"."""
+        return "stopped" if self.process is None else self.process.state()
+
+    def reap(self) -> None:
+        """Reap an ended child process, whatever ended it."""
+        ended = self.process is not None and self.process.wait_end(STOP_GRACE_S)
+        if ended and self._child is not None:
+            self._child.poll()
+
+    def _error(self, kind, why: str) -> BedError:
+        return BedError(kind, f"starting {self.name}", why, last_lines(self.log_path))
+
+
+def run_to_end(
+    name: str,
+    command: Sequence[str],
+    log_path: Path,
+    env: Mapping[str, str],
+    cwd: Path,
+    time_limit_s: float,
+) -> None:
+    """Run a command that ends by itself. BedError with its last lines when it fails or times out.
+
+    An interruption also ends the command.
+    """
+    child = spawn(tied_to_owner(command), log_path, env, cwd)
+    process = Process.of(child.pid)
+    try:
+        status = child.wait(time_limit_s)
+    except subprocess.TimeoutExpired:
+        why = f"not finished after {time_limit_s:g} s"
+        raise BedError("failed", name, why, last_lines(log_path)) from None
+    finally:
+        if child.returncode is None:
+            end([process], 1.0)
+            child.wait()
+    if status != 0:
+        raise BedError("failed", name, f"ended with status {status}", last_lines(log_path))

@@ -1,0 +1,210 @@
+"""Lists everything that testbeds hold on this machine, by kind, so that leftovers can be detected.
+
+Resources of testbeds of another state folder are not listed, since those may start and end
+concurrently.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import tempfile
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+
+from dfslab.testbeds import state
+from dfslab.testbeds.hosts import limits
+from dfslab.testbeds.hosts.process import MARK
+
+_PROC = Path("/proc")
+# The full limit is used only when something stays. A busy machine takes seconds to remove a
+# testbed.
+SETTLE_S = 60.0
+# Default data paths of daemons, and the names of the files there.
+_SYSTEM_PLACES = ("/run", "/var/log", "/var/lib")
+_SYSTEMS = (
+    "gluster",
+    "ceph",
+    "mfs",
+    "moosefs",
+    "ganesha",
+    "nfs",
+    "redis",
+    "juicefs",
+    "alluxio",
+    "hadoop",
+    "hsperfdata",
+)
+_SHARED_PLACES = ("/tmp/fuse_fd_comm*", "/tmp/hsperfdata*/*", "/dev/shm/dfslab*")
+# Prefixes of in-memory folders and control groups; the testbed's identifier follows.
+_NAMED = "dfslab-"
+Holdings = dict[str, frozenset[str]]
+
+
+def holdings() -> Holdings:
+    """Current namespaces, mounts, loop devices, processes, control groups, folders and daemon
+    files."""
+    marks = _marks()
+    return {
+        "namespaces": _namespaces(marks),
+        "mounts": frozenset(
+            line
+            for line in _lines(_PROC / "self/mounts")
+            if not _in_anothers_folder(Path(line.split()[1]))
+        ),
+        "loops": frozenset(
+            f"{entry.name} {image}"
+            for entry in Path("/sys/block").glob("loop*")
+            if (image := _image(entry)) and not _in_anothers_folder(Path(image))
+        ),
+        "processes": _processes(marks),
+        "control groups": frozenset(
+            str(path) for path in limits.everybody() if not _anothers_name(path.name)
+        ),
+        "disk limits": frozenset(
+            f"{path.name} {line}"
+            for path in sorted(limits.ROOT.glob("blkio/blkio.throttle.*_device"))
+            for line in _lines(path)
+            if not _anothers_device(line.split()[0])
+        ),
+        "network adapters": frozenset(os.listdir("/sys/class/net")),
+        "beds": frozenset(str(folder.path) for folder in state.folders()),
+        "files": _files(marks),
+    }
+
+
+def left_over(before: Holdings, after: Holdings) -> list[str]:
+    """One line for every resource that is in `after` and was not in `before`."""
+    return [f"{kind}: {thing}" for kind in before for thing in sorted(after[kind] - before[kind])]
+
+
+def settled(before: Holdings, limit_s: float = SETTLE_S) -> list[str]:
+    """Resources that are left over after the kernel has cleaned up processes that just ended."""
+    deadline = time.monotonic() + limit_s
+    while (left := left_over(before, holdings())) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    return left
+
+
+def _marks() -> dict[int, str]:
+    """Process -> the identifier of its testbed; "" for a process of no testbed.
+
+    Some daemons overwrite the environment that they were started with. They get the identifier of
+    their parent process.
+    """
+    parents: dict[int, int] = {}
+    marks: dict[int, str] = {}
+    for entry in _PROC.glob("[0-9]*"):
+        # A process may end while it is inspected.
+        with suppress(OSError, IndexError, ValueError):
+            pid = int(entry.name)
+            # The command name before this field may itself contain blanks and parentheses.
+            parents[pid] = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
+            marks[pid] = _mark((entry / "environ").read_bytes())
+    return {pid: _inherited(pid, marks, parents) for pid in parents}
+
+
+def _mark(environment: bytes) -> str:
+    wanted = f"{MARK}=".encode()
+    found = [word for word in environment.split(b"\0") if word.startswith(wanted)]
+    return found[-1].removeprefix(wanted).decode(errors="replace") if found else ""
+
+
+def _inherited(pid: int, marks: Mapping[int, str], parents: Mapping[int, int]) -> str:
+    seen: set[int] = set()
+    while pid in parents and pid not in seen:
+        if mark := marks.get(pid):
+            return mark
+        seen.add(pid)
+        pid = parents[pid]
+    return ""
+
+
+def _namespaces(marks: Mapping[int, str]) -> frozenset[str]:
+    """Every network, mount and process namespace with at least one process in it."""
+    everybodys, anothers = set(), set()
+    for pid, mark in marks.items():
+        for kind in ("net", "mnt", "pid"):
+            with suppress(OSError):
+                name = os.readlink(_PROC / str(pid) / "ns" / kind)
+                everybodys.add(name)
+                if _anothers(mark):
+                    anothers.add(name)
+    # Daemons without emulated hosts share the namespaces of this process; these are not counted.
+    shared = {os.readlink(path) for path in (_PROC / "self/ns").iterdir()}
+    return frozenset(everybodys - (anothers - shared))
+
+
+def _files(marks: Mapping[int, str]) -> frozenset[str]:
+    """Every file in the default data paths of file systems' daemons on this machine."""
+    found = {
+        str(path)
+        for pattern in _SHARED_PLACES
+        for path in Path("/").glob(pattern[1:])
+        if not (path.parent == state.MEMORY and _anothers_name(path.name))
+        and not _anothers_running(path.name, marks)
+    }
+    found |= {str(path) for path in Path(tempfile.gettempdir()).glob("dfslab*")}
+    for place in map(Path, _SYSTEM_PLACES):
+        for top in place.glob("*"):
+            if top.name.startswith(_SYSTEMS):
+                found |= {str(top), *map(str, top.rglob("*"))}
+    return frozenset(found)
+
+
+def _processes(marks: Mapping[int, str]) -> frozenset[str]:
+    """Processes that carry the mark of a testbed."""
+    return frozenset(
+        f"{pid} {_text(_PROC / str(pid) / 'comm')}"
+        for pid, mark in marks.items()
+        if mark and not _anothers(mark)
+    )
+
+
+def _anothers(identifier: str) -> bool:
+    """Whether the identifier is of a testbed of another state folder."""
+    return bool(identifier) and not identifier.startswith(state.own_prefix())
+
+
+def _anothers_name(name: str) -> bool:
+    """Whether a control group or in-memory folder is named after a testbed of another state
+    folder."""
+    return name.startswith(_NAMED) and _anothers(name.removeprefix(_NAMED))
+
+
+def _anothers_running(name: str, marks: Mapping[int, str]) -> bool:
+    """Whether a file is named after a running process that belongs to no testbed of this state
+    folder."""
+    digits = re.search(r"\d+$", name)
+    pid = int(digits[0]) if digits else -1
+    return pid in marks and (not marks[pid] or _anothers(marks[pid]))
+
+
+def _in_anothers_folder(path: Path) -> bool:
+    """Whether a path is in a folder marked by a testbed of another state folder."""
+    return any(_anothers(_text(folder / state.MARKER)) for folder in path.parents)
+
+
+def _anothers_device(device: str) -> bool:
+    """Whether a loop device ("major:minor") now holds a disk of a testbed of another state
+    folder."""
+    image = _image(Path("/sys/dev/block") / device)
+    return bool(image) and _in_anothers_folder(Path(image))
+
+
+def _image(device: Path) -> str:
+    """The backing file of a loop device, given its sysfs folder; "" when it has none."""
+    return _text(device / "loop/backing_file")
+
+
+def _lines(path: Path) -> frozenset[str]:
+    return frozenset(line for line in _text(path).splitlines() if line)
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(errors="replace").strip()
+    except OSError:
+        return ""

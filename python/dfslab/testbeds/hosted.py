@@ -1,0 +1,41 @@
+"""The base class of testbeds on emulated hosts that use their file system's description."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from dfslab.spec.deployment import Deployment
+from dfslab.testbeds.base import BaseBed, Notify
+from dfslab.testbeds.cache import program
+from dfslab.testbeds.settings import check_layout, told
+
+
+class HostedBed(BaseBed):
+    """Checks parameters by the description and programs by Debian packages.
+
+    The derived class implements `start`. PROGRAMS maps required commands to their Debian packages.
+    OPTIONS maps options of the testbed that are no parameters of the description to their defaults
+    (a tuple: the allowed values, the first of which is the default).
+    """
+
+    HOSTED = True
+    PROGRAMS: ClassVar[Mapping[str, str]]
+    OPTIONS: ClassVar[Mapping[str, Any]] = {}
+    parameters: dict[str, Any]
+
+    @classmethod
+    def parse(cls, parameters: Mapping[str, Any]) -> dict[str, Any]:
+        """The parameters in SI units; InputError when one is wrong."""
+        return told(cls.SYSTEM, parameters, cls.OPTIONS)
+
+    @classmethod
+    def check(cls, parameters: dict[str, Any], deployment: Deployment) -> None:
+        """InputError when the description forbids these parameters on the deployment."""
+        check_layout(cls.SYSTEM, parameters, deployment)
+
+    @classmethod
+    def prepare(cls, parameters: dict[str, Any], notify: Notify) -> None:
+        """Check that all programs are installed. BedError names the package of a missing one."""
+        for command, package in cls.PROGRAMS.items():
+            program(command, package)

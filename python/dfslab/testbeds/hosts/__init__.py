@@ -1,0 +1,1 @@
+"""The emulated hosts of testbeds: namespaces, links, disks, limits, and their hardware."""

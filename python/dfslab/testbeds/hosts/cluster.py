@@ -1,0 +1,331 @@
+"""The emulated hosts of a testbed: created from a deployment, joined by a switch, rate-limited."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import subprocess
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from dfslab.spec.deployment import Deployment, NodeGroup
+from dfslab.testbeds.daemon import spawn, tied_to_owner
+from dfslab.testbeds.errors import BedError, last_lines
+from dfslab.testbeds.hosts import disk, kernel, network
+from dfslab.testbeds.hosts.host import DATA_ADAPTER, Host, child_of, hold, launch_init
+from dfslab.testbeds.hosts.limits import Limits
+from dfslab.testbeds.hosts.machine import check_machine, cores_of, disk_limits, link_of
+from dfslab.testbeds.hosts.process import Process
+
+SCRIPT_LIMIT_S = 300.0
+START_LIMIT_S = 120.0
+SEED = 1
+
+
+@dataclass(frozen=True)
+class Made:
+    """Resources that must be removed by name, because they do not end with a process."""
+
+    processes: tuple[tuple[str, Process], ...] = ()
+    devices: tuple[str, ...] = ()
+
+
+class Cluster:
+    """The emulated hosts of a testbed. `note` is called with every resource right after its
+    creation, before it is used. `images` is called for a folder in memory that is removed with the
+    testbed."""
+
+    def __init__(
+        self,
+        bed_id: str,
+        folder: Path,
+        deployment: Deployment,
+        env: Mapping[str, str],
+        owned: bool,
+        note: Callable[[Made], None],
+        images: Callable[[], Path],
+    ) -> None:
+        self.deployment, self.folder = deployment, folder
+        self.hosts: list[Host] = []
+        self.links = [link_of(group, deployment) for _, group in deployment.nodes()]
+        self._env, self._owned, self._note = env, owned, note
+        self._limits = Limits(bed_id)
+        self._held: list[subprocess.Popen] = []
+        self._made = Made()
+        self._images = images
+
+    def raise_hosts(self) -> None:
+        """Create all hosts, links and disks. BedError when one cannot be created."""
+        check_machine(self.deployment)
+        for name, _ in self.deployment.nodes():
+            (self.folder / name / "disk").mkdir(parents=True)
+        switch = self._start_processes()
+        self._name_hosts()
+        self._limit_hosts()
+        self._connect(switch)
+        self._attach_disks()
+        self._delay()
+
+    def of(self, role: str) -> list[Host]:
+        """The hosts of a role in the deployment's order; a host with several instances appears once
+        for each."""
+        return [host for host in self.hosts for _ in range(host.roles.get(role, 0))]
+
+    @property
+    def groups(self) -> str:
+        """The name of the testbed's control groups."""
+        return self._limits.name
+
+    def host(self, name: str) -> Host:
+        """The host of that name. BedError that lists the known names otherwise."""
+        for host in self.hosts:
+            if host.name == name:
+                return host
+        known = ", ".join(host.name for host in self.hosts)
+        raise BedError("state", f"host {name}", f"there is none; there are {known}")
+
+    def change(self, name: str, group: NodeGroup) -> None:
+        """Change the disk rate, bandwidth and processor share of a running host.
+
+        Processors that had no limit at the start stay unlimited. Delays do not change.
+        """
+        host = self.host(name)
+        number = self.hosts.index(host)
+        self._limits.disk(name, self._made.devices[number], disk_limits(group))
+        self._limits.processor(name, cores_of(group))
+        link = link_of(group, self.deployment)
+        at_switch = "\n".join(["set -e", *network.shaper(f"p{number + 1}", link)])
+        self._at_switch(name, at_switch)
+        host.run("sh", "-c", "\n".join(["set -e", *network.shaper(DATA_ADAPTER, link)]))
+
+    @contextmanager
+    def whole_processors(self) -> Iterator[None]:
+        """Lift the processor limits of all hosts during the block.
+
+        Daemons start and are JIT-compiled without limits. A share describes what a daemon then does
+        for clients, and a JVM that starts under a limit would size its thread pools by it.
+        """
+        shared = [group for _, group in self.deployment.nodes() if group.share < 1]
+        if not shared:
+            yield
+            return
+        self._set_processors(whole=True)
+        try:
+            yield
+        finally:
+            self._set_processors(whole=False)
+
+    def _set_processors(self, whole: bool) -> None:
+        for host, (_, group) in zip(self.hosts, self.deployment.nodes(), strict=True):
+            if group.share < 1:
+                cores = cores_of(group) / (group.share if whole else 1.0)
+                self._limits.processor(host.name, cores)
+
+    def cut(self, name: str) -> None:
+        """Disconnect a host: no packet reaches it or leaves it."""
+        self._at_switch(name, network.cut_script(self._number(name)))
+
+    def slow(self, name: str, rate_bytes_per_s: float) -> None:
+        """Reduce the rate of a host's link in both directions."""
+        number = self._number(name)
+        link = self.links[number - 1]
+        at_switch = network.slow_script(f"p{number}", link, rate_bytes_per_s)
+        self._at_switch(name, at_switch)
+        at_host = network.slow_script(DATA_ADAPTER, link, rate_bytes_per_s)
+        self.host(name).run("sh", "-c", at_host)
+
+    def heal(self, name: str) -> None:
+        """Restore a host's link to its declared rate and delay."""
+        number = self._number(name)
+        link = self.links[number - 1]
+        self.host(name).run("sh", "-c", network.declared_script(link))
+        self._at_switch(name, network.plug_script(number, link))
+
+    def _number(self, name: str) -> int:
+        return 1 + self.hosts.index(self.host(name))
+
+    def _at_switch(self, name: str, script: str) -> None:
+        switch = dict(self._made.processes)["switch"].pid
+        words = ["nsenter", "-t", str(switch), "-n", "--", "sh", "-c", script]
+        _run_all([(f"the link of {name}", words)], self._env)
+
+    def reap(self) -> None:
+        """Reap ended child processes."""
+        for child in self._held:
+            child.poll()
+
+    def _start_processes(self) -> int:
+        """Start the switch and every host's first process concurrently; the PID of the switch."""
+        log = self.folder / "hosts.log"
+        switch = hold(["unshare", "-n"], log, self._env, self._owned)
+        parents = [
+            (name, group, launch_init(log, self._env, self._owned))
+            for name, group in self.deployment.nodes()
+        ]
+        # Recorded at once, so that they are found whatever fails next.
+        self._held += [switch, *(parent for _, _, parent in parents)]
+        started = [("switch", switch), *((name, parent) for name, _, parent in parents)]
+        self._remember(processes=[(name, Process.of(p.pid)) for name, p in started])
+        for number, (name, group, parent) in enumerate(parents, 1):
+            init = Process.of(child_of(parent.pid))
+            self.hosts.append(
+                Host(
+                    name,
+                    group.name,
+                    network.address(number),
+                    init,
+                    self.folder / name,
+                    self._env,
+                    group.roles,
+                )
+            )
+        _await_inits([*(host.init.pid for host in self.hosts), switch.pid], log)
+        return switch.pid
+
+    def _name_hosts(self) -> None:
+        names = [f"{host.address} {host.name}" for host in self.hosts]
+        # Number the instances of each role from 0, for systems that distribute data by a pattern.
+        for role in sorted({role for host in self.hosts for role in host.roles}):
+            names += [f"{host.address} {role}{n}" for n, host in enumerate(self.of(role))]
+        table = "\n".join(["127.0.0.1 localhost", *names, ""])
+        (self.folder / "hosts").write_text(table, "utf-8")
+
+    def _limit_hosts(self) -> None:
+        here = os.cpu_count() or 1
+        for host, (_, group) in zip(self.hosts, self.deployment.nodes(), strict=True):
+            cores = cores_of(group)
+            host.groups = self._limits.make(
+                host.name,
+                cores if cores < here and kernel.has("cpu limits") else None,
+                round(group.memory) if kernel.has("memory limits") else None,
+            )
+
+    def _connect(self, switch: int) -> None:
+        script = network.switch_script(self.hosts, self.links)
+        _run_all(
+            [("the switch", ["nsenter", "-t", str(switch), "-n", "--", "sh", "-c", script])],
+            self._env,
+        )
+        hosts = shlex.quote(str(self.folder / "hosts"))
+        scripts = [
+            "\n".join(
+                [
+                    network.host_script(host, link, self.deployment.network.congestion),
+                    f"hostname {shlex.quote(host.name)}",
+                    "mount -t tmpfs -o mode=755 dfslab /run",
+                    "mkdir -p /run/lock",
+                    f"mount --bind {hosts} /etc/hosts",
+                ]
+            )
+            for host, link in zip(self.hosts, self.links, strict=True)
+        ]
+        _run_all(
+            [
+                (host.name, host.command(["sh", "-c", script]))
+                for host, script in zip(self.hosts, scripts, strict=True)
+            ],
+            self._env,
+        )
+
+    def _attach_disks(self) -> None:
+        for host, (_, group) in zip(self.hosts, self.deployment.nodes(), strict=True):
+            declared = group.disk
+            in_memory = declared.medium == "memory"
+            image = (self._images() if in_memory else host.folder) / f"{host.name}.img"
+            disk.make_image(image, declared.file_system, round(declared.capacity))
+            device = disk.attach(image)
+            self._remember(devices=[*self._made.devices, device.device])
+            self._limits.disk(host.name, device.device, disk_limits(group))
+            options = disk.OPTIONS[declared.file_system]
+            host.run(
+                "mount", "-t", declared.file_system, "-o", options, device.node, str(host.disk)
+            )
+            disk.detach(device)
+
+    def _delay(self) -> None:
+        words = network.delay_line(self.hosts, self.links, SEED)
+        if words is None:
+            return
+        log = self.folder / "delay-line.log"
+        command = tied_to_owner(words) if self._owned else words
+        line = spawn(command, log, self._env, self.folder)
+        self._held.append(line)
+        self._remember(processes=[*self._made.processes, ("delay-line", Process.of(line.pid))])
+        _await_line(line, log)
+
+    def _remember(
+        self,
+        processes: Sequence[tuple[str, Process]] | None = None,
+        devices: Sequence[str] | None = None,
+    ) -> None:
+        self._made = Made(
+            self._made.processes if processes is None else tuple(processes),
+            self._made.devices if devices is None else tuple(devices),
+        )
+        self._note(self._made)
+
+
+def _await_inits(pids: Sequence[int], log: Path) -> None:
+    """Wait until every host's first process has completed its setup and its namespaces exist."""
+    deadline = time.monotonic() + START_LIMIT_S
+    for pid in pids:
+        while _name(pid) != "tini":
+            if not _name(pid) or time.monotonic() > deadline:
+                raise BedError(
+                    "died",
+                    "starting hosts",
+                    "a host's first process did not start",
+                    last_lines(log),
+                )
+            time.sleep(0.002)
+
+
+def _name(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/comm").read_text().strip()
+    except OSError:
+        return ""
+
+
+def _run_all(commands: Sequence[tuple[str, list[str]]], env: Mapping[str, str]) -> None:
+    """Run commands concurrently. BedError carries the output of the first one that failed."""
+    running = [
+        (
+            name,
+            subprocess.Popen(
+                words,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
+                env=dict(env),
+            ),
+        )
+        for name, words in commands
+    ]
+    failed = None
+    for name, child in running:
+        try:
+            said, _ = child.communicate(timeout=SCRIPT_LIMIT_S)
+        except subprocess.TimeoutExpired:
+            child.kill()
+            said, _ = child.communicate()
+        if child.returncode and failed is None:
+            why = f"ended with status {child.returncode}"
+            failed = BedError("failed", f"setting up {name}", why, tuple(said.splitlines()[-6:]))
+    if failed is not None:
+        raise failed
+
+
+def _await_line(line: subprocess.Popen, log: Path) -> None:
+    """Wait until the delay-line process reports that it has opened every packet queue."""
+    deadline = time.monotonic() + START_LIMIT_S
+    while "ready" not in (log.read_text().splitlines() if log.exists() else ()):
+        if line.poll() is not None or time.monotonic() > deadline:
+            raise BedError(
+                "not_ready", "starting the delay line", "it is not ready", last_lines(log)
+            )
+        time.sleep(0.01)

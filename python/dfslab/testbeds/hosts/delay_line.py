@@ -1,0 +1,25 @@
+"""The process that delays packets between hosts: `python -m dfslab.testbeds.hosts.delay_line LINES`.
+
+Prints "ready" once it has opened every packet queue. At its end (SIGINT) it prints a summary of
+the packets that passed.
+"""
+
+from __future__ import annotations
+
+import sys
+
+from dfslab import _core
+
+
+def main(lines: str) -> int:
+    """Delay packets until interrupted. Returns 1 when a packet queue cannot be opened."""
+    try:
+        print(_core.delay_line(lines, lambda: print("ready", flush=True)), flush=True)
+    except (_core.InputError, _core.RunError) as error:
+        print(error, file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1]))

@@ -1,0 +1,114 @@
+"""Emulated disks of hosts: an image file and a self-detaching loop device with rate limits."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from dfslab.testbeds.errors import BedError
+from dfslab.testbeds.hosts.limits import Limits
+
+BLOCK = Path("/sys/block")
+FREE_WAIT_S = 60.0
+COMMAND_LIMIT_S = 300.0
+# The image is a fresh sparse file, so nothing needs to be written or discarded to make it empty.
+_MAKE = {
+    "xfs": ["mkfs.xfs", "-q", "-K"],
+    "ext4": ["mkfs.ext4", "-q", "-F", "-E", "nodiscard,lazy_itable_init=1,lazy_journal_init=1"],
+}
+# ext4 would zero its inode tables in the background and use part of the disk's rate. Deleted
+# blocks are discarded, which frees memory of the image.
+OPTIONS = {"xfs": "noatime,nouuid,discard", "ext4": "noatime,noinit_itable,discard"}
+
+
+# The kernel counts in sectors of this size, whatever the sector size of the device.
+SECTOR_BYTES = 512
+
+
+@dataclass(frozen=True)
+class Disk:
+    """A loop device: its node in /dev and its number "major:minor"."""
+
+    node: str
+    device: str
+
+
+def make_image(path: Path, file_system: str, size_bytes: int) -> None:
+    """Create a sparse image with an empty file system. BedError when it cannot be created."""
+    with path.open("xb") as image:
+        os.truncate(image.fileno(), size_bytes)
+    _run([*_MAKE[file_system], str(path)])
+
+
+def attach(path: Path) -> Disk:
+    """Attach a loop device to the image, with direct I/O that bypasses this machine's page
+    cache."""
+    node = _run(["losetup", "-f", "--show", "--direct-io=on", str(path)]).strip()
+    number = os.stat(node).st_rdev
+    return Disk(node, f"{os.major(number)}:{os.minor(number)}")
+
+
+def detach(disk: Disk) -> None:
+    """Detach the device as soon as it is no longer mounted."""
+    _run(["losetup", "-d", disk.node])
+
+
+def read_bytes(device: str) -> int:
+    """Bytes read from a device ("major:minor") since it was attached; page-cache hits not
+    included."""
+    counts = Path(f"/sys/dev/block/{device}/stat").read_text().split()
+    return int(counts[2]) * SECTOR_BYTES
+
+
+def attached(folders: Sequence[Path]) -> list[Disk]:
+    """The loop devices whose image is in one of the folders."""
+    return [disk for disk, image in _devices() if any(f in image.parents for f in folders)]
+
+
+def lift_limits(limits: Limits, devices: Sequence[str], folders: Sequence[Path]) -> None:
+    """Lift the limits of recorded devices, except device numbers that now belong to another
+    image."""
+    taken = {d.device for d, image in _devices() if not any(f in image.parents for f in folders)}
+    for device in devices:
+        if device not in taken:
+            limits.lift(device)
+
+
+def release(folders: Sequence[Path]) -> None:
+    """Wait until no image in the folders is in use. BedError when one stays in use."""
+    deadline = time.monotonic() + FREE_WAIT_S
+    while left := attached(folders):
+        for disk in left:
+            # Fails harmlessly when the device is being detached at the same time.
+            subprocess.run(["losetup", "-d", disk.node], capture_output=True, check=False)
+        if time.monotonic() > deadline:
+            raise BedError("state", f"freeing {left[0].node}", "it is still in use")
+        time.sleep(0.05)
+
+
+def _devices() -> list[tuple[Disk, Path]]:
+    found = []
+    for entry in BLOCK.glob("loop*"):
+        try:
+            image = (entry / "loop/backing_file").read_text().strip()
+            device = (entry / "dev").read_text().strip()
+        except OSError:
+            continue
+        found.append((Disk(f"/dev/{entry.name}", device), Path(image)))
+    return found
+
+
+def _run(words: Sequence[str]) -> str:
+    try:
+        done = subprocess.run(
+            words, capture_output=True, text=True, timeout=COMMAND_LIMIT_S, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise BedError("failed", words[0], str(error)) from error
+    if done.returncode:
+        raise BedError("failed", words[0], done.stderr.strip() or f"status {done.returncode}")
+    return done.stdout

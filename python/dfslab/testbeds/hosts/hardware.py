@@ -1,0 +1,341 @@
+"""Measures a testbed's emulated links and disks and compares them with the declared hardware.
+
+Everything is measured before daemons start, in well under a second for each kind of link or disk.
+All links are measured concurrently unless that exceeds what this machine can carry.
+"""
+
+from __future__ import annotations
+
+import math
+import mmap
+import os
+import socket
+import statistics
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from dfslab.spec.deployment import NodeGroup
+from dfslab.testbeds.errors import BedError
+from dfslab.testbeds.hosts.cluster import Cluster
+from dfslab.testbeds.hosts.host import Host
+from dfslab.testbeds.hosts.network import PAYLOAD_SHARE, Link
+from dfslab.testbeds.hosts.threads import threads
+
+STREAM_S = 0.5
+STREAM_SKIP_S = 0.15
+ROUND_TRIPS = 40
+DISK_S = 1.3
+# The first moments of a rate-limited disk are served from burst credit.
+DISK_SKIP_S = 0.35
+DISK_REQUEST_BYTES = 1 << 18
+DISK_FILE_BYTES = 256 << 20
+LEAST_CUT_BYTES = 1 << 17
+CHUNK_BYTES = 1 << 18
+TIMEOUT_S = 10.0
+# The summed rate of concurrently measured links is at most this; beyond it, they are measured one
+# after the other.
+TOGETHER_BYTES_PER_S = 1.5e9
+ATTEMPTS = 6
+# Delay before attempt n, times n: disturbances by other work on the machine last for seconds.
+PAUSE_S = 0.5
+DELAY_SLACK_S = 3e-4
+DELAY_SHARE = 0.10
+
+
+@dataclass(frozen=True)
+class Check:
+    """One quantity of one host: declared (None: not emulated), measured, and the allowed
+    deviation."""
+
+    host: str
+    quantity: str
+    declared: float | None
+    measured: float
+    allowed: float
+
+    @property
+    def holds(self) -> bool:
+        """Whether the measured value is within the allowed deviation of the declared one."""
+        return self.declared is None or abs(self.measured - self.declared) <= self.allowed
+
+
+def measure(
+    cluster: Cluster, storing: frozenset[str], known: set[str] | None = None
+) -> list[Check]:
+    """Measure every host's link rate and round trip, and the disk rates of hosts with a `storing`
+    role.
+
+    Failed checks are repeated. BedError when a declared quantity is not met after ATTEMPTS. Kinds
+    of links and disks in `known` are not measured again; kinds that are measured are added to it.
+    """
+    known = set() if known is None else known
+    links, disks = _kinds(cluster, storing)
+    with threads(2) as pool:
+        # Network and disk measurements share only a little processor time, so they run
+        # concurrently.
+        later = pool.submit(_retried, lambda: _disks(cluster, storing, known))
+        checks = []
+        if not links <= known:
+            checks = [*_retried(lambda: check_links(cluster)), *_retried(lambda: _trips(cluster))]
+        checks += later.result()
+    for check in checks:
+        if not check.holds:
+            raise BedError(
+                "failed",
+                f"checking the {check.quantity} of {check.host}",
+                f"declared {check.declared:.4g}, measured {check.measured:.4g}, may differ by "
+                f"{check.allowed:.3g} (SI units); declare what the machine can give, or raise "
+                "deployment.tolerance",
+            )
+    known |= links | disks
+    return checks
+
+
+def _kinds(cluster: Cluster, storing: frozenset[str]) -> tuple[set[str], set[str]]:
+    """Identifiers of the kinds of a cluster's links, and of its rate-limited disks."""
+    tolerance = cluster.deployment.tolerance
+    links = {f"{link} {tolerance}" for link in cluster.links}
+    limited = [group for _, group in cluster.deployment.nodes() if _is_limited(group, storing)]
+    return links, {_disk_kind(group, tolerance) for group in limited}
+
+
+def _is_limited(group: NodeGroup, storing: frozenset[str]) -> bool:
+    """Whether a node has a storing role and a rate-limited disk."""
+    stores = storing & {role for role, count in group.roles.items() if count}
+    return bool(stores) and not (
+        math.isinf(group.disk.write_rate) and math.isinf(group.disk.read_rate)
+    )
+
+
+def _disk_kind(group: NodeGroup, tolerance: float) -> str:
+    return f"{group.disk} {tolerance}"
+
+
+def _retried(work: Callable[[], list[Check]]) -> list[Check]:
+    """Repeat a measurement that failed, since other work on the machine may disturb single
+    attempts."""
+    best = _told(work)
+    for attempt in range(1, ATTEMPTS):
+        if all(check.holds for check in best):
+            break
+        time.sleep(attempt * PAUSE_S)
+        again = _told(work)
+        best = [
+            new if new.holds or not old.holds else old for old, new in zip(best, again, strict=True)
+        ]
+    return best
+
+
+def _told(work: Callable[[], list[Check]]) -> list[Check]:
+    """Run `work` and convert errors of sockets and disks into BedError."""
+    try:
+        return work()
+    except OSError as error:
+        raise BedError("failed", "measuring links and disks", str(error) or "timed out") from error
+
+
+def check_links(cluster: Cluster) -> list[Check]:
+    """Each host sends a stream to the next one, so every link is measured in both directions.
+
+    A stream runs at the rate of the slower link of its two ends.
+    """
+    hosts = cluster.hosts
+    if len(hosts) < 2:
+        return []
+    pairs = list(zip(hosts, [*hosts[1:], hosts[0]], strict=True))
+    rates = [link.rate_bytes_per_s for link in cluster.links]
+    total = sum(math.inf if rate is None else rate for rate in rates)
+    if total <= TOGETHER_BYTES_PER_S:
+        with threads(len(pairs)) as pool:
+            measured = list(pool.map(lambda pair: stream(*pair), pairs))
+    else:
+        measured = [stream(*pair) for pair in pairs]
+    paths = [_slower(out, into) for out, into in zip(rates, [*rates[1:], rates[0]], strict=True)]
+    return [
+        Check(source.name, "link rate", rate, seen, (rate or 0) * cluster.deployment.tolerance)
+        for (source, _), rate, seen in zip(pairs, paths, measured, strict=True)
+    ]
+
+
+def _slower(one: float | None, other: float | None) -> float | None:
+    """The smaller of two declared rates; None means that a link is not rate-limited."""
+    declared = [rate for rate in (one, other) if rate is not None]
+    return min(declared, default=None)
+
+
+def stream(source: Host, sink: Host) -> float:
+    """Bytes per second on the wire of one TCP stream from `source` to `sink`, in steady state."""
+    with sink.in_network(lambda: socket.create_server((sink.address, 0))) as server:
+        server.settimeout(TIMEOUT_S)
+        port = server.getsockname()[1]
+        sender = threading.Thread(
+            target=lambda: source.in_network(lambda: _send(sink.address, port)), daemon=True
+        )
+        sender.start()
+        connection, _ = server.accept()
+        with connection:
+            rate = _receive(connection)
+        sender.join(TIMEOUT_S)
+    return rate / PAYLOAD_SHARE
+
+
+def _send(address: str, port: int) -> None:
+    data = bytes(CHUNK_BYTES)
+    with socket.create_connection((address, port), TIMEOUT_S) as connection:
+        try:
+            while True:
+                connection.sendall(data)
+        except (BrokenPipeError, ConnectionResetError):
+            return
+
+
+def _receive(connection: socket.socket) -> float:
+    connection.settimeout(TIMEOUT_S)
+    buffer = bytearray(CHUNK_BYTES)
+    began = time.monotonic()
+    first = count = 0
+    mark = began
+    while (now := time.monotonic()) < began + STREAM_S:
+        received = connection.recv_into(buffer)
+        if now >= began + STREAM_SKIP_S:
+            if not first:
+                first, mark = 1, time.monotonic()
+                continue
+            count += received
+    return count / (time.monotonic() - mark)
+
+
+def _trips(cluster: Cluster) -> list[Check]:
+    """Measure the round trip from each host to the next one."""
+    hosts, links = cluster.hosts, cluster.links
+    if len(hosts) < 2:
+        return []
+    around: Sequence[tuple[Host, Host, Link, Link]] = list(
+        zip(hosts, [*hosts[1:], hosts[0]], links, [*links[1:], links[0]], strict=True)
+    )
+    checks = []
+    for source, sink, there, back in around:
+        declared = there.delay_s + back.delay_s
+        allowed = DELAY_SLACK_S + DELAY_SHARE * declared
+        # A declared delay below the machine's own is not emulated, so it is not checked.
+        promised = declared if there.delayed or declared > DELAY_SLACK_S else None
+        seen = least_round_trip(source, sink)
+        checks.append(Check(source.name, "round trip", promised, seen, allowed))
+    return checks
+
+
+def round_trip(source: Host, sink: Host) -> float:
+    """Median round-trip time in seconds of one byte to `sink` and back, between user-space
+    sockets."""
+    return statistics.median(_round_trips(source, sink))
+
+
+def least_round_trip(source: Host, sink: Host) -> float:
+    """The 10 % quantile of the round-trip times, in seconds: an estimate of the link's own delay.
+
+    Slower round trips include waiting for processors that other work on the machine occupies.
+    """
+    return statistics.quantiles(_round_trips(source, sink), n=10)[0]
+
+
+def _round_trips(source: Host, sink: Host) -> list[float]:
+    """The times in seconds of ROUND_TRIPS round trips of one byte."""
+    with sink.in_network(lambda: socket.create_server((sink.address, 0))) as server:
+        server.settimeout(TIMEOUT_S)
+        port = server.getsockname()[1]
+        echo = threading.Thread(target=_echo, args=(server,), daemon=True)
+        echo.start()
+        seconds = source.in_network(lambda: _ask(sink.address, port))
+        echo.join(TIMEOUT_S)
+    return seconds
+
+
+def _echo(server: socket.socket) -> None:
+    connection, _ = server.accept()
+    with connection:
+        connection.settimeout(TIMEOUT_S)
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        while data := connection.recv(64):
+            connection.sendall(data)
+
+
+def _ask(address: str, port: int) -> list[float]:
+    seconds = []
+    with socket.create_connection((address, port), TIMEOUT_S) as connection:
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        for _ in range(ROUND_TRIPS):
+            began = time.perf_counter()
+            connection.sendall(b"x")
+            connection.recv(1)
+            seconds.append(time.perf_counter() - began)
+    return seconds
+
+
+def _disks(cluster: Cluster, storing: frozenset[str], known: set[str]) -> list[Check]:
+    """Direct writes, then direct reads, on all rate-limited disks of unknown kinds concurrently."""
+    tolerance = cluster.deployment.tolerance
+    groups = [group for _, group in cluster.deployment.nodes()]
+    chosen = [
+        (host, group)
+        for host, group in zip(cluster.hosts, groups, strict=True)
+        if _is_limited(group, storing) and _disk_kind(group, tolerance) not in known
+    ]
+    if not chosen:
+        return []
+    checks = []
+    with threads(len(chosen)) as pool:
+        for kind, work in (("write", direct_write), ("read", direct_read)):
+            paths = [host.path(host.disk) / ".dfslab-check" for host, _ in chosen]
+            for (host, group), seen in zip(chosen, pool.map(work, paths), strict=True):
+                rate = getattr(group.disk, f"{kind}_rate") * group.disk.count
+                # The kernel splits large requests, so a low limit on requests per second would hide
+                # the rate.
+                hidden = 0 < group.disk.iops * LEAST_CUT_BYTES < rate
+                allowed = rate * tolerance
+                checks.append(
+                    Check(host.name, f"disk {kind} rate", None if hidden else rate, seen, allowed)
+                )
+        for path in paths:
+            path.unlink()
+    return checks
+
+
+def direct_write(path: Path) -> float:
+    """Write rate in bytes per second with direct I/O, into a file that is created if it is
+    missing."""
+    return _direct(path, os.O_WRONLY | os.O_CREAT, lambda f, b, at: os.pwrite(f, b, at))
+
+
+def direct_read(path: Path) -> float:
+    """Read rate in bytes per second with direct I/O."""
+    return _direct(path, os.O_RDONLY, lambda f, b, at: os.preadv(f, [b], at))
+
+
+def _direct(path: Path, flags: int, move: Callable[[int, mmap.mmap, int], int]) -> float:
+    """Rate in bytes per second of direct I/O, after the burst credit is used up.
+
+    The rate is the slope of a regression of bytes over time. A limiter that refills ten times a
+    second gives a staircase, on which the slope between two single points can be far off.
+    """
+    file = os.open(path, flags | os.O_DIRECT, 0o600)
+    try:
+        end = DISK_FILE_BYTES if flags & os.O_CREAT else os.fstat(file).st_size
+        times_s, moved_bytes = [], []
+        with mmap.mmap(-1, DISK_REQUEST_BYTES) as buffer:
+            began = time.monotonic()
+            at = count = 0
+            while (now := time.monotonic() - began) < DISK_S:
+                moved = move(file, buffer, at)
+                at = (at + moved) % end
+                count += moved
+                if now > DISK_SKIP_S:
+                    times_s.append(time.monotonic() - began)
+                    moved_bytes.append(count)
+    finally:
+        os.close(file)
+    if len(times_s) < 2:
+        return count / DISK_S
+    return float(statistics.linear_regression(times_s, moved_bytes).slope)

@@ -1,0 +1,232 @@
+"""One emulated host: network, mount, UTS and PID namespaces, kept alive by the host's first
+process.
+
+Nothing of a host has a name on the machine. When its first process (an init that reaps children) is
+killed, the kernel removes the host's daemons, mounts and network adapters.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TypeVar
+
+from dfslab.testbeds.daemon import Daemon, spawn, tied_to_owner
+from dfslab.testbeds.errors import BedError, last_lines
+from dfslab.testbeds.hosts.namespaces import in_network, prefix, seen_by
+from dfslab.testbeds.hosts.process import Process
+
+INIT = ["tini", "-s", "--", "sleep", "infinity"]
+FORK_WAIT_S = 60.0
+COMMAND_LIMIT_S = 300.0
+DATA_ADAPTER = "eth0"
+Answer = TypeVar("Answer")
+
+
+def child_of(pid: int) -> int:
+    """The only child of a process that has just forked; BedError when there is none."""
+    deadline = time.monotonic() + FORK_WAIT_S
+    while time.monotonic() < deadline:
+        try:
+            children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+        except OSError as error:
+            raise BedError("died", f"process {pid}", "ended before it had a child") from error
+        if children:
+            return int(children[0])
+        time.sleep(0.002)
+    raise BedError("not_ready", f"process {pid}", "has no child")
+
+
+@dataclass
+class Host:
+    """A running host. `folder` holds its logs and data, `disk` is the mount point of its disk.
+
+    `groups` are its control groups.
+    """
+
+    name: str
+    group: str
+    address: str
+    init: Process
+    folder: Path
+    env: Mapping[str, str]
+    roles: Mapping[str, int] = field(default_factory=dict)
+    groups: tuple[Path, ...] = ()
+
+    @property
+    def disk(self) -> Path:
+        """The mount point of the disk inside the host."""
+        return self.folder / "disk"
+
+    def command(self, words: Sequence[str]) -> list[str]:
+        """The command line that runs `words` in this host, under the host's limits."""
+        entering = [*prefix(self.init.pid), *words]
+        if not self.groups:
+            return entering
+        # A process inherits control groups from its parent; entering namespaces does not change
+        # them.
+        join = "".join(f"echo $$ > {shlex.quote(str(g))}/cgroup.procs; " for g in self.groups)
+        return ["sh", "-c", f'{join}exec "$@"', self.name, *entering]
+
+    def run(self, *words: str, text: str = "", limit_s: float = COMMAND_LIMIT_S) -> str:
+        """Run a command in the host to its end; its standard output. BedError when it fails."""
+        what = f"{words[0]} on {self.name}"
+        try:
+            done = subprocess.run(
+                self.command(words),
+                input=text,
+                capture_output=True,
+                text=True,
+                timeout=limit_s,
+                env=dict(self.env),
+                check=False,
+            )
+        except subprocess.TimeoutExpired as error:
+            raise BedError("failed", what, f"not finished after {limit_s:g} s") from error
+        if done.returncode:
+            said = tuple((done.stderr + done.stdout).strip().splitlines()[-6:])
+            raise BedError("failed", what, f"ended with status {done.returncode}", said)
+        return done.stdout
+
+    def tries(self, *words: str, limit_s: float = COMMAND_LIMIT_S) -> bool:
+        """Run a command in the host; whether it succeeded."""
+        try:
+            self.run(*words, limit_s=limit_s)
+        except BedError:
+            return False
+        return True
+
+    def in_network(self, work: Callable[[], Answer]) -> Answer:
+        """Do `work` in this process, on a thread that has entered the host's network namespace."""
+        return in_network(self.init.pid, work)
+
+    def path(self, inside: Path | str) -> Path:
+        """A path of the host as this process can open it, across the host's mounts."""
+        return seen_by(self.init.pid, Path(inside))
+
+    def mounted(self, inside: Path | str) -> bool:
+        """Whether a file system is mounted at the path; after a failed mount it is a plain
+        directory."""
+        try:
+            table = Path(f"/proc/{self.init.pid}/mountinfo").read_text()
+        except OSError:
+            return False
+        return any(line.split()[4] == str(inside) for line in table.splitlines())
+
+    def processes(self, name: str) -> list[Process]:
+        """The host's processes that run the program of that name."""
+        own = os.readlink(f"/proc/{self.init.pid}/ns/pid")
+        found = []
+        for entry in Path("/proc").glob("[0-9]*"):
+            # A process may end while it is inspected.
+            with suppress(OSError):
+                if (entry / "comm").read_text().strip() == name and os.readlink(
+                    entry / "ns/pid"
+                ) == own:
+                    found.append(Process.of(int(entry.name)))
+        return found
+
+    def log(self, daemon: str) -> Path:
+        """The log file of one of its daemons."""
+        return self.folder / f"{daemon}.log"
+
+
+def hold(
+    words: Sequence[str], log_path: Path, env: Mapping[str, str], owned: bool
+) -> subprocess.Popen:
+    """Start a process that keeps namespaces alive; it dies with this process when `owned`."""
+    command = [*words, *INIT]
+    return spawn(tied_to_owner(command) if owned else command, log_path, env, Path("/"))
+
+
+def launch_init(log_path: Path, env: Mapping[str, str], owned: bool) -> subprocess.Popen:
+    """Start the parent of a host's first process; the first process is its only child."""
+    words = [
+        "unshare",
+        "-m",
+        "-u",
+        "-i",
+        "-n",
+        "-p",
+        "-f",
+        "--kill-child=KILL",
+        "--mount-proc",
+        "--propagation",
+        "private",
+    ]
+    return hold(words, log_path, env, owned)
+
+
+class HostDaemon(Daemon):
+    """A daemon in a host. Signals go to the daemon itself, not to the command that entered the
+    host."""
+
+    def __init__(
+        self,
+        name: str,
+        host: Host,
+        words: Sequence[str],
+        ready: Callable[[], bool],
+        ready_deadline_s: float = 60.0,
+    ) -> None:
+        super().__init__(
+            name,
+            host.command(words),
+            host.log(name),
+            ready,
+            host.env,
+            Path("/"),
+            owned=False,
+            ready_deadline_s=ready_deadline_s,
+        )
+        self.host = host
+
+    def launch(self) -> None:
+        """Start the daemon, and find its process, which the entering command forked."""
+        super().launch()
+        assert self._child is not None
+        try:
+            self.process = Process.of(child_of(self._child.pid))
+        except (BedError, ProcessLookupError):
+            status = self._child.wait(FORK_WAIT_S)
+            raise BedError(
+                "died",
+                f"starting {self.name} on {self.host.name}",
+                f"ended with status {status}",
+                last_lines(self.log_path),
+            ) from None
+
+    def resume(self) -> None:
+        """Resume the daemon and its entering command, which had stopped together with it."""
+        super().resume()
+        assert self._child is not None
+        Process.of(self._child.pid).signal(signal.SIGCONT)
+
+
+class AdoptedDaemon(Daemon):
+    """A daemon that another daemon started. `find` looks up its process; `revive` starts it
+    again."""
+
+    def __init__(
+        self, name: str, host: Host, find: Callable[[], Process | None], revive: Callable[[], None]
+    ) -> None:
+        super().__init__(name, (), host.log(name), lambda: True, host.env, Path("/"), owned=False)
+        self.host, self._find, self._revive = host, find, revive
+        self.process = find()
+
+    def launch(self) -> None:
+        """Have the daemon started, and wait until its process appears."""
+        self._revive()
+        deadline = time.monotonic() + self.ready_deadline_s
+        while (found := self._find()) is None or not found.alive():
+            if time.monotonic() > deadline:
+                raise BedError("not_ready", f"starting {self.name}", "no such process appeared")
+            time.sleep(0.05)
+        self.process = found

@@ -1,0 +1,83 @@
+"""Derives link and disk limits from a deployment, and checks that this machine can emulate it."""
+
+from __future__ import annotations
+
+import math
+import os
+
+from dfslab.spec.deployment import Deployment, NodeGroup
+from dfslab.testbeds.errors import BedError
+from dfslab.testbeds.hosts import kernel
+from dfslab.testbeds.hosts.network import MOST_HOSTS, Link
+
+
+def link_of(group: NodeGroup, deployment: Deployment) -> Link:
+    """The emulated link of a node. An infinite bandwidth means no rate limit."""
+    rate = group.adapter.bandwidth
+    between = deployment.network
+    return Link(
+        rate_bytes_per_s=None if math.isinf(rate) else rate,
+        # A message passes two adapters; the receiving host delays it for both.
+        delay_s=between.latency + 2 * group.adapter.latency,
+        jitter_s=between.jitter,
+        loss=between.loss,
+    )
+
+
+def disk_limits(group: NodeGroup) -> dict[str, float]:
+    """Rate limits of a node's disk by name; infinite rates are left out."""
+    declared = group.disk
+    rates = {
+        "read_bytes_per_s": declared.read_rate * declared.count,
+        "write_bytes_per_s": declared.write_rate * declared.count,
+    }
+    limits = {name: rate for name, rate in rates.items() if not math.isinf(rate)}
+    if declared.iops:
+        limits |= {"read_per_s": declared.iops, "write_per_s": declared.iops}
+    return limits
+
+
+def cores_of(group: NodeGroup) -> float:
+    """The number of cores of this machine that a node's processors get."""
+    return float(group.processors * group.cores * group.share)
+
+
+def not_made(deployment: Deployment) -> list[str]:
+    """Declared properties that cannot be emulated here, but do not prevent the hosts from
+    starting."""
+    groups = {group.name: group for _, group in deployment.nodes()}.values()
+    here = os.cpu_count() or 1
+    lacking = kernel.lacks("memory limits")
+    if any(cores_of(group) < here for group in groups):
+        lacking += kernel.lacks("cpu limits")
+    return lacking + [
+        f"{group.name} declares {cores_of(group):g} cores; it shares the {here} of this machine"
+        for group in groups
+        if cores_of(group) > here
+    ]
+
+
+def check_machine(deployment: Deployment) -> None:
+    """BedError for the first requirement of the deployment that this machine lacks."""
+    doing = "starting hosts"
+    if programs := kernel.missing_programs():
+        raise BedError("missing_program", doing, f"install {' '.join(programs)} (Debian)")
+    nodes = deployment.nodes()
+    if len(nodes) > MOST_HOSTS:
+        raise BedError("state", doing, f"{len(nodes)} nodes; a bed has at most {MOST_HOSTS}")
+    links = [link_of(group, deployment) for _, group in nodes]
+    needed = ["namespaces", "veth", "bridge", "loop"]
+    if any(link.rate_bytes_per_s is not None for link in links):
+        needed.append("tbf")
+    if any(link.delayed for link in links) and not kernel.has("netem"):
+        needed.append("nfqueue")
+    if any(disk_limits(group) for _, group in nodes):
+        needed.append("disk limits")
+    if lacking := kernel.lacks(*needed):
+        raise BedError("state", doing, lacking[0])
+    if len({group.adapter.latency for _, group in nodes}) > 1:
+        raise BedError(
+            "state",
+            doing,
+            "adapters of different latency are not made; use deployment.network.latency",
+        )

@@ -1,0 +1,166 @@
+"""The emulated network: a switch, a link to each host, rates by tbf, delays by netem or delay line.
+
+A link is shaped at both ends: what a host sends at its own adapter, what it receives at the
+switch's port. A shaper's buffer is part of the model: it holds BUFFER_S seconds at the link's rate.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from dfslab.spec.deployment import Emulation
+from dfslab.testbeds.hosts import kernel
+from dfslab.testbeds.hosts.host import DATA_ADAPTER, Host
+
+PREFIX_LENGTH = 24
+SUBNET = "10.77.0"
+MOST_HOSTS = 250
+BUFFER_S = 0.010
+BURST_S = 0.001
+# Measured effects of the emulation are declared with the deployment.
+EMULATION = Emulation()
+LEAST_BURST_BYTES = int(EMULATION.burst)
+QUEUE = 7
+# A full TCP segment takes 1514 bytes on Ethernet and carries 1448 bytes of payload.
+PAYLOAD_SHARE = 1448 / 1514
+# Below this delay no delay line is used: it would add more than the declared delay, and the hosts
+# are this far apart without it.
+LEAST_DELAY_S = EMULATION.delay
+
+
+@dataclass(frozen=True)
+class Link:
+    """The declared link of one host; None and 0 mean that a property is not emulated."""
+
+    rate_bytes_per_s: float | None = None
+    delay_s: float = 0.0
+    jitter_s: float = 0.0
+    loss: float = 0.0
+
+    @property
+    def delayed(self) -> bool:
+        """Whether packets must be delayed or dropped."""
+        return self.delay_s >= LEAST_DELAY_S or self.jitter_s > 0 or self.loss > 0
+
+
+def address(number: int) -> str:
+    """The address of host `number`, counted from 1. Networks of different testbeds are isolated."""
+    assert 1 <= number <= MOST_HOSTS, f"host {number} of at most {MOST_HOSTS}"
+    return f"{SUBNET}.{number}"
+
+
+def switch_script(hosts: Sequence[Host], links: Sequence[Link]) -> str:
+    """Shell commands, run in the switch's network, that connect and shape every host's port."""
+    lines = [
+        "set -e",
+        "ip -batch - <<END",
+        "link add br0 type bridge forward_delay 0",
+        "link set br0 up",
+    ]
+    for number, host in enumerate(hosts, 1):
+        peer = f"peer name {DATA_ADAPTER} netns {host.init.pid}"
+        lines += [f"link add p{number} type veth {peer}", f"link set p{number} master br0 up"]
+    lines.append("END")
+    for number, link in enumerate(links, 1):
+        lines += shaper(f"p{number}", link)
+    return "\n".join(lines)
+
+
+def host_script(host: Host, link: Link, congestion: str) -> str:
+    """Shell commands, run in a host, that set its adapter's address, rate, delay and congestion
+    control."""
+    net = f"{SUBNET}.0/{PREFIX_LENGTH}"
+    lines = [
+        "set -e",
+        "echo 1 > /proc/sys/net/ipv6/conf/all/disable_ipv6",
+        "ip link set lo up",
+        f"ip addr add {host.address}/{PREFIX_LENGTH} dev {DATA_ADAPTER}",
+        f"ip link set {DATA_ADAPTER} up",
+        # Set on the route, because the setting of a namespace accepts only some algorithms.
+        f"ip route replace {net} dev {DATA_ADAPTER} src {host.address} congctl lock {congestion}",
+        *shaper(DATA_ADAPTER, link),
+    ]
+    if link.delayed:
+        lines += _delay(link)
+    return "\n".join(lines)
+
+
+def cut_script(number: int) -> str:
+    """Shell commands, run in the switch's network, that disconnect host `number`."""
+    return f"ip link set p{number} down"
+
+
+def plug_script(number: int, link: Link) -> str:
+    """Shell commands, run in the switch's network, that restore a port's declared link."""
+    lines = [
+        f"tc qdisc del dev p{number} root 2>/dev/null || true",
+        *shaper(f"p{number}", link),
+        f"ip link set p{number} up",
+    ]
+    return "\n".join(lines)
+
+
+def slow_script(adapter: str, link: Link, rate_bytes_per_s: float) -> str:
+    """Shell commands, run at one end of a link, that reduce its rate."""
+    return "\n".join(shaper(adapter, replace(link, rate_bytes_per_s=rate_bytes_per_s)))
+
+
+def declared_script(link: Link) -> str:
+    """Shell commands, run in a host, that restore its adapter's declared rate."""
+    delays = _delay(link) if link.delayed and kernel.has("netem") else []
+    gone = f"tc qdisc del dev {DATA_ADAPTER} root 2>/dev/null || true"
+    return "\n".join([gone, *shaper(DATA_ADAPTER, link), *delays])
+
+
+def shaper(adapter: str, link: Link) -> list[str]:
+    """Commands that set an adapter's rate, replacing an earlier one."""
+    if link.rate_bytes_per_s is None:
+        return []
+    burst = max(LEAST_BURST_BYTES, round(link.rate_bytes_per_s * BURST_S))
+    limit = burst + round(link.rate_bytes_per_s * (BUFFER_S + 2 * link.delay_s))
+    rate = round(link.rate_bytes_per_s * 8)
+    return [
+        f"tc qdisc replace dev {adapter} root handle 1: tbf rate {rate}bit burst {burst}b"
+        f" limit {limit}"
+    ]
+
+
+def _delay(link: Link) -> list[str]:
+    """Delay on the receiving side; on the sending side it would throttle the sender's own
+    queues."""
+    if kernel.has("netem"):
+        parent = "root" if link.rate_bytes_per_s is None else "parent 1:1"
+        jitter = f" {round(link.jitter_s * 1e6)}us distribution normal" if link.jitter_s else ""
+        loss = f" loss {link.loss * 100:g}%" if link.loss else ""
+        return [
+            f"tc qdisc add dev {DATA_ADAPTER} {parent} netem limit 100000"
+            f" delay {round(link.delay_s * 1e6)}us{jitter}{loss}"
+        ]
+    return [
+        f"iptables-legacy -t mangle -A PREROUTING -i {DATA_ADAPTER}"
+        f" -j NFQUEUE --queue-num {QUEUE} --queue-bypass"
+    ]
+
+
+def delay_line(hosts: Sequence[Host], links: Sequence[Link], seed: int) -> list[str] | None:
+    """The command of the process that delays packets; None when no link needs it."""
+    if kernel.has("netem"):
+        return None
+    lines = [
+        {
+            "netns": f"/proc/{host.init.pid}/ns/net",
+            "queue": QUEUE,
+            "delay_s": link.delay_s,
+            "jitter_s": link.jitter_s,
+            "loss": link.loss,
+            "seed": seed + number,
+        }
+        for number, (host, link) in enumerate(zip(hosts, links, strict=True))
+        if link.delayed
+    ]
+    if not lines:
+        return None
+    return [sys.executable, "-m", "dfslab.testbeds.hosts.delay_line", json.dumps(lines)]

@@ -1,0 +1,158 @@
+"""One process of this machine, distinguished from a later process with the same PID.
+
+A process is identified by its PID, its start time in clock ticks since boot, and the boot. Signals
+go through a pidfd that is checked after it was opened, so a reused PID is never signalled.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+
+from dfslab.testbeds.errors import BedError
+
+# All processes of a testbed inherit this variable, so that each is found, recorded or not.
+MARK = "DFSLAB_BED"
+KILL_WAIT_S = 60.0
+_PROC = Path("/proc")
+
+
+def boot_id() -> str:
+    """The kernel's identifier of the current boot."""
+    return (_PROC / "sys/kernel/random/boot_id").read_text().strip()
+
+
+@dataclass(frozen=True)
+class Process:
+    """A process that was alive when this object was created; it may have ended since."""
+
+    pid: int
+    start_ticks: int
+    boot: str
+
+    @classmethod
+    def of(cls, pid: int) -> Process:
+        """The process that has this PID now. ProcessLookupError when there is none."""
+        seen = _state_and_start(pid)
+        if seen is None:
+            raise ProcessLookupError(pid)
+        return cls(pid, seen[1], boot_id())
+
+    def state(self) -> str:
+        """ "running", "paused" (stopped by a signal) or "dead" (ended, reaped or not)."""
+        seen = _state_and_start(self.pid)
+        if seen is None or seen[1] != self.start_ticks or self.boot != boot_id():
+            return "dead"
+        return {"Z": "dead", "X": "dead", "T": "paused", "t": "paused"}.get(seen[0], "running")
+
+    def alive(self) -> bool:
+        """Whether the process has not ended."""
+        return self.state() != "dead"
+
+    def signal(self, number: signal.Signals) -> bool:
+        """Send a signal to this process; False when it has ended."""
+        handle = self._open()
+        if handle is None:
+            return False
+        try:
+            signal.pidfd_send_signal(handle, number)
+        except ProcessLookupError:
+            return False
+        finally:
+            os.close(handle)
+        return True
+
+    def wait_end(self, timeout_s: float) -> bool:
+        """Wait until the process has ended; False when it still runs after `timeout_s`."""
+        handle = self._open()
+        if handle is None:
+            return True
+        try:
+            poll = select.poll()
+            poll.register(handle, select.POLLIN)
+            return bool(poll.poll(max(0.0, timeout_s) * 1000.0))
+        finally:
+            os.close(handle)
+
+    def children(self) -> list[Process]:
+        """Child processes of its main thread that have not been reaped."""
+        if not self.alive():
+            return []
+        found = []
+        with suppress(FileNotFoundError, ProcessLookupError):
+            for pid in (_PROC / f"{self.pid}/task/{self.pid}/children").read_text().split():
+                with suppress(ProcessLookupError):
+                    found.append(Process.of(int(pid)))
+        return found
+
+    def resident_bytes(self) -> int:
+        """Resident memory in bytes; 0 when the process has ended."""
+        if self.alive():
+            with suppress(psutil.NoSuchProcess):
+                return int(psutil.Process(self.pid).memory_info().rss)
+        return 0
+
+    def _open(self) -> int | None:
+        """A pidfd of this process; None when it has ended."""
+        try:
+            handle = os.pidfd_open(self.pid)
+        except ProcessLookupError:
+            return None
+        # From here on the pidfd fixes the process, so the start time must be compared now.
+        if self.alive():
+            return handle
+        os.close(handle)
+        return None
+
+
+def _state_and_start(pid: int) -> tuple[str, int] | None:
+    try:
+        text = (_PROC / str(pid) / "stat").read_text(errors="replace")
+    except (FileNotFoundError, ProcessLookupError):
+        return None
+    # The command name may contain blanks and parentheses; the fields after the last parenthesis are
+    # regular.
+    fields = text.rpartition(")")[2].split()
+    return fields[0], int(fields[19])
+
+
+def end(processes: Sequence[Process], grace_s: float) -> None:
+    """End all of them: SIGTERM, up to `grace_s` for all, then SIGKILL. BedError if one stays
+    alive."""
+    for process in processes:
+        process.signal(signal.SIGTERM)
+        # A suspended process handles SIGTERM only after it is resumed.
+        process.signal(signal.SIGCONT)
+    deadline = time.monotonic() + grace_s
+    kill([p for p in processes if not p.wait_end(deadline - time.monotonic())])
+
+
+def kill(processes: Sequence[Process]) -> None:
+    """SIGKILL to all, then wait until they have ended. BedError if one stays alive."""
+    for process in processes:
+        process.signal(signal.SIGKILL)
+    for process in processes:
+        if not process.wait_end(KILL_WAIT_S):
+            raise BedError("state", f"process {process.pid}", "does not end, even by SIGKILL")
+
+
+def marked(mark: str) -> list[Process]:
+    """Every live process with `mark` in its environment, except this one."""
+    wanted = f"{MARK}={mark}".encode()
+    found = []
+    for entry in _PROC.iterdir():
+        if not entry.name.isdigit() or int(entry.name) == os.getpid():
+            continue
+        # A process may end while it is inspected, and another user's cannot be read.
+        with suppress(FileNotFoundError, ProcessLookupError, PermissionError):
+            if wanted in (entry / "environ").read_bytes().split(b"\0"):
+                found.append(Process.of(int(entry.name)))
+    return [process for process in found if process.alive()]

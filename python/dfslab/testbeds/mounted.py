@@ -1,0 +1,139 @@
+"""Testbeds of file systems that clients mount: servers start first, then every client host
+mounts."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from dfslab.testbeds.errors import BedError, last_lines
+from dfslab.testbeds.hosted import HostedBed
+from dfslab.testbeds.hosts.host import Host
+
+FIRST_WRITE_LIMIT_S = 300.0
+CLIENT_STAGE = 9
+POLL_S = 0.05
+
+
+class MountedBed(HostedBed):
+    """A testbed whose derived class implements `start_servers` and `mount`."""
+
+    def start_servers(self) -> None:
+        """Start all daemons and wait until they serve."""
+        raise NotImplementedError
+
+    def mount(self, host: Host, point: Path) -> None:
+        """Start to mount the file system on a client host; `point` is an empty directory."""
+        raise NotImplementedError
+
+    def attached(self, host: Host) -> bool:
+        """Whether the mount of a client host is present and reaches all servers."""
+        return host.mounted(self.mount_point)
+
+    def settle(self) -> None:
+        """Apply settings that need a mounted file system; called after the first write."""
+
+    def counters(self) -> dict[str, str]:
+        """Counters of the client and server processes: name -> a text in the format that
+        `counters.py` reads."""
+        return {}
+
+    @contextmanager
+    def tracing(self, folder: Path) -> Iterator[None]:
+        """Record single calls during the block where the system can; traces are written to
+        `folder`."""
+        yield
+
+    def start(self) -> None:
+        """Start servers, mount on all clients, and wait for a first write that every client can
+        read."""
+        self.start_servers()
+        self.mount_point.mkdir()
+        for host in self.clients:
+            self.mount(host, self.mount_point)
+        for host in self.clients:
+            self._await_mount(host)
+        self._await_first_write()
+        self.settle()
+        self._now(uri=f"{self.clients[0].name}:{self.mount_point}")
+
+    @property
+    def mount_point(self) -> Path:
+        """The mount point on every client host; on other hosts an empty folder."""
+        return self.folder / "mnt"
+
+    @property
+    def access(self) -> dict[str, Any]:
+        """The access table of a load generator inside a client host."""
+        self.check_mounts()
+        return {"directory": str(self.mount_point)}
+
+    def check_mounts(self) -> None:
+        """BedError when a client has lost its mount or its client process is dead.
+
+        Without a mount, a plain directory would be measured. A client process dies, for example,
+        when it exceeds the memory of its host.
+        """
+        for host in self.clients:
+            if not host.mounted(self.mount_point):
+                raise BedError("state", f"{self.name} on {host.name}", "is not mounted any more")
+            client = self.daemons.get(f"mount-{host.name}")
+            if client is not None and client.state() == "dead":
+                raise BedError(
+                    "died",
+                    f"{self.name} on {host.name}",
+                    "its client has ended",
+                    last_lines(host.log(client.name)),
+                )
+            # A client process that is being killed still exists, but does not answer.
+            if not host.tries("stat", str(self.mount_point)):
+                raise BedError("state", f"{self.name} on {host.name}", "its mount does not answer")
+
+    def _await_mount(self, host: Host) -> None:
+        daemon = self.daemons.get(f"mount-{host.name}")
+        # A client with its own time limit needs more time, for example to start a JVM.
+        limit_s = max(FIRST_WRITE_LIMIT_S, daemon.ready_deadline_s if daemon else 0.0)
+        deadline = time.monotonic() + limit_s
+        while not self.attached(host):
+            if daemon is not None and daemon.state() == "dead":
+                daemon.ready = lambda: False
+                daemon.wait_ready()
+            if time.monotonic() > deadline:
+                raise BedError(
+                    "not_ready",
+                    f"mounting on {host.name}",
+                    "no mount appeared that reaches all servers",
+                )
+            time.sleep(POLL_S)
+
+    def _await_first_write(self) -> None:
+        """Wait until a file written by one client is visible to all; only that shows that the file
+        system serves."""
+        name, text = f".dfslab-{uuid.uuid4().hex[:8]}", uuid.uuid4().hex
+        first = self.clients[0]
+        path = f"{self.mount_point}/{name}"
+        script = f"printf {text} > {path} && sync {path} && cat {path}"
+        _until("the first write", lambda: first.run("sh", "-c", script) == text)
+        for host in self.clients[1:]:
+            _until(
+                f"the first read on {host.name}", lambda host=host: host.run("cat", path) == text
+            )
+        first.run("rm", path)
+
+
+def _until(what: str, work: Any) -> None:
+    """Repeat `work` until it returns true. BedError with its last error at the time limit."""
+    deadline = time.monotonic() + FIRST_WRITE_LIMIT_S
+    said = "it gave another answer"
+    while time.monotonic() < deadline:
+        try:
+            if work():
+                return
+        except BedError as error:
+            said = str(error)
+        time.sleep(POLL_S)
+    raise BedError("not_ready", what, said)

@@ -1,0 +1,158 @@
+"""The testbeds of this machine, by any process: list them, judge their state, take them down."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from dfslab.testbeds import state
+from dfslab.testbeds.errors import BedError
+from dfslab.testbeds.hosts import disk
+from dfslab.testbeds.hosts.limits import Limits
+from dfslab.testbeds.hosts.process import Process, end, kill, marked
+from dfslab.testbeds.state import BedFolder, BedRecord
+
+ALL, STALE = "--all", "--stale"
+STAGE_GRACE_S = 2.2
+SWEEP_GRACE_S = 0.5
+
+
+def list_beds() -> list[dict[str, Any]]:
+    """Every testbed: name, system, state, why, uri, folder, owner and daemons, as plain data.
+
+    `state` is "starting", "up", "degraded" (a daemon is dead or suspended) or "stale" (abandoned:
+    its owner or all its daemons ended, or its record is unreadable).
+    """
+    return [_described(folder) for folder in state.folders()]
+
+
+def stale_beds() -> list[str]:
+    """Names of the abandoned testbeds, which only need to be taken down."""
+    return [bed["name"] for bed in list_beds() if bed["state"] == "stale"]
+
+
+def take_down(name: str) -> list[str]:
+    """Take down the testbed of that name, all for "--all", or the abandoned ones for "--stale".
+
+    Returns the names of those taken down. All are attempted. BedError afterwards when one could not
+    be taken down or when no testbed has that name.
+    """
+    chosen = [
+        (bed["name"], folder)
+        for folder in state.folders()
+        if name in (ALL, (bed := _described(folder))["name"])
+        or (name == STALE and bed["state"] == "stale")
+    ]
+    if not chosen and name not in (ALL, STALE):
+        raise BedError("state", f"taking down {name}", "there is no bed of that name")
+    failures = []
+    for one, folder in chosen:
+        try:
+            dismantle(folder)
+        except (BedError, OSError) as error:
+            failures.append(f"{one}: {error}")
+    if failures:
+        raise BedError("state", "taking down beds", "; ".join(failures))
+    return [one for one, _ in chosen]
+
+
+def dismantle(folder: BedFolder) -> None:
+    """End a testbed's processes in reverse order of their start, then remove its folders.
+
+    Idempotent. Safe from several processes at once and for a partly started testbed.
+    """
+    with folder.locked() as present:
+        record = folder.read() if present else None
+        places = [folder.path, folder.in_memory, *map(Path, record.folders if record else [])]
+        limits = Limits(folder.id)
+        if record and record.devices:
+            # Limits are lifted first, so that pending writes run at full speed.
+            disk.lift_limits(limits, record.devices, places)
+        if record and record.hosts:
+            # A host consists only of its processes, so its daemons need no orderly shutdown.
+            _end_hosts([host.process for host in record.hosts])
+            kill(marked(folder.id))
+        daemons = record.daemons if record else []
+        for stage in sorted({daemon.stage for daemon in daemons}, reverse=True):
+            end([d.process for d in daemons if d.stage == stage], STAGE_GRACE_S)
+        # Also helper processes of daemons, and daemons whose start was not yet recorded.
+        while left := marked(folder.id):
+            end(left, SWEEP_GRACE_S)
+        disk.release(places)
+        limits.remove()
+        if present:
+            _remove(folder)
+
+
+def _end_hosts(parents: Sequence[Process]) -> None:
+    """Kill every host's first process; its parent process then ends by itself."""
+    kill([child for parent in parents for child in parent.children()])
+    for parent in parents:
+        parent.wait_end(SWEEP_GRACE_S if parent.children() else 0.05)
+    kill(parents)
+
+
+def _remove(folder: BedFolder) -> None:
+    """Remove the folders. A second attempt covers a file created by a process that just ended."""
+    with suppress(OSError):
+        folder.remove()
+        return
+    time.sleep(0.1)
+    folder.remove()
+
+
+def _described(folder: BedFolder) -> dict[str, Any]:
+    record = folder.read()
+    if record is None:
+        return {
+            "name": folder.path.name,
+            "system": "",
+            "state": "stale",
+            "uri": "",
+            "why": "its record is missing or unreadable",
+            "folder": str(folder.path),
+            "owner": None,
+            "created": "",
+            "versions": {},
+            "daemons": [],
+        }
+    verdict, why = _judged(record)
+    return {
+        "name": record.name,
+        "system": record.system,
+        "state": verdict,
+        "why": why,
+        "uri": record.uri,
+        "folder": str(folder.path),
+        "owner": record.owner.pid if record.owner else None,
+        "created": record.created,
+        "versions": record.versions,
+        "daemons": [
+            {
+                "name": d.name,
+                "pid": d.process.pid,
+                "state": d.process.state(),
+                "resident_bytes": d.process.resident_bytes(),
+                "log": d.log,
+            }
+            for d in record.daemons
+        ],
+    }
+
+
+def _judged(record: BedRecord) -> tuple[str, str]:
+    """A testbed's state and the reason for it."""
+    if record.owner is not None and not record.owner.alive():
+        return "stale", f"its owner (process {record.owner.pid}) ended"
+    if record.phase == "starting":
+        return "starting", ""
+    processes = {part.name: part.process for part in record.hosts}
+    processes |= {part.name: part.process for part in record.daemons}
+    states = {name: process.state() for name, process in processes.items()}
+    if all(one == "dead" for one in states.values()):
+        return "stale", "all its daemons ended"
+    unwell = [f"{name} is {one}" for name, one in states.items() if one != "running"]
+    return ("degraded", ", ".join(unwell)) if unwell else ("up", "")

@@ -1,0 +1,208 @@
+"""Records of all testbeds of this machine: one folder each, created and removed by dfslab only.
+
+A testbed's folder is `<state>/beds/<name>-<id>/`. It holds a marker with the id, a record
+`bed.json`, and what the daemons write. <state> is DFSLAB_STATE, else $XDG_STATE_HOME/dfslab, else
+~/.local/state/dfslab.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import shutil
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ValidationError
+
+from dfslab.spec import clock
+from dfslab.testbeds.cache import home, locked
+from dfslab.testbeds.errors import BedError
+from dfslab.testbeds.hosts.ports import free_ports
+from dfslab.testbeds.hosts.process import Process
+
+MARKER = ".dfslab-bed"
+RECORD = "bed.json"
+MEMORY = Path("/dev/shm")
+# The prefix of a testbed's identifier, and the identifier's full length.
+PREFIX_DIGITS, ID_DIGITS = 5, 12
+
+
+class DaemonRecord(BaseModel):
+    """One daemon. Daemons of a higher `stage` are started later and stopped earlier."""
+
+    name: str
+    stage: int
+    process: Process
+    log: str
+
+
+class HostRecord(BaseModel):
+    """A process that holds a host or the switch, or delays packets; a host ends with its
+    process."""
+
+    name: str
+    process: Process
+
+
+class BedRecord(BaseModel):
+    """What another process needs to show a testbed or to take it down.
+
+    `owner` is the process with which the testbed ends (None: it outlives the process that started
+    it). `folders` are folders outside the testbed's own, each with the testbed's marker. `devices`
+    are block devices ("major:minor") whose rate the testbed limits.
+    """
+
+    format: Literal[1] = 1
+    name: str
+    id: str
+    system: str
+    parameters: dict[str, Any]
+    phase: Literal["starting", "up"] = "starting"
+    owner: Process | None
+    created: str
+    ports: list[int]
+    daemons: list[DaemonRecord] = []
+    hosts: list[HostRecord] = []
+    devices: list[str] = []
+    folders: list[str] = []
+    uri: str = ""
+    versions: dict[str, str] = {}
+
+
+@dataclass(frozen=True)
+class BedFolder:
+    """A testbed's folder and the id in its marker; the folder may have been removed."""
+
+    path: Path
+    id: str
+
+    @property
+    def in_memory(self) -> Path:
+        """Its folder in memory, if any; derived from the id, so it is known without the record."""
+        return MEMORY / f"dfslab-{self.id}"
+
+    def read(self) -> BedRecord | None:
+        """The record; None when it is missing or unreadable."""
+        try:
+            return BedRecord.model_validate_json((self.path / RECORD).read_text("utf-8"))
+        except (FileNotFoundError, NotADirectoryError, ValidationError):
+            return None
+
+    def write(self, record: BedRecord) -> None:
+        """Replace the record atomically. BedError when the folder was removed by a take-down."""
+        whole = self.path / RECORD
+        partial = whole.with_suffix(".partial")
+        try:
+            partial.write_text(record.model_dump_json(indent=1), "utf-8")
+            os.replace(partial, whole)
+        except OSError as error:
+            raise BedError("state", f"recording bed {record.name}", str(error)) from error
+
+    @contextmanager
+    def locked(self) -> Iterator[bool]:
+        """Hold an exclusive lock on the folder; False when the folder is gone."""
+        try:
+            handle = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY)
+        except FileNotFoundError:
+            yield False
+            return
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX)
+            # The previous holder of the lock may have removed the folder.
+            yield self.path.is_dir()
+        finally:
+            os.close(handle)
+
+    def remove(self) -> None:
+        """Remove the testbed's folders that carry its marker, the main folder last."""
+        record = self.read()
+        told = map(Path, record.folders if record else [])
+        for path in dict.fromkeys([*told, self.in_memory, self.path]):
+            if path.exists():
+                _remove_marked(path, self.id)
+
+
+def state_folder() -> Path:
+    """The folder of all testbed records."""
+    return home("DFSLAB_STATE", "XDG_STATE_HOME", ".local/state") / "beds"
+
+
+def own_prefix() -> str:
+    """The prefix of the identifiers of this state folder's testbeds.
+
+    Control groups, in-memory folders and processes carry a testbed's identifier. By this prefix,
+    those of one state folder are distinguished from those of another.
+    """
+    return hashlib.sha256(os.fsencode(state_folder())).hexdigest()[:PREFIX_DIGITS]
+
+
+def folders() -> list[BedFolder]:
+    """Every testbed's folder, sorted by name."""
+    found = []
+    for path in sorted(state_folder().glob("*")):
+        with suppress(FileNotFoundError, NotADirectoryError):
+            found.append(BedFolder(path, (path / MARKER).read_text("utf-8")))
+    return found
+
+
+def create(
+    name: str, system: str, parameters: dict[str, Any], owner: Process, port_count: int
+) -> tuple[BedFolder, BedRecord]:
+    """Create a testbed's folder and record, with ports that no other testbed has.
+
+    A number is appended to the name when another testbed has it. BedError when the state folder is
+    not writable.
+    """
+    state = state_folder()
+    try:
+        state.mkdir(parents=True, exist_ok=True)
+        with locked(state / ".lock"):
+            others = [record for folder in folders() if (record := folder.read())]
+            taken = {port for record in others for port in record.ports}
+            record = BedRecord(
+                name=_unique(name, {other.name for other in others}),
+                id=(own_prefix() + uuid.uuid4().hex)[:ID_DIGITS],
+                system=system,
+                parameters=parameters,
+                owner=owner,
+                created=clock.date().isoformat(timespec="seconds"),
+                ports=free_ports(port_count, taken),
+            )
+            folder = BedFolder(state / f"{record.name}-{record.id}", record.id)
+            make_marked(folder.path, folder.id)
+            folder.write(record)
+    except OSError as error:
+        raise BedError("state", f"making a folder in {state}", str(error)) from error
+    return folder, record
+
+
+def make_marked(path: Path, bed_id: str) -> None:
+    """Create a folder that the testbed's take-down will remove. FileExistsError when it exists."""
+    path.mkdir()
+    (path / MARKER).write_text(bed_id, "utf-8")
+
+
+def _unique(name: str, taken: set[str]) -> str:
+    candidates = (name if n == 1 else f"{name}-{n}" for n in range(1, len(taken) + 2))
+    return next(candidate for candidate in candidates if candidate not in taken)
+
+
+def _remove_marked(path: Path, bed_id: str) -> None:
+    """Remove a folder that carries the testbed's marker. The marker goes last, so that an
+    interrupted removal can be repeated."""
+    marker = path / MARKER
+    if path.is_symlink() or not marker.is_file() or marker.read_text("utf-8") != bed_id:
+        return
+    for child in path.iterdir():
+        if child.is_dir() and not child.is_symlink():
+            shutil.rmtree(child)
+        elif child != marker:
+            child.unlink()
+    marker.unlink()
+    path.rmdir()
