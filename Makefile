@@ -68,8 +68,8 @@ demo: $(ENVIRONMENT) .venv/.core .venv/.bytecode ## the quickstart scenario: mea
 test: setup ## everything, real file systems included
 	$(STAGE) "tests: Rust" env DFSLAB_HADOOP_JARS=$$($(PY) -m dfslab.filesystems.hdfs.java) \
 		cargo test --workspace --profile ci --locked --quiet
-	$(STAGE) "tests: Python" $(PY) -m pytest -n 2 --dist worksteal -m "not bed"
-	$(STAGE) "tests: testbeds" $(PY) -m pytest -n 2 -m bed tests/bed
+	$(STAGE) "tests: Python" $(PY) -m pytest -n 2 --dist worksteal -m "not testbed"
+	$(STAGE) "tests: testbeds" $(PY) -m pytest -n 2 -m testbed tests/testbed
 
 shake: setup ## the tests of Python, testbeds and documents apart, three times on a busy machine (SHAKE_ROUNDS, SHAKE_TESTS)
 	bash scripts/shake.sh

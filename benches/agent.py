@@ -1,17 +1,17 @@
 """What tracing costs: a call in a loop, and HDFS with the agent, without it, and with a peer.
 
-Two traced and two untraced beds stand at once and take turns, each round in another order. Two JVMs
-do not compile one program alike, and differ by more than tracing costs. So a traced bed takes two
-turns behind each other, recording and paused in either order, and what recording costs is told of
-the same compiled code in the same second; what a paused point costs beyond is measured in a loop
-and added for every call of a file. The beds beside each other are told as well, and beds of one
-kind, which show what no tracing explains.
+Two traced and two untraced testbeds stand at once and take turns, each round in another order. Two
+JVMs do not compile one program alike, and differ by more than tracing costs. So a traced testbed
+takes two turns behind each other, recording and paused in either order, and what recording costs
+is told of the same compiled code in the same second; what a paused point costs beyond is measured
+in a loop and added for every call of a file. The testbeds beside each other are told as well, and
+testbeds of one kind, which show what no tracing explains.
 What is compared is the steady state: a fresh JVM spends its first tens of thousands of calls
 compiling, so all warm up, at the same time, before anything counts (after half as long a warm-up
 the first quarter of the rounds told up to 14 % where the rest told -5 to 5). Snapshots are written
-in turns of both kinds, so what they take of a processor is added, too. All of the beds is in
+in turns of both kinds, so what they take of a processor is added, too. All of the testbeds is in
 memory: waits for a disk that others use, too, would drown what is looked for. The peer traces the
-same methods, exports nothing, and takes its turns with an untraced bed afterwards.
+same methods, exports nothing, and takes its turns with an untraced testbed afterwards.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from dfslab.filesystems.hdfs.testbed import POINTS, Bed
+from dfslab.filesystems.hdfs.testbed import POINTS, Testbed
 from dfslab.instruments.tracing import callprofile
 from dfslab.testbeds.agent import agent_jar, java_option
 from dfslab.testbeds.cache import maven_jars
@@ -80,7 +80,7 @@ class Took:
     cpu_s: float
 
 
-class OtelBed(Bed):
+class OtelTestbed(Testbed):
     """The same HDFS under the OpenTelemetry agent, cutting at the same methods."""
 
     def trace_options(self, process: str = "client") -> list[str]:
@@ -168,19 +168,19 @@ class OwnTime:
 
 
 class Contender:
-    """A bed and a Java client that keeps running."""
+    """A testbed and a Java client that keeps running."""
 
-    def __init__(self, bed: Bed, classes: Path) -> None:
-        command = bed.java_command("HdfsLoad")
+    def __init__(self, testbed: Testbed, classes: Path) -> None:
+        command = testbed.java_command("HdfsLoad")
         at = command.index("-cp") + 1
         command[at] += os.pathsep + str(classes)
         self.client = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         )
-        self.pids = [*(one["pid"] for one in bed.daemon_states()), self.client.pid]
+        self.pids = [*(one["pid"] for one in testbed.daemon_states()), self.client.pid]
         self._own_time = OwnTime(self.pids)
-        self.profiles = bed.profiles
-        self.recording = self.traced = bool(bed.parameters.trace)
+        self.profiles = testbed.profiles
+        self.recording = self.traced = bool(testbed.parameters.trace)
         self._recorded_files, self._calls_told = 0.0, 0
 
     def round(self, load: Load) -> Took:
@@ -221,7 +221,7 @@ class Contender:
 
 
 class Switch:
-    """Pauses and resumes the recording of beds that run."""
+    """Pauses and resumes the recording of testbeds that run."""
 
     def __init__(self, classes: Path) -> None:
         command = ["java", "-cp", str(classes), "Switch", str(agent_jar())]
@@ -231,7 +231,9 @@ class Switch:
         self._lock = threading.Lock()
 
     def turn(self, contender: Contender, recording: bool) -> None:
-        """Has a bed record, or not; it is told each time, so that turns differ in nothing else."""
+        """Has a testbed record, or not; it is told each time, so that turns differ in nothing
+        else.
+        """
         if not contender.traced:
             return
         word = "resume" if recording else "pause"
@@ -252,29 +254,29 @@ class Switch:
 
 @dataclass(frozen=True)
 class Team:
-    """Who takes a turn: a bed, and whether it records then."""
+    """Who takes a turn: a testbed, and whether it records then."""
 
     contender: Contender
     recording: bool = False
 
 
-def raise_bed(
-    stack: ExitStack, kind: type[Bed], told: Mapping[str, object], classes: Path
+def raise_testbed(
+    stack: ExitStack, kind: type[Testbed], told: Mapping[str, object], classes: Path
 ) -> Contender:
-    """A bed and its client, until the stack unwinds."""
-    bed = stack.enter_context(kind.up(dict(told), notify=print))
-    contender = Contender(bed, classes)
+    """A testbed and its client, until the stack unwinds."""
+    testbed = stack.enter_context(kind.up(dict(told), notify=print))
+    contender = Contender(testbed, classes)
     stack.callback(contender.close)
     return contender
 
 
 def warm_up(teams: Mapping[str, Team], switch: Switch, load: Load, limit_s: float) -> None:
-    """Every bed at once, which compiles on every core; rounds begin while there is time.
+    """Every testbed at once, which compiles on every core; rounds begin while there is time.
 
-    A traced bed records in every other round, so that what it does otherwise is compiled, too.
+    A traced testbed records in every other round, so that what it does otherwise is compiled, too.
     """
     end = time.monotonic() + limit_s * SCALE
-    beds = {id(team.contender): name for name, team in teams.items()}
+    testbeds = {id(team.contender): name for name, team in teams.items()}
     traced = {id(team.contender) for team in teams.values() if team.recording}
 
     def rounds(name: str) -> list[float]:
@@ -285,8 +287,8 @@ def warm_up(teams: Mapping[str, Team], switch: Switch, load: Load, limit_s: floa
             took.append(contender.round(load).wall_s)
         return took
 
-    with ThreadPoolExecutor(len(beds)) as pool:
-        for name, took in zip(beds.values(), pool.map(rounds, beds.values()), strict=True):
+    with ThreadPoolExecutor(len(testbeds)) as pool:
+        for name, took in zip(testbeds.values(), pool.map(rounds, testbeds.values()), strict=True):
             print(
                 f"{load.name}, warm-up, {name}: {len(took)} rounds, "
                 f"first {took[0] * 1e3:.2f} ms, last {took[-1] * 1e3:.2f} ms a file",
@@ -299,10 +301,10 @@ def turns(
 ) -> list[dict[str, Took]]:
     """The counted rounds. One more goes before them: all have just worked at the same time."""
     told = []
-    beds: dict[int, list[str]] = defaultdict(list)
+    testbeds: dict[int, list[str]] = defaultdict(list)
     for name, team in teams.items():
-        beds[id(team.contender)].append(name)
-    for order in orders(list(beds.values()), 1 + max(2, round(rounds * SCALE))):
+        testbeds[id(team.contender)].append(name)
+    for order in orders(list(testbeds.values()), 1 + max(2, round(rounds * SCALE))):
         took = {}
         for name in order:
             switch.turn(teams[name].contender, teams[name].recording)
@@ -345,7 +347,7 @@ def told_as(name: str, wall: Ratio, spent: Ratio) -> dict[str, object]:
 def own_figures(
     load: Load, teams: Mapping[str, Team], switch: Switch, loop: Loop
 ) -> dict[str, object]:
-    """Recording beside paused, traced beside untraced beds, and each kind beside itself."""
+    """Recording beside paused, traced beside untraced testbeds, and each kind beside itself."""
     warm_up(teams, switch, load, load.warm_up_s)
     traced = [teams[name].contender for name in TRACED]
     began_s, before_s = time.monotonic(), sum(map(Contender.snapshots_s, traced))
@@ -357,11 +359,11 @@ def own_figures(
     wall, spent = compared(told, TRACED, PAUSED)
     paused_s = statistics.mean(one[name].cpu_s for one in told for name in PAUSED)
     rest = loop.paused_ns * 1e-9 * calls / paused_s + snapshots
-    beds = compared(told, TRACED, PLAIN)
+    testbeds = compared(told, TRACED, PLAIN)
     same = [compared(told, pair[:1], pair[1:]) for pair in (PLAIN, PAUSED, TRACED)]
     return {
         **told_as(load.name, wall.times(1 + rest), spent.times(1 + rest)),
-        **told_as(f"{load.name}_beds", *beds),
+        **told_as(f"{load.name}_beds", *testbeds),
         **told_as(f"{load.name}_paused_beds", *compared(told, PAUSED, PLAIN)),
         f"{load.name}_calls_per_file": calls,
         f"{load.name}_ns_per_call_in_place": (spent.value - 1) * paused_s / calls * 1e9,
@@ -373,7 +375,7 @@ def own_figures(
 
 
 def peer_figures(load: Load, teams: Mapping[str, Team], switch: Switch) -> dict[str, object]:
-    """The peer beside the first untraced bed."""
+    """The peer beside the first untraced testbed."""
     warm_up(teams, switch, load, load.peer_warm_up_s)
     told = turns(teams, switch, load, load.peer_rounds)
     return told_as(f"otel_{load.name}", *compared(told, ["otel"], PLAIN[:1]))
@@ -385,19 +387,19 @@ def hdfs_figures(folder: Path, loop: Loop) -> dict[str, object]:
     with ExitStack() as stack:
         state = tempfile.TemporaryDirectory(prefix="dfslab-bench-", dir=MEMORY)
         os.environ["DFSLAB_STATE"] = stack.enter_context(state)
-        jars = Bed.jars(Bed.parse(BED), print)
+        jars = Testbed.jars(Testbed.parse(BED), print)
         subprocess.run(["javac", "-cp", f"{jars}/*", "-d", folder, *PROGRAMS], check=True)
         switch = Switch(folder)
         stack.callback(switch.close)
-        first = {PLAIN[0]: Team(raise_bed(stack, Bed, BED, folder))}
+        first = {PLAIN[0]: Team(raise_testbed(stack, Testbed, BED, folder))}
         with ExitStack() as others:
-            teams = {**first, PLAIN[1]: Team(raise_bed(others, Bed, BED, folder))}
+            teams = {**first, PLAIN[1]: Team(raise_testbed(others, Testbed, BED, folder))}
             for recording, paused in zip(TRACED, PAUSED, strict=True):
-                bed = raise_bed(others, Bed, {**BED, "trace": True}, folder)
-                teams |= {recording: Team(bed, recording=True), paused: Team(bed)}
+                testbed = raise_testbed(others, Testbed, {**BED, "trace": True}, folder)
+                teams |= {recording: Team(testbed, recording=True), paused: Team(testbed)}
             for load in LOADS:
                 figures.update(own_figures(load, teams, switch, loop))
-        peer = {"otel": Team(raise_bed(stack, OtelBed, BED, folder))}
+        peer = {"otel": Team(raise_testbed(stack, OtelTestbed, BED, folder))}
         for load in LOADS:
             figures.update(peer_figures(load, {**first, **peer}, switch))
     return figures

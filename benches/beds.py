@@ -19,7 +19,7 @@ from dfslab.instruments.measure import run_load
 from dfslab.method import RunFailed
 from dfslab.spec.model import build
 from dfslab.spec.scenario import Scenario
-from dfslab.testbeds.errors import BedError
+from dfslab.testbeds.errors import TestbedError
 from dfslab.testbeds.holdings import holdings, settled
 from dfslab.testbeds.hosts.hardware import Check
 from rich.console import Console
@@ -102,7 +102,7 @@ def cases(names: Sequence[str] = ()) -> list[Case]:
     have = [
         name
         for name in discover.members("filesystems", folders=True)
-        if discover.file_system(name).has_bed
+        if discover.file_system(name).has_testbed
     ]
     return [Case(name, layout) for name in names or have for layout in ({}, *LAYOUTS.get(name, ()))]
 
@@ -125,7 +125,7 @@ def scenario(case: Case, declared: Hardware) -> Scenario:
                 "network": {"latency": declared.delay},
                 "tolerance": declared.tolerance,
             },
-            "file_system": {"name": case.system, "access": {"bed": True}, **case.layout},
+            "file_system": {"name": case.system, "access": {"testbed": True}, **case.layout},
             "workload": {
                 "name": "mixture",
                 "read_share": 0.5,
@@ -145,18 +145,18 @@ def one(case: Case, declared: Hardware, notify: Callable[[str], None]) -> Seen:
     point = scenario(case, declared).points()[0]
     with access.session(notify) as session:
         session.reach(point.scenario)
-        bed = session.bed
+        testbed = session.testbed
         measured = run_load(point, 0, session)
         began = time.monotonic()
     return Seen(
-        start_s=round(bed.start_s - bed.hardware_check_s, 2),
-        hardware_check_s=round(bed.hardware_check_s, 2),
+        start_s=round(testbed.start_s - testbed.hardware_check_s, 2),
+        hardware_check_s=round(testbed.hardware_check_s, 2),
         down_s=round(time.monotonic() - began, 2),
-        versions=bed.versions,
+        versions=testbed.versions,
         verified_bytes=measured.load.verified_bytes,
         errors=[error.model_dump() for error in measured.load.errors],
         complete=measured.complete,
-        hardware=bed.hardware,
+        hardware=testbed.hardware,
         left_over=settled(before),
     )
 
@@ -176,7 +176,7 @@ def main(names: list[str]) -> int:
         console.print(f"[bold]{case}[/]")
         try:
             seen[str(case)] = one(case, FREE, lambda text: console.print(f"  {text}"))
-        except (BedError, RunFailed) as error:
+        except (TestbedError, RunFailed) as error:
             failed[str(case)] = str(error)
             console.print(f"  failed: {error}")
     table = Table(

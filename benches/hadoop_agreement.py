@@ -29,7 +29,7 @@ from typing import Any
 
 from dfslab import _core
 from dfslab.filesystems.hdfs import java
-from dfslab.filesystems.hdfs.testbed import Bed
+from dfslab.filesystems.hdfs.testbed import Testbed
 from dfslab.testbeds.cache import maven_jars
 from paired import NINETEEN_OF_TWENTY, middle
 from rich.console import Console
@@ -165,13 +165,13 @@ class Peer:
         return self.figure(f"{kind} {THREADS} {each}", "plain ops per sec")
 
 
-def compiled(bed: Bed, folder: Path) -> str:
+def compiled(testbed: Testbed, folder: Path) -> str:
     """The class path of the peers, whose classes go into `folder`."""
     told = {"hadoop.version": VERSION}
     jars = maven_jars(f"hadoop-benches-{VERSION}", HERE / "hadoop-pom.xml", told, print)
     own = [HERE / "HadoopRounds.java", HERE / "NothingFileSystem.java"]
     subprocess.run(["javac", "-cp", f"{jars}/*", "-d", folder, *own], check=True)
-    return os.pathsep.join((str(bed.configuration), str(folder), f"{jars}/*"))
+    return os.pathsep.join((str(testbed.configuration), str(folder), f"{jars}/*"))
 
 
 @contextmanager
@@ -235,12 +235,12 @@ def our_namenode(target: dict[str, Any], kind: str) -> float:
     return float(rate)
 
 
-def measured(bed: Bed, folder: Path) -> tuple[dict[str, list[tuple[float, float]]], Border]:
+def measured(testbed: Testbed, folder: Path) -> tuple[dict[str, list[tuple[float, float]]], Border]:
     """(ours, theirs) of every figure and round, and seconds a MiB at the border to Java."""
-    class_path = compiled(bed, folder)
-    known = java.client(bed.java_access)
+    class_path = compiled(testbed, folder)
+    known = java.client(testbed.java_access)
     target = {
-        **bed.access,
+        **testbed.access,
         **known,
         "kind": "hadoop",
         "shared_client": True,
@@ -346,8 +346,8 @@ def main() -> None:
     """Print a table, what differs and why, and the figures as one JSON object."""
     told = {"datanodes": 1, "replication": 1, "complete_retry_delay": "10 ms"}
     place = tempfile.TemporaryDirectory(prefix="dfslab-bench-")
-    with place as name, Bed.up(told, notify=print) as bed:
-        table, figures = agreement(*measured(bed, Path(name)))
+    with place as name, Testbed.up(told, notify=print) as testbed:
+        table, figures = agreement(*measured(testbed, Path(name)))
     Console(width=120).print(table)
     print(json.dumps(figures))
 

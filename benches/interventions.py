@@ -1,8 +1,8 @@
 """Parts of a real HDFS slowed in turn: is each named first, and is its predicted saving seen?
 
-One bed on hosts, traced; one client does the same mixed load again and again. In every other round
-one disk, one link or the NameNode's processor is really slower. What that round's trace says must
-be faster, and what undoing it would save, is set beside the rounds before and after.
+One testbed on hosts, traced; one client does the same mixed load again and again. In every other
+round one disk, one link or the NameNode's processor is really slower. What that round's trace says
+must be faster, and what undoing it would save, is set beside the rounds before and after.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from dfslab.filesystems.hdfs.testbed import Bed
+from dfslab.filesystems.hdfs.testbed import Testbed
 from dfslab.instruments.tracing import callprofile
 from dfslab.spec.deployment import Deployment, NodeGroup
 from dfslab.spec.model import build
@@ -93,11 +93,11 @@ INTERVENTIONS = (
 
 
 class Lab:
-    """The bed and its client; each round's profile is the difference of two snapshots."""
+    """The testbed and its client; each round's profile is the difference of two snapshots."""
 
-    def __init__(self, bed: Bed, profiles: Path, client: Mix) -> None:
-        self._bed, self._profiles, self._client = bed, profiles, client
-        self._groups = dict(bed.hosts.deployment.nodes())
+    def __init__(self, testbed: Testbed, profiles: Path, client: Mix) -> None:
+        self._testbed, self._profiles, self._client = testbed, profiles, client
+        self._groups = dict(testbed.hosts.deployment.nodes())
 
     def round(self) -> float:
         """Files written, read from cold disks, and names: the client's seconds."""
@@ -109,17 +109,17 @@ class Lab:
         """A round with that part slower: its seconds and its profiles."""
         group = self._groups[one.host]
         before = snapshot(self._profiles)
-        self._bed.hosts.change(one.host, one.applied(group))
+        self._testbed.hosts.change(one.host, one.applied(group))
         try:
             took_s = self.round()
             after = snapshot(self._profiles)
         finally:
-            self._bed.hosts.change(one.host, group)
+            self._testbed.hosts.change(one.host, group)
         return took_s, between(before, after)
 
     def _forget(self) -> None:
         """The DataNodes' page caches drop the blocks, which are on disk."""
-        for host in self._bed.hosts.of("datanode"):
+        for host in self._testbed.hosts.of("datanode"):
             for path in host.path(host.disk).rglob("blk_*"):
                 block = os.open(path, os.O_RDONLY)
                 os.posix_fadvise(block, 0, 0, os.POSIX_FADV_DONTNEED)
@@ -166,8 +166,11 @@ def run(wanted: tuple[Intervention, ...], warm_up: int = WARM_UP) -> list[dict[s
     with tempfile.TemporaryDirectory(prefix="dfslab-bench-") as profiles:
         told = {**BED, "trace_directory": profiles}
         deployment = build(Deployment, DEPLOYMENT)
-        with Bed.up(told, notify=print, deployment=deployment) as bed, Mix(bed) as client:
-            lab = Lab(bed, Path(profiles), client)
+        with (
+            Testbed.up(told, notify=print, deployment=deployment) as testbed,
+            Mix(testbed) as client,
+        ):
+            lab = Lab(testbed, Path(profiles), client)
             healthy_s = [lab.round() for _ in range(warm_up)]
             print("healthy rounds:", ", ".join(f"{s:.2f} s" for s in healthy_s), flush=True)
             # The first rounds warm up; only the last of them is compared with.

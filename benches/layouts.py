@@ -18,7 +18,7 @@ from dfslab.instruments.measure import Measure
 from dfslab.method import RunFailed
 from dfslab.models.tree.prediction import Situation
 from dfslab.spec.scenario import Point, read
-from dfslab.testbeds.errors import BedError
+from dfslab.testbeds.errors import TestbedError
 from rich.console import Console
 from rich.table import Table
 
@@ -62,8 +62,8 @@ def explanation(row: dict[str, Any]) -> str:
     return why if low <= row["error"] <= high else "not explained"
 
 
-def _bed(point: Point) -> str:
-    """What decides which bed a point needs."""
+def _testbed(point: Point) -> str:
+    """What decides which testbed a point needs."""
     return point.scenario.model_dump_json(include={"deployment", "file_system"})
 
 
@@ -78,11 +78,11 @@ def main(names: list[str]) -> int:
     for name in names or SCENARIOS:
         points = read(ROOT / "scenarios" / f"{name}.toml").points()
         with access.session() as session:
-            # Points of one layout share its bed.
-            for point in sorted(points, key=_bed):
+            # Points of one layout share its testbed.
+            for point in sorted(points, key=_testbed):
                 try:
                     rows.append(one(name, point, session))
-                except (RunFailed, BedError) as error:
+                except (RunFailed, TestbedError) as error:
                     failures.append(f"{name}: {error}")
                     console.print(f"  {failures[-1]}", style="red")
                     continue

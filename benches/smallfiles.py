@@ -1,7 +1,7 @@
 """Why small files are slow on a default HDFS, what the cure must gain, and what it does gain.
 
-Two clients of one traced bed take turns: create, 4 KiB, close. One is Hadoop's default; the other
-tries again after 10 ms, not 400, when its close comes before the DataNodes' reports.
+Two clients of one traced testbed take turns: create, 4 KiB, close. One is Hadoop's default; the
+other tries again after 10 ms, not 400, when its close comes before the DataNodes' reports.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from dfslab.filesystems.hdfs.testbed import Bed
+from dfslab.filesystems.hdfs.testbed import Testbed
 from dfslab.instruments.tracing import callprofile
 from dfslab.studies.traces import gain
 from traced import Mix, between, snapshot
@@ -24,7 +24,7 @@ DEFAULT_MS, CURED_MS = 400, 10
 FILES, SIZE_BYTES = 250, 4096
 ROUNDS = int(os.environ.get("DFSLAB_BENCH_ROUNDS", "4"))
 WARM_UP = 1
-# Hadoop's own defaults, where the bed's are kinder.
+# Hadoop's own defaults, where the testbed's are kinder.
 BED = {
     "datanodes": 3,
     "replication": 3,
@@ -40,9 +40,9 @@ def main() -> None:
     rows = []
     with (
         tempfile.TemporaryDirectory(prefix="dfslab-bench-") as folder,
-        Bed.up({**BED, "trace_directory": folder}, notify=print) as bed,
-        Mix(bed) as default,
-        Mix(bed, **{DELAY: str(CURED_MS)}) as cured,
+        Testbed.up({**BED, "trace_directory": folder}, notify=print) as testbed,
+        Mix(testbed) as default,
+        Mix(testbed, **{DELAY: str(CURED_MS)}) as cured,
     ):
         # Both alike: a client that has done less is slower by what its compiler has not done.
         for _ in range(WARM_UP):

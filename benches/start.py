@@ -35,7 +35,7 @@ roles = { client = 1, namenode = 1, datanode = 3 }
 disk = { read_rate = "1 GB/s", write_rate = "1 GB/s", latency = "100 us" }
 [file_system]
 name = "hdfs"
-access = { bed = true }
+access = { testbed = true }
 [workload]
 name = "sequential_write"
 file_size = "64 MB"

@@ -8,27 +8,27 @@ import tempfile
 from pathlib import Path
 from typing import Self
 
-from dfslab.filesystems.hdfs.testbed import Bed
+from dfslab.filesystems.hdfs.testbed import Testbed
 from dfslab.instruments.tracing import callprofile
 
 LOAD = Path(__file__).with_name("HdfsMix.java")
 
 
 class Mix:
-    """HdfsMix on a bed, in its client host if it has one; `settings` are the client's own."""
+    """HdfsMix on a testbed, in its client host if it has one; `settings` are the client's own."""
 
-    def __init__(self, bed: Bed, **settings: str) -> None:
-        self._bed, self._settings = bed, settings
+    def __init__(self, testbed: Testbed, **settings: str) -> None:
+        self._testbed, self._settings = testbed, settings
 
     def __enter__(self) -> Self:
         self._classes = tempfile.TemporaryDirectory(prefix="dfslab-bench-")
-        jars = Bed.jars(self._bed.parameters)
+        jars = Testbed.jars(self._testbed.parameters)
         command = ["javac", "-cp", f"{jars}/*", "-d", self._classes.name, str(LOAD)]
         subprocess.run(command, check=True)
         settings = [f"{key}={value}" for key, value in self._settings.items()]
-        words = self._bed.java_command("HdfsMix", *settings)
+        words = self._testbed.java_command("HdfsMix", *settings)
         words[words.index("-cp") + 1] += os.pathsep + self._classes.name
-        host = next(iter(self._bed.clients), None)
+        host = next(iter(self._testbed.clients), None)
         self._client = subprocess.Popen(
             words if host is None else host.command(words),
             stdin=subprocess.PIPE,

@@ -31,7 +31,7 @@ ordered() {
     # shellcheck disable=SC2086 # several tests are several words
     printf '%s\n' $SHAKE_TESTS
   else
-    find tests -name 'test_*.py' -not -path 'tests/docs/*' -not -path 'tests/bed/*' | sort
+    find tests -name 'test_*.py' -not -path 'tests/docs/*' -not -path 'tests/testbed/*' | sort
   fi | "$PY" -c 'import random, sys
 tests = sys.stdin.read().split()
 random.Random(int(sys.argv[1])).shuffle(tests)
@@ -42,7 +42,7 @@ failed=0
 for round in $(seq "$rounds"); do
   began=$SECONDS
   # shellcheck disable=SC2046 # several tests are several words
-  if "$PY" -m pytest -n 2 --dist worksteal -m "not bed" $(ordered "$round"); then
+  if "$PY" -m pytest -n 2 --dist worksteal -m "not testbed" $(ordered "$round"); then
     result=green
   else
     result=FAILED failed=$((failed + 1))

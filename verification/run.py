@@ -109,7 +109,7 @@ def grids(share: float, seed: str, workers: int) -> int:
             "pytest",
             "tests",
             "--ignore",
-            "tests/bed",
+            "tests/testbed",
             "-m",
             "grid",
             f"--grid-share={share}",

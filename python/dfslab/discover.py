@@ -206,9 +206,9 @@ def checked(path: Path, *names: str) -> bool:
     )
 
 
-def has_bed(folder: Path) -> bool:
+def has_testbed(folder: Path) -> bool:
     """Whether real daemons can be started for the file system of that folder."""
-    return (folder / "bed.py").exists()
+    return (folder / "testbed.py").exists()
 
 
 def _declared_names(path: Path, changed_ns: int) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ ROOT = Path(__file__).parents[2] / "python" / "dfslab"
 # Where the machine's own time is the subject, and why. A folder ends in a stroke.
 REAL_TIME = {
     "spec/clock.py": "is the clock",
-    "beds/": "starts, watches and ends real processes and devices, and measures hardware",
+    "testbeds/": "starts, watches and ends real processes and devices, and measures hardware",
     "filesystems/glusterfs/testbed.py": "waits for the daemons of a testbed",
     "filesystems/juicefs/testbed.py": "waits for the mount of a testbed",
     "fleet/": "is the load generator's controller: agrees on starts with other processes",

@@ -18,7 +18,7 @@ from dfslab.spec.scenario import Scenario
 from dfslab.spec.steps.operation import step_names, walk
 from dfslab.spec.streams.stream import stream_spec
 from dfslab.testbeds import found
-from dfslab.testbeds.base import BaseBed
+from dfslab.testbeds.base import BaseTestbed
 from dfslab.testbeds.capabilities import Traceable
 
 SYSTEMS = list(discover.members("filesystems", folders=True))
@@ -164,14 +164,14 @@ def test_nets_of_their_own_stay_rare():
     assert own == ["pvfs"]
 
 
-BEDS = [name for name in SYSTEMS if discover.file_system(name).has_bed]
+BEDS = [name for name in SYSTEMS if discover.file_system(name).has_testbed]
 
 
 @pytest.mark.parametrize("name", BEDS)
 def test_a_testbed_keeps_its_contract(name, tmp_path):
-    kind = found.testbed(name, "file_system.access.bed")
+    kind = found.testbed(name, "file_system.access.testbed")
     for member in ("parse", "prepare", "start", "access"):
-        assert vars(BaseBed)[member] is not inspect.getattr_static(kind, member), member
+        assert vars(BaseTestbed)[member] is not inspect.getattr_static(kind, member), member
     assert name == kind.SYSTEM
     assert kind.WARM_UP.file_bytes > 0
     assert kind.WARM_UP.limit_s > 0

@@ -188,7 +188,7 @@ def test_titles_are_those_of_the_modules():
     found = listing.members()
     for row in found["filesystems"]:
         system = discover.file_system(row["name"])
-        assert (row["title"], row["bed"]) == (system.title, "yes" if system.has_bed else "")
+        assert (row["title"], row["bed"]) == (system.title, "yes" if system.has_testbed else "")
     for row in found["workloads"]:
         assert row["title"] == discover.workload(row["name"]).title
     for row in found["sections"]:

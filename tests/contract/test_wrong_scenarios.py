@@ -41,7 +41,7 @@ def hdfs(**changes):
     roles = {"client": 1, "namenode": 1, "datanode": 3}
     table = local(
         deployment__node=[{"name": "machine", "roles": roles}],
-        file_system={"name": "hdfs", "access": {"bed": True}},
+        file_system={"name": "hdfs", "access": {"testbed": True}},
     )
     for dotted, value in changes.items():
         place = table
@@ -102,20 +102,20 @@ WRONG = {
     ),
     "file as directory": (local(file_system__access={"directory": "FILE"}), ["existing directory"]),
     "directory on a system without": (
-        local(file_system__access={"bed": True}),
-        ["access.bed", "local"],
+        local(file_system__access={"testbed": True}),
+        ["access.testbed", "local"],
     ),
-    "a bed emulated otherwise": (
-        hdfs(file_system__access={"bed": True}, deployment__emulated={"burst": "1 MiB"}),
+    "a testbed emulated otherwise": (
+        hdfs(file_system__access={"testbed": True}, deployment__emulated={"burst": "1 MiB"}),
         ["deployment.emulated", "bed"],
     ),
     "replication over servers": (hdfs(file_system__replication=4), ["replication", "3 datanode"]),
     "broken replication": (hdfs(file_system__replication=1.5), ["replication", "whole"]),
     "zero replication": (hdfs(file_system__replication=0), ["replication", "at least 1"]),
     "odd block size": (hdfs(file_system__block_size=2**20 + 1), ["block_size", "512"]),
-    "bed and uri": (hdfs(file_system__access={"bed": True, "uri": "hdfs://x:1"}), ["not both"]),
+    "bed and uri": (hdfs(file_system__access={"testbed": True, "uri": "hdfs://x:1"}), ["not both"]),
     "uri without host": (hdfs(file_system__access={"uri": "nowhere"}), ["scheme://host:port"]),
-    "no access": (hdfs(file_system__access={}), ["bed = true or a uri"]),
+    "no access": (hdfs(file_system__access={}), ["testbed = true or a uri"]),
     "unreachable HDFS": (
         hdfs(file_system__access={"uri": f"hdfs://127.0.0.1:{free_port()}"}),
         ["nobody answers"],
@@ -219,12 +219,12 @@ def test_directory_that_is_not_writable(tmp_path):
         ("predict", "x.toml"),
         ("show", "filesystem", "nothing"),
         ("show", "filesystem", "hdfs", "--as", "poem"),
-        ("bed", "up", "local"),
-        ("bed", "down"),
+        ("testbed", "up", "local"),
+        ("testbed", "down"),
         ("compare", "nowhere"),
         ("report", "nowhere"),
         ("trace", "report", "nowhere.otlp"),
-        ("bed", "down", "no-such-bed"),
+        ("testbed", "down", "no-such-bed"),
     ],
 )
 def test_wrong_command_lines(arguments, tmp_path):

@@ -98,7 +98,7 @@ def test_a_command_of_another_program_is_noticed():
 def test_every_command_does_its_job(name, place):
     write_files(TEXTS[name], place)
     for own, words in commands(TEXTS[name]):
-        if words[:2] == ["bed", "up"] and os.geteuid():
+        if words[:2] == ["testbed", "up"] and os.geteuid():
             continue  # hosts need root
         answer = answer_of(own, words, place)
         command = shlex.join(words)

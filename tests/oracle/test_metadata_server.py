@@ -249,7 +249,7 @@ def test_a_file_system_without_a_metadata_server_says_so():
 
 def test_the_command_answers(monkeypatch, capsys, tmp_path):
     path = tmp_path / "hdfs.toml"
-    path.write_text(scenario(access={"bed": True}).toml())
+    path.write_text(scenario(access={"testbed": True}).toml())
     words = ["predict", str(path), "--metadata-server", "--within", "500ms", "--burst", "10s"]
     monkeypatch.setattr(sys, "argv", ["dfslab", *words, "--json"])
     main()
@@ -274,7 +274,7 @@ def test_the_command_answers(monkeypatch, capsys, tmp_path):
 )
 def test_wrong_words_are_one_line(words, monkeypatch, capsys, tmp_path):
     path = tmp_path / "hdfs.toml"
-    path.write_text(scenario(access={"bed": True}).toml())
+    path.write_text(scenario(access={"testbed": True}).toml())
     monkeypatch.setattr(sys, "argv", ["dfslab", "predict", str(path), *words])
     with pytest.raises(SystemExit) as stopped:
         main()

@@ -81,15 +81,17 @@ def test_the_design_of_the_scenario_gives_every_recorded_run_again():
     scenario, results, _ = studied()
     allowed = legal(scenario)
     asked = scenario.design
-    beds = design.choose(allowed, asked.kind, asked.beds, asked.per_bed, scenario.run.seed)
+    testbeds = design.choose(
+        allowed, asked.kind, asked.testbeds, asked.per_testbed, scenario.run.seed
+    )
     planned = {
         frozenset((k, str(v)) for k, v in allowed.values(row).items())
-        for rows in beds
+        for rows in testbeds
         for row in rows
     }
     found = {frozenset((k, str(v)) for k, v in result.labels.items()) for result in results}
     assert found <= planned
-    assert len(planned) == asked.beds * asked.per_bed
+    assert len(planned) == asked.testbeds * asked.per_testbed
 
 
 def test_there_are_as_many_runs_over_as_many_factors_as_were_asked_for():

@@ -158,11 +158,11 @@ def test_the_same_is_wrong(values):
 
 def test_a_changed_copy_forgets_its_digest():
     point = read(BY_NAME["quickstart"]).points()[0]
-    known = point.id, point.bed, point.scenario.workload.canonical
+    known = point.id, point.testbed, point.scenario.workload.canonical
     more = point.scenario.with_values({"workload.clients": 9, "deployment.shared_cores": 5})
     changed = point.model_copy(update={"scenario": more})
-    found = changed.id, changed.bed, more.workload.canonical
+    found = changed.id, changed.testbed, more.workload.canonical
     assert not set(known) & set(found)
     assert changed.id == naive_id(more)
-    assert (point.id, point.bed, point.scenario.workload.canonical) == known
+    assert (point.id, point.testbed, point.scenario.workload.canonical) == known
     assert point.model_copy() == point

@@ -125,7 +125,7 @@ def factorial(system):
                     "deployment": {"node": nodes},
                     "file_system": {
                         "name": system,
-                        "access": {"bed": True},
+                        "access": {"testbed": True},
                         **dict(zip(levels, values, strict=True)),
                     },
                     "workload": {**workload, "clients": clients},

@@ -1,4 +1,4 @@
-"""A cold run on a bed is judged by what came off its disks."""
+"""A cold run on a testbed is judged by what came off its disks."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from dfslab.instruments.measure import Measure
 from dfslab.instruments.measuring import cold
 from dfslab.method import RunFailed
 from dfslab.spec.scenario import FileSystemChoice, Point
-from dfslab.testbeds.errors import BedError
+from dfslab.testbeds.errors import TestbedError
 from support.synthetic import scenario
 
 KIB = 1024
 
 
-class Bed:
+class Testbed:
     """Two client hosts and disks, of which so many bytes come whenever clients have begun."""
 
     def __init__(self, given_bytes: int) -> None:
@@ -52,25 +52,25 @@ def point(workload: str, cache: str = "cold") -> Point:
     return one.model_copy(update={"scenario": one.scenario.model_copy(update={"workload": asked})})
 
 
-def measured(bed: Bed, at: Point, tmp_path, monkeypatch):
-    """One run on the made-up bed, of whose clients' own cache nothing is asked."""
+def measured(testbed: Testbed, at: Point, tmp_path, monkeypatch):
+    """One run on the made-up testbed, of whose clients' own cache nothing is asked."""
     target = {"kind": "posix", "root": str(tmp_path), "fsync": "never", "drop_caches": "none"}
     monkeypatch.setattr(access.Session, "target", lambda self, scenario: target)
     monkeypatch.setattr(access.Session, "reach", lambda self, scenario: {})
     with access.session() as session:
-        session.use(bed)
+        session.use(testbed)
         return Measure(session).run(at)
 
 
 def test_a_cold_run_that_no_disk_saw_is_refused(tmp_path, monkeypatch):
     with pytest.raises(RunFailed, match=r"of \d+ bytes .* only 4096 came off a disk") as refused:
-        measured(Bed(4 * KIB), point("sequential_read"), tmp_path, monkeypatch)
+        measured(Testbed(4 * KIB), point("sequential_read"), tmp_path, monkeypatch)
     assert "\n" not in str(refused.value)
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_cold_run_that_disks_saw_tells_what_they_gave(tmp_path, monkeypatch):
-    result = measured(Bed(10**8), point("sequential_read"), tmp_path, monkeypatch)
+    result = measured(Testbed(10**8), point("sequential_read"), tmp_path, monkeypatch)
     assert result.complete
     seen = result.load.operations["read"].bytes
     assert result.load.cache.disks == DiskReads(asked_bytes=seen, read_bytes=10**8)
@@ -79,12 +79,12 @@ def test_a_cold_run_that_disks_saw_tells_what_they_gave(tmp_path, monkeypatch):
 @pytest.mark.parametrize(("workload", "cache"), [("mixture", "cold"), ("sequential_read", "warm")])
 def test_what_may_be_in_memory_is_not_refused(workload, cache, tmp_path, monkeypatch):
     """What the run has just written is in memory by right, and so is all of a warm run."""
-    bed = Bed(0)
-    assert measured(bed, point(workload, cache), tmp_path, monkeypatch).complete
-    assert bool(bed.asked) == (cache == "cold")
+    testbed = Testbed(0)
+    assert measured(testbed, point(workload, cache), tmp_path, monkeypatch).complete
+    assert bool(testbed.asked) == (cache == "cold")
 
 
-class BedOfPhases(Bed):
+class TestbedOfPhases(Testbed):
     """What its disks give while it writes, while caches are emptied then, and while it reads."""
 
     def __init__(self, *given_bytes: int) -> None:
@@ -100,11 +100,11 @@ class BedOfPhases(Bed):
 
 
 def test_each_phase_tells_what_disks_gave_for_it(tmp_path, monkeypatch):
-    bed = BedOfPhases(5000, 777, 10**8)
-    result = measured(bed, point("ior_easy"), tmp_path, monkeypatch)
+    testbed = TestbedOfPhases(5000, 777, 10**8)
+    result = measured(testbed, point("ior_easy"), tmp_path, monkeypatch)
     assert result.complete
-    assert bed.emptied == list(range(0, bed.asked, 2))
-    assert len(bed.emptied) == len(result.load.phases)
+    assert testbed.emptied == list(range(0, testbed.asked, 2))
+    assert len(testbed.emptied) == len(result.load.phases)
     written, read, *_ = result.load.phases
     assert written.cache.disks == DiskReads(asked_bytes=0, read_bytes=5000)
     asked_bytes = read.operations["read"].bytes
@@ -115,9 +115,9 @@ def test_each_phase_tells_what_disks_gave_for_it(tmp_path, monkeypatch):
 
 def test_a_phase_that_only_reads_and_meets_memory_is_refused(tmp_path, monkeypatch):
     """The disks gave plenty, but while it wrote, and when it was looked at between."""
-    bed = BedOfPhases(10**8, 10**8, 4096, 10**8)
+    testbed = TestbedOfPhases(10**8, 10**8, 4096, 10**8)
     with pytest.raises(RunFailed, match=r"a cold phase read .* only 4096 came off a disk"):
-        measured(bed, point("ior_easy"), tmp_path, monkeypatch)
+        measured(testbed, point("ior_easy"), tmp_path, monkeypatch)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -184,35 +184,35 @@ def test_what_is_read_for_the_first_time_is_what_files_hold(
 ):
     at = with_pattern(**pattern)
     enough = first_bytes // 9
-    assert measured(Bed(enough), at, tmp_path, monkeypatch).complete
+    assert measured(Testbed(enough), at, tmp_path, monkeypatch).complete
     if first_bytes:
         with pytest.raises(RunFailed, match=f"of {first_bytes} bytes read for the first time"):
-            measured(Bed(first_bytes // 11), at, tmp_path, monkeypatch)
+            measured(Testbed(first_bytes // 11), at, tmp_path, monkeypatch)
 
 
-def test_a_bed_that_cannot_empty_its_caches_fails_the_run_alone(tmp_path, monkeypatch):
-    bed = Bed(0)
+def test_a_testbed_that_cannot_empty_its_caches_fails_the_run_alone(tmp_path, monkeypatch):
+    testbed = Testbed(0)
     monkeypatch.setattr(
-        bed,
+        testbed,
         "empty_caches",
-        lambda: (_ for _ in ()).throw(BedError("died", "object store", "has ended")),
+        lambda: (_ for _ in ()).throw(TestbedError("died", "object store", "has ended")),
     )
     with pytest.raises(RunFailed, match=r"emptying the servers' caches: .*has ended"):
-        measured(bed, point("sequential_read"), tmp_path, monkeypatch)
+        measured(testbed, point("sequential_read"), tmp_path, monkeypatch)
 
 
 def test_a_write_to_one_place_hides_no_phase_that_reads(tmp_path, monkeypatch):
     """Iozone rewrites a record again and again, in a phase of its own."""
     with pytest.raises(RunFailed, match=r"a cold phase read .* only 0 came off a disk"):
-        measured(BedOfPhases(), point("iozone"), tmp_path, monkeypatch)
+        measured(TestbedOfPhases(), point("iozone"), tmp_path, monkeypatch)
 
 
-def test_a_bed_without_disks_empties_what_it_keeps_and_tells_nothing(tmp_path, monkeypatch):
-    bed = Bed(0)
-    monkeypatch.setattr(bed, "disks_read_bytes", lambda: None)
-    result = measured(bed, point("ior_easy"), tmp_path, monkeypatch)
+def test_a_testbed_without_disks_empties_what_it_keeps_and_tells_nothing(tmp_path, monkeypatch):
+    testbed = Testbed(0)
+    monkeypatch.setattr(testbed, "disks_read_bytes", lambda: None)
+    result = measured(testbed, point("ior_easy"), tmp_path, monkeypatch)
     assert result.complete
-    assert len(bed.emptied) == len(result.load.phases)
+    assert len(testbed.emptied) == len(result.load.phases)
     assert result.load.cache.disks is None
 
 
@@ -230,7 +230,7 @@ def test_reads_that_overlap_count_once(tmp_path, monkeypatch):
     at = at.model_copy(update={"scenario": at.scenario.model_copy(update={"workload": asked})})
     root = tmp_path / "root"
     root.mkdir()
-    result = measured(Bed(1 << 20), at, root, monkeypatch)
+    result = measured(Testbed(1 << 20), at, root, monkeypatch)
     assert result.load.cache.disks.asked_bytes == 240 * 64 * KIB
 
 
@@ -239,7 +239,7 @@ def test_what_is_read_again_and_again_may_come_from_memory(tmp_path, monkeypatch
     at = with_pattern(
         file_size="64 KiB", transfer_size="64 KiB", files_per_client=1, operations_per_client=40
     )
-    result = measured(Bed(64 * KIB), at, tmp_path, monkeypatch)
+    result = measured(Testbed(64 * KIB), at, tmp_path, monkeypatch)
     disks = result.load.cache.disks
     assert disks == DiskReads(asked_bytes=40 * 64 * KIB, read_bytes=64 * KIB)
 
@@ -250,7 +250,7 @@ def test_what_is_read_again_and_again_may_come_from_memory(tmp_path, monkeypatch
         ("glusterfs", {"directory": "/mnt"}, "cold", True),
         ("hdfs", {"uri": "hdfs://there:9000"}, "cold", True),
         ("glusterfs", {"directory": "/mnt"}, "warm", False),
-        ("glusterfs", {"bed": True}, "cold", False),
+        ("glusterfs", {"testbed": True}, "cold", False),
         ("local", {"directory": "/mnt"}, "cold", False),
         ("local", {}, "cold", False),
     ],
@@ -263,7 +263,7 @@ def test_servers_out_of_reach_are_told_of_a_cold_run(name, reached, cache, told)
 
 
 def test_a_cold_run_says_so_in_its_notes(tmp_path, monkeypatch):
-    """The same run, of servers that are no bed and of a local directory."""
+    """The same run, of servers that are no testbed and of a local directory."""
     target = {"kind": "posix", "root": str(tmp_path), "fsync": "never", "drop_caches": "none"}
     monkeypatch.setattr(access.Session, "target", lambda self, scenario: target)
     given = point("sequential_read")

@@ -144,7 +144,7 @@ def _runs(pid: int) -> bool:
         ({"command": ["/no/such/program"], "install": "make it"}, "`make it` installs it"),
         ({"command": ["no-such-program"]}, "is no program here"),
         ({"methods": ["measure", "sequence"]}, "only measure and trace can run it"),
-        ({"methods": ["trace"]}, "file_system.access.bed = true"),
+        ({"methods": ["trace"]}, "file_system.access.testbed = true"),
         ({"verify": "after"}, "no verification"),
         ({"cache": "cold"}, "workload.cache = 'cold': is for loads"),
         ({"think_time": "1 s"}, "is for loads"),
@@ -171,9 +171,9 @@ def test_words_name_files_beside_the_scenario(tmp_path):
     assert command == [f"{tmp_path}/program", "{word}"]
 
 
-def test_a_bed_without_counting_processes_is_refused():
+def test_a_testbed_without_counting_processes_is_refused():
     told = table("true")
-    told["file_system"] = {"name": "nfs", "access": {"bed": True}}
+    told["file_system"] = {"name": "nfs", "access": {"testbed": True}}
     told["deployment"] = {"node": [{"name": "here", "roles": {"client": 1, "server": 1}}]}
     told["run"]["methods"] = ["trace"]
     one = build(Scenario, told).points()[0]

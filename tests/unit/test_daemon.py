@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 from dfslab.testbeds.daemon import Daemon, run_to_end
-from dfslab.testbeds.errors import BedError
+from dfslab.testbeds.errors import TestbedError
 from dfslab.testbeds.hosts.process import MARK, Process, end, marked
 from support.clock import ManualClock
 
@@ -83,7 +83,7 @@ def test_never_ready_is_an_error_with_the_last_lines(tmp_path):
         return False
 
     daemon = make(tmp_path, source, never, ready_deadline_s=1.0, clock=clock)
-    with pytest.raises(BedError) as caught:
+    with pytest.raises(TestbedError) as caught:
         daemon.start()
     assert caught.value.kind == "not_ready"
     assert caught.value.log_lines[-1] == "line 39"
@@ -97,7 +97,7 @@ def test_death_before_ready_is_told_at_once(tmp_path):
     daemon = make(
         tmp_path, "print('no such disk'); raise SystemExit(3)", clock=ManualClock(runs=False)
     )
-    with pytest.raises(BedError) as caught:
+    with pytest.raises(TestbedError) as caught:
         daemon.start()
     assert caught.value.kind == "died"
     assert "status 3" in str(caught.value)
@@ -108,7 +108,7 @@ def test_a_missing_program_is_a_typed_error(tmp_path):
     daemon = Daemon(
         "ghost", [str(tmp_path / "none")], tmp_path / "log", lambda: True, {}, tmp_path, owned=False
     )
-    with pytest.raises(BedError) as caught:
+    with pytest.raises(TestbedError) as caught:
         daemon.start()
     assert caught.value.kind == "launch"
 
@@ -241,10 +241,10 @@ def test_run_to_end(tmp_path):
     log = tmp_path / "log"
     run_to_end("fine", python("print('done')"), log, os.environ, tmp_path, 120.0)
     assert log.read_text() == "done\n"
-    with pytest.raises(BedError, match="status 7") as caught:
+    with pytest.raises(TestbedError, match="status 7") as caught:
         run_to_end(
             "bad", python("print('why'); raise SystemExit(7)"), log, os.environ, tmp_path, 120.0
         )
     assert caught.value.log_lines[-1] == "why"
-    with pytest.raises(BedError, match="not finished after 0.5 s"):
+    with pytest.raises(TestbedError, match="not finished after 0.5 s"):
         run_to_end("slow", python("import time; time.sleep(600)"), log, os.environ, tmp_path, 0.5)

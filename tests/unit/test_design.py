@@ -112,18 +112,18 @@ def test_constraints_compare_numbers_and_names():
 @pytest.mark.parametrize("kind", ["full", "latin", "d-optimal", "screening"])
 def test_every_design_is_legal_and_repeats_itself(kind):
     scenario = gluster(
-        SERVERS, COPIES, CACHE, BLOCK, kind=kind, beds=0 if kind == "full" else 6, per_bed=4
+        SERVERS, COPIES, CACHE, BLOCK, kind=kind, testbeds=0 if kind == "full" else 6, per_testbed=4
     )
     plan = design.plan(scenario)
     assert plan.rows == design.plan(scenario).rows
     points = design.points(plan.scenario)
     assert len(points) == len(set(plan.rows)) == len(plan.rows)
-    assert {len({row[:2] for row in bed}) for bed in plan.beds} == {1}
+    assert {len({row[:2] for row in testbed}) for testbed in plan.testbeds} == {1}
     if kind == "full":
         assert len(points) == 80
     else:
-        assert len(plan.beds) <= 6
-        assert all(len(bed) <= 4 for bed in plan.beds)
+        assert len(plan.testbeds) <= 6
+        assert all(len(testbed) <= 4 for testbed in plan.testbeds)
     assert plan.bill.runs == 2 * len(points)
     other = scenario.model_copy(update={"run": scenario.run.model_copy(update={"seed": 2})})
     assert design.plan(other).rows != plan.rows
@@ -137,12 +137,12 @@ def test_two_levels_give_the_orthogonal_design():
     matrix = coding.matrix(rows)
     assert np.linalg.det(matrix.T @ matrix) == pytest.approx(8.0**8, rel=0.05)
     # Screening asks for as many runs as that by itself.
-    beds = design.choose(found, "screening", 0, 8, 1)
-    assert sum(map(len, beds)) == 8
+    testbeds = design.choose(found, "screening", 0, 8, 1)
+    assert sum(map(len, testbeds)) == 8
 
 
 def test_d_optimal_tells_more_than_chance():
-    scenario = gluster(SERVERS, COPIES, CACHE, BLOCK, beds=6, per_bed=4)
+    scenario = gluster(SERVERS, COPIES, CACHE, BLOCK, testbeds=6, per_testbed=4)
     plan = design.plan(scenario)
     coding = design.Coding(plan.legal.factors)
 
@@ -163,27 +163,27 @@ def test_a_latin_square_meets_every_level_equally_often():
     found = Legal(
         designed(factor("a", range(4), "deployment.node.server.count"), factor("b", range(4)))
     )
-    beds = design.choose(found, "latin", 4, 4, 1)
-    rows = [row for bed in beds for row in bed]
-    assert sorted(bed[0][0] for bed in beds) == [0, 1, 2, 3]
+    testbeds = design.choose(found, "latin", 4, 4, 1)
+    rows = [row for testbed in testbeds for row in testbed]
+    assert sorted(testbed[0][0] for testbed in testbeds) == [0, 1, 2, 3]
     assert max(sum(row[1] == level for row in rows) for level in range(4)) <= 4
 
 
-def test_a_budget_takes_the_best_beds_first():
+def test_a_budget_takes_the_best_testbeds_first():
     keys = {"beds": 12, "per_bed": 4}
     whole = design.plan(gluster(SERVERS, COPIES, CACHE, BLOCK, **keys))
     half = design.plan(
         gluster(SERVERS, COPIES, CACHE, BLOCK, **keys).with_budget(whole.bill.total_s / 2)
     )
     assert 0 < half.bill.total_s <= whole.bill.total_s / 2
-    assert 0 < len(half.beds) < len(whole.beds)
+    assert 0 < len(half.testbeds) < len(whole.testbeds)
     assert set(half.rows) < set(whole.rows)
-    with pytest.raises(InputError, match="less than the first bed"):
+    with pytest.raises(InputError, match="less than the first testbed"):
         design.plan(gluster(SERVERS, COPIES, CACHE, BLOCK, **keys).with_budget(0.1))
 
 
 def test_a_plan_reads_back_and_is_not_planned_twice():
-    scenario = gluster(SERVERS, COPIES, CACHE, BLOCK, beds=3, per_bed=2)
+    scenario = gluster(SERVERS, COPIES, CACHE, BLOCK, testbeds=3, per_testbed=2)
     once = design.planned(scenario)
     assert design.planned(once) is once
     assert len(once.points()) == 6

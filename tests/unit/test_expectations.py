@@ -27,7 +27,7 @@ def hdfs(latencies=("50 us", "5 ms"), sizes=SIZES):
         {
             "name": "expected",
             "deployment": {"node": nodes},
-            "file_system": {"name": "hdfs", "access": {"bed": True}},
+            "file_system": {"name": "hdfs", "access": {"testbed": True}},
             "workload": {"name": "sequential_write"},
             "sweep": [
                 {"deployment.network.latency": list(latencies), "workload.file_size": list(sizes)}

@@ -16,12 +16,12 @@ from dfslab.spec.check import check
 from dfslab.spec.fault import Fault
 from dfslab.spec.model import InputError, build
 from dfslab.spec.scenario import Scenario
-from dfslab.testbeds.errors import BedError
+from dfslab.testbeds.errors import TestbedError
 from support.clock import ManualClock
 from support.waiting import wait_until
 
 
-def scenario(*faults: dict, bed: bool = True) -> Scenario:
+def scenario(*faults: dict, testbed: bool = True) -> Scenario:
     return build(
         Scenario,
         {
@@ -32,7 +32,7 @@ def scenario(*faults: dict, bed: bool = True) -> Scenario:
                     {"name": "client", "roles": {"client": 1}},
                 ]
             },
-            "file_system": {"name": "glusterfs", "copies": 2, "access": {"bed": bed}},
+            "file_system": {"name": "glusterfs", "copies": 2, "access": {"testbed": testbed}},
             "workload": {"name": "sequential_write"},
             "run": {"methods": ["measure"], "fault": list(faults)},
         },
@@ -59,16 +59,16 @@ def test_a_wrong_fault_is_one_clear_line(fault, told):
     assert "\n" not in str(error.value)
 
 
-def test_faults_are_for_beds_and_read_back():
+def test_faults_are_for_testbeds_and_read_back():
     fault = {"action": "slow", "target": "server-1", "value": "1 MB/s", "at": "2 s"}
-    with pytest.raises(InputError, match=r"run\.fault = .*faults are for beds"):
-        check(scenario(fault, bed=False))
+    with pytest.raises(InputError, match=r"run\.fault = .*faults are for testbeds"):
+        check(scenario(fault, testbed=False))
     asked = scenario(fault)
     check(asked)
     assert build(Scenario, asked.model_dump(mode="json")) == asked
 
 
-class PretendedBed:
+class PretendedTestbed:
     """Notes what is done to it."""
 
     def __init__(self):
@@ -78,7 +78,7 @@ class PretendedBed:
         if target == "host":
             return ["one", "two"]
         if target not in ("one", "two"):
-            raise BedError("state", "bed", f"no {target!r}; there are one, two, host")
+            raise TestbedError("state", "bed", f"no {target!r}; there are one, two, host")
         return [target]
 
     def host(self, name):
@@ -98,37 +98,37 @@ def faults(*rows):
 
 
 def test_faults_happen_when_they_are_due_and_are_undone():
-    bed = PretendedBed()
+    testbed = PretendedTestbed()
     late = Fault(at="60 s", action="kill", target="two")
     half = Fault(at_share=0.5, action="pause", target="one")
     told = faults(("0.125 s", "cut", "host"), ("0.25 s", "kill", "host"))
     clock = ManualClock()
-    conductor = Conductor(bed, [*told, late, half], clock)
+    conductor = Conductor(testbed, [*told, late, half], clock)
     conductor.started(clock.monotonic_s())
     clock.advance(0.125)
-    assert wait_until(lambda: len(bed.done) == 1)
+    assert wait_until(lambda: len(testbed.done) == 1)
     clock.advance(0.125)
-    assert wait_until(lambda: len(bed.done) == 3)
+    assert wait_until(lambda: len(testbed.done) == 3)
     clock.advance(0.25)
     conductor.progress(0.49, "running")
     conductor.progress(0.6, "running")
-    assert wait_until(lambda: len(bed.done) == 4)
+    assert wait_until(lambda: len(testbed.done) == 4)
     conductor.progress(1.0, "verifying")
     in_time = [("cut", "host"), ("kill", "one"), ("kill", "two"), ("pause", "one")]
-    assert bed.done[:4] == in_time
+    assert testbed.done[:4] == in_time
     # What only holds things up ends with the load; what was killed stays dead until all is checked.
-    assert ("heal", "host") in bed.done[4:]
-    assert ("restart", "two") not in bed.done
+    assert ("heal", "host") in testbed.done[4:]
+    assert ("restart", "two") not in testbed.done
     assert conductor.late == ["kill two at 60 s"]
     conductor.close()
-    assert ("restart", "two") in bed.done
+    assert ("restart", "two") in testbed.done
     times = [one.at_s for one in conductor.done]
     assert times == [0.125, 0.25, 0.5]
 
 
 def test_a_target_that_is_not_there_is_refused_before_the_load():
     with pytest.raises(InputError, match="run.fault.target = 'three': no 'three'; there are one"):
-        Conductor(PretendedBed(), faults(("1 s", "kill", "three")))
+        Conductor(PretendedTestbed(), faults(("1 s", "kill", "three")))
 
 
 def curve_of(rate, until_s):

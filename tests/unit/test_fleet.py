@@ -15,7 +15,7 @@ from types import SimpleNamespace
 import psutil
 import pytest
 from dfslab import _core
-from dfslab.filesystems.hdfs.testbed import Bed
+from dfslab.filesystems.hdfs.testbed import Testbed
 from dfslab.fleet import agent, run, shards
 from dfslab.fleet.places import HERE, Place, split
 from dfslab.instruments import access
@@ -314,7 +314,7 @@ def test_a_start_is_a_reading_of_the_monotonic_clock():
 
 
 @pytest.mark.parametrize("method", [Measure, Trace])
-def test_instruments_use_the_client_hosts_of_a_bed(method):
+def test_instruments_use_the_client_hosts_of_a_testbed(method):
     point = scenario(sizes=["64 KiB"], clients=(3,), hold_out=()).points()[0]
     with access.session() as session:
         assert session.places(point.scenario) == (HERE,)
@@ -331,13 +331,13 @@ def test_instruments_use_the_client_hosts_of_a_bed(method):
     assert counted == sum(client.count for client in result.load.per_client) > 0
 
 
-@pytest.mark.bed
+@pytest.mark.testbed
 def test_two_places_share_a_directory_of_a_real_hdfs(tmp_path_factory, monkeypatch):
     """The same streams, all files checked, and the last one out removes the directory."""
     monkeypatch.setenv("DFSLAB_STATE", str(tmp_path_factory.mktemp("state")))
     parameters = {"datanodes": 1, "replication": 1, "block_size": "1 MiB"}
-    with Bed.up(parameters, notify=print) as bed:
-        target = {**bed.access, "replication": 1, "block_size_bytes": 1 << 20}
+    with Testbed.up(parameters, notify=print) as testbed:
+        target = {**testbed.access, "replication": 1, "block_size_bytes": 1 << 20}
         wanted = {**plan(Path("/"), 3, 20, record=True, verify="after"), "target": target}
         report, _, recorded = run.run_load(wanted, TWO)
         assert report.errors == []

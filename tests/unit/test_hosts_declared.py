@@ -125,7 +125,7 @@ def test_a_wrong_rate_is_one_line(text):
         rate("--link", text)
 
 
-def test_a_bed_is_told_what_its_description_knows():
+def test_a_testbed_is_told_what_its_description_knows():
     told_so = told("glusterfs", {"copies": 2, "bricks": 4, "quick_read": 0}, {"profile": True})
     assert (told_so["copies"], told_so["quick_read"], told_so["profile"]) == (2.0, 0.0, True)
     with pytest.raises(InputError, match=r"bed\.copy = 2: unknown.*did you mean copies"):

@@ -1,4 +1,4 @@
-"""Ctrl-C while clients hang: what goes with a bed is not waited for."""
+"""Ctrl-C while clients hang: what goes with a testbed is not waited for."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def slow(root, **top) -> dict:
     return wanted
 
 
-def test_clients_that_hang_on_a_bed_are_ended_with_it(tmp_path):
+def test_clients_that_hang_on_a_testbed_are_ended_with_it(tmp_path):
     found: list[psutil.Process] = []
     passing = [replace(place, passing=True) for place in TWO]
     progress = hanging(found, lambda: [psutil.Process(pid) for pid in agents_of(os.getpid())])
@@ -52,7 +52,7 @@ def test_clients_that_hang_on_a_bed_are_ended_with_it(tmp_path):
     assert not any(process.is_running() for process in found)
 
 
-def test_clients_that_hang_at_nodes_of_a_bed_are_ended_with_it(tmp_path, monkeypatch):
+def test_clients_that_hang_at_nodes_of_a_testbed_are_ended_with_it(tmp_path, monkeypatch):
     state = tmp_path / "state"
     monkeypatch.setenv("DFSLAB_STATE", str(state))
     data = tmp_path / "data"

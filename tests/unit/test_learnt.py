@@ -163,7 +163,7 @@ def test_the_grey_box_never_goes_against_what_is_known_or_above_the_line():
 
 @pytest.mark.heavy
 @pytest.mark.parametrize("name", NAMES)
-def test_learnt_methods_predict_beds_that_they_never_saw(name, measured):
+def test_learnt_methods_predict_testbeds_that_they_never_saw(name, measured):
     rows = rows_of(measured)
     out = {rows.points[i].id for i in np.flatnonzero(rows.groups % 4 == 0)}
     model = Learnt(name).fit([r for r in measured if r.point_id not in out])
@@ -254,21 +254,21 @@ def test_splits_leave_out_what_they_say(measured):
         assert sorted(i for fold in found[kind] for i in fold) == sorted(everything)
 
 
-def test_a_learning_curve_judges_beds_that_it_never_learns_from(measured, monkeypatch):
+def test_a_learning_curve_judges_testbeds_that_it_never_learns_from(measured, monkeypatch):
     seen = []
 
     class Watched(baseline.Mean):
         def fit(self, results):
-            seen.append({crossval.bed_of(r.point) for r in results})
+            seen.append({crossval.testbed_of(r.point) for r in results})
             return super().fit(results)
 
         def run(self, point):
-            assert crossval.bed_of(point) not in seen[-1]
+            assert crossval.testbed_of(point) not in seen[-1]
             return super().run(point)
 
     monkeypatch.setattr(crossval.discover, "method", lambda name: Watched())
     curve = crossval.learning_curve(measured, ["mean"], learning.seconds_of, 1, SILENT, 3)
-    assert [step.beds for step in curve] == sorted(step.beds for step in curve)
+    assert [step.testbeds for step in curve] == sorted(step.testbeds for step in curve)
     assert curve[-1].seconds > curve[0].seconds > 0
     assert seen[0] < seen[-1]
 

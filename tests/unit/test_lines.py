@@ -9,7 +9,7 @@ def test_a_log_gets_a_line_now_and_then(capsys):
     for second in range(0, 60):
         now_s[0] = 100.0 + second
         report(second, 60, f"step {second}")
-        report(0, 1, "a bed comes up")
+        report(0, 1, "a testbed comes up")
     told = capsys.readouterr()
     assert told.out == "", "standard output is for results"
     assert told.err.splitlines() == [

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from dfslab import _core
 from dfslab.filesystems.hdfs import java
-from dfslab.filesystems.hdfs.testbed import Bed
+from dfslab.filesystems.hdfs.testbed import Testbed
 from support.synthetic import ONE_OPERATION, without_times
 
 KINDS = ["read", "write", "append", "create", "stat", "list", "rename", "delete", "mkdir"]
@@ -211,14 +211,19 @@ def test_control_c_cleans_up(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.bed
+@pytest.mark.testbed
 def test_everything_on_a_real_hdfs(tmp_path_factory, monkeypatch):
     """Every operation, content checked, the same stream as on a directory, nothing left."""
     monkeypatch.setenv("DFSLAB_STATE", str(tmp_path_factory.mktemp("state")))
     parameters = {"datanodes": 2, "replication": 2, "block_size": "1 MiB"}
-    with Bed.up(parameters, notify=print) as bed:
-        target = {**bed.access, "replication": 2, "block_size_bytes": 1 << 20, "fsync": "close"}
-        hadoop = {**target, "kind": "hadoop", **java.client(bed.java_access), "sync_block": True}
+    with Testbed.up(parameters, notify=print) as testbed:
+        target = {**testbed.access, "replication": 2, "block_size_bytes": 1 << 20, "fsync": "close"}
+        hadoop = {
+            **target,
+            "kind": "hadoop",
+            **java.client(testbed.java_access),
+            "sync_block": True,
+        }
         changes = {
             "operations_per_client": 30,
             "files_per_client": 4,

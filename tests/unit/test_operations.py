@@ -28,7 +28,7 @@ def scenario(hold_out=("64 KiB", "4096 KiB")):
         {
             "name": "steps",
             "deployment": {"node": nodes},
-            "file_system": {"name": "hdfs", "access": {"bed": True}},
+            "file_system": {"name": "hdfs", "access": {"testbed": True}},
             "workload": {"name": "sequential_read"},
             "sweep": [{"workload.file_size": SIZES, "workload.clients": [1, 4]}],
             "judge": {"hold_out": [{"workload.file_size": list(hold_out)}]},
@@ -148,7 +148,7 @@ def three_datanodes(
         {
             "name": "groups",
             "deployment": {"node": nodes},
-            "file_system": {"name": "hdfs", "access": {"bed": True}, "replication": 3, **own},
+            "file_system": {"name": "hdfs", "access": {"testbed": True}, "replication": 3, **own},
             "workload": {"name": work, "file_size": size, "cache": "cold"},
         },
     )
@@ -373,12 +373,12 @@ def test_each_number_of_clients_has_a_line_of_its_own_in_the_figures():
         (False, {"burst": "256 KiB", "delay": "5 ms"}, 0.0),
     ],
 )
-def test_only_an_emulated_network_holds_packets_back(bed, emulated, term):
+def test_only_an_emulated_network_holds_packets_back(testbed, emulated, term):
     base = scenario().model_dump(exclude={"sweep", "judge", "name"})
     base["deployment"] |= {"shared_cores": 2, "network": {"latency": "1 ms"}}
     if emulated:
         base["deployment"]["emulated"] = emulated
-    base["file_system"]["access"] = {"bed": True} if bed else {"uri": "hdfs://there:8020"}
+    base["file_system"]["access"] = {"testbed": True} if testbed else {"uri": "hdfs://there:8020"}
     base["workload"]["clients"] = 8
     given = build(Scenario, {**base, "name": "emulated"})
     assert step_functions.terms_of(given)[step_functions.CROSSINGS] == term

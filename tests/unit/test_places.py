@@ -43,7 +43,7 @@ def test_threads_processes_and_nodes():
 def test_dask_is_joined_or_refused():
     joined = names(asked({"fleet": "dask", "scheduler": "tcp://head:8786"}, nodes=3, processes=2))
     assert (joined.scheduler, joined.wanted, joined.processes) == ("tcp://head:8786", 3, 2)
-    with pytest.raises(InputError, match="a bed has a scheduler of its own"):
+    with pytest.raises(InputError, match="a testbed has a scheduler of its own"):
         names(asked({"fleet": "dask", "scheduler": "tcp://head:8786"}), ("left",))
     with pytest.raises(InputError, match="not slurm"):
         names(asked({"fleet": "slurm"}), ("left",))

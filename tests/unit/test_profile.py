@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from dfslab import discover
 from dfslab.instruments.calibration import calibrate
-from dfslab.instruments.calibration import calibrate_testbed as calibrate_bed
+from dfslab.instruments.calibration import calibrate_testbed as calibrate_testbed
 from dfslab.spec.model import InputError, build
 from dfslab.spec.scenario import Point, Scenario, read
 
@@ -53,14 +53,14 @@ def quantities(share: float = 1.0) -> list[calibrate.Quantity]:
 
 
 def written(tmp_path, profile='profile = "hosts.toml"', of_node="") -> Scenario:
-    """A scenario beside the profile of a bed of two groups."""
+    """A scenario beside the profile of a testbed of two groups."""
     path = tmp_path / "scenario.toml"
     path.write_text(SCENARIO.format(profile=profile, of_node=of_node))
     plain = SCENARIO.format(profile="", of_node="")
     (tmp_path / "plain.toml").write_text(plain)
     deployment = read(tmp_path / "plain.toml").deployment
     found = {"brick": quantities(), "client": quantities(2.0)}
-    (tmp_path / "hosts.toml").write_text(calibrate_bed.toml(found, deployment))
+    (tmp_path / "hosts.toml").write_text(calibrate_testbed.toml(found, deployment))
     return read(path)
 
 
@@ -117,7 +117,7 @@ def test_a_link_that_no_peer_can_fill_is_not_claimed(tmp_path):
             "workload": {"name": "sequential_write"},
         },
     ).deployment
-    text = calibrate_bed.toml({"brick": quantities(), "client": quantities()}, deployment)
+    text = calibrate_testbed.toml({"brick": quantities(), "client": quantities()}, deployment)
     assert [line[:22] for line in text.splitlines() if "bandwidth" in line] == [
         'bandwidth = "50 MB/s" ',
         "# No other host can ta",
@@ -158,8 +158,8 @@ def test_a_profile_is_read_with_the_file_alone(tmp_path):
         given.with_overrides({"deployment.profile": "hosts.toml"})
 
 
-def test_only_hosts_of_beds_are_measured(tmp_path):
-    with pytest.raises(InputError, match=r"only the hosts of a bed are measured"):
-        calibrate_bed.measure(written(tmp_path), 2)
+def test_only_hosts_of_testbeds_are_measured(tmp_path):
+    with pytest.raises(InputError, match=r"only the hosts of a testbed are measured"):
+        calibrate_testbed.measure(written(tmp_path), 2)
     with pytest.raises(InputError, match="between 2 and 1000"):
-        calibrate_bed.measure(written(tmp_path), 1)
+        calibrate_testbed.measure(written(tmp_path), 1)

@@ -34,7 +34,7 @@ def scenario(**workload):
         {
             "name": "recorded",
             "deployment": {"node": nodes},
-            "file_system": {"name": "hdfs", "access": {"bed": True}},
+            "file_system": {"name": "hdfs", "access": {"testbed": True}},
             "workload": {"name": "sequential_write", **workload},
             "run": {"methods": ["measure", "sequence", "mean"], "repetitions": 1},
             "sweep": [{"workload.file_size": SIZES}],
@@ -74,7 +74,7 @@ def recorded(tmp_path):
     return tmp_path
 
 
-def test_recorded_runs_are_compared_without_a_bed(recorded, monkeypatch):
+def test_recorded_runs_are_compared_without_a_testbed(recorded, monkeypatch):
     def never(*_):
         raise AssertionError("nothing is measured")
 

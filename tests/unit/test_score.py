@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 
 import pytest
-from dfslab.testbeds.errors import BedError
+from dfslab.testbeds.errors import TestbedError
 from dfslab.testbeds.hosts.score import score
 
 
@@ -30,5 +30,5 @@ def test_the_program_gives_a_positive_score():
 
 
 def test_what_is_no_number_is_refused():
-    with pytest.raises(BedError, match="score of here"):
+    with pytest.raises(TestbedError, match="score of here"):
         score(Here("no python"))  # type: ignore[arg-type]

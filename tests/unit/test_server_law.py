@@ -30,7 +30,7 @@ def scenario():
         {
             "name": "law",
             "deployment": {"node": nodes},
-            "file_system": {"name": "hdfs", "access": {"bed": True}, "replication": 1},
+            "file_system": {"name": "hdfs", "access": {"testbed": True}, "replication": 1},
             "workload": stat,
             "sweep": [
                 {share: [0.25, 1.0], "workload.clients": CLIENTS},

@@ -1,4 +1,4 @@
-"""What a fresh bed is given before it is measured: a little, and more where that is asked."""
+"""What a fresh testbed is given before it is measured: a little, and more where that is asked."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dfslab.testbeds.capabilities import WarmUp
 
 @pytest.fixture
 def given(monkeypatch):
-    """The plans that a fresh bed would have been given."""
+    """The plans that a fresh testbed would have been given."""
     plans = []
     monkeypatch.setattr(warming.fleet, "run_load", lambda plan, *more: plans.append(plan))
     return plans
@@ -26,16 +26,16 @@ def warm_up(**run):
         {
             "name": "warm",
             "deployment": {"node": nodes},
-            "file_system": {"name": "hdfs", "access": {"bed": True}},
+            "file_system": {"name": "hdfs", "access": {"testbed": True}},
             "workload": {"name": "sequential_read"},
             "run": run,
         },
     ).points()
-    session = SimpleNamespace(bed=None, progress=None, notify=print, places=lambda scenario: [])
+    session = SimpleNamespace(testbed=None, progress=None, notify=print, places=lambda scenario: [])
     warming.warm_up(point, {"kind": "hdfs"}, session)
 
 
-def test_a_fresh_bed_is_always_given_some_of_every_operation(given):
+def test_a_fresh_testbed_is_always_given_some_of_every_operation(given):
     warm_up()
     (plan,) = given
     assert {one["operation"] for one in plan["stream"]["mix"]} == set(warming.WARM_UP_MIX)

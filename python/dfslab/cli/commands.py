@@ -17,7 +17,6 @@ from dfslab.cli.shared import (
     ScenarioFile,
     Scheduler,
     Sets,
-    bed_calibration,
     calibration,
     compats,
     documents,
@@ -33,6 +32,7 @@ from dfslab.cli.shared import (
     tables,
     tell,
     terminal,
+    testbed_calibration,
     time_s,
     with_laboratory,
     with_progress,
@@ -289,7 +289,7 @@ def report(
 @app.command()
 def calibrate(
     scenario: Annotated[
-        Path | None, typer.Argument(help="Measure the hosts of its bed instead.")
+        Path | None, typer.Argument(help="Measure the hosts of its testbed instead.")
     ] = None,
     directory: Annotated[
         Path, typer.Option("--directory", help="On the disk that is measured.")
@@ -313,10 +313,10 @@ def calibrate(
         chosen = read_scenario(scenario, None)
         with of(scenario):
             hosts = with_progress(
-                as_json, lambda report: bed_calibration.measure(chosen, repeats, report)
+                as_json, lambda report: testbed_calibration.measure(chosen, repeats, report)
             )
-        document = bed_calibration.document(hosts)
-        profile = bed_calibration.toml(hosts, chosen.deployment)
+        document = testbed_calibration.document(hosts)
+        profile = testbed_calibration.toml(hosts, chosen.deployment)
     if output is not None:
         store.write_atomically(output, profile)
     tell(as_json, document, profile.rstrip())

@@ -15,7 +15,7 @@ def members() -> dict[str, list[dict[str, str]]]:
             {
                 "name": name,
                 "title": discover.title(path / "facts.py"),
-                "bed": "yes" if discover.has_bed(path) else "",
+                "testbed": "yes" if discover.has_testbed(path) else "",
                 "from": str(path),
             }
             for name, path in discover.members("filesystems", folders=True).items()
@@ -67,7 +67,7 @@ def _cells(row: dict[str, str]) -> list[str]:
     path = Path(row["from"])
     own = path.is_relative_to(discover.PACKAGE)
     place = str(path.relative_to(discover.PACKAGE)) if own else str(path)
-    return [row["name"], row["title"], "bed" if row.get("bed") else "", place]
+    return [row["name"], row["title"], "testbed" if row.get("testbed") else "", place]
 
 
 def show(as_json: bool) -> None:

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from dfslab.cli.table import ABOUT, COMMANDS
+from dfslab.cli.table import ABOUT, COMMANDS, FORMER
 from dfslab.extras import missing
 from dfslab.spec.errors import InputError
 
@@ -24,13 +24,13 @@ def module(name: str) -> Any:
 
 def command(name: str) -> Any:
     """The command of that name, a group among them; None where there is none."""
-    entry = COMMANDS.get(name)
+    entry = COMMANDS.get(FORMER.get(name, name))
     if entry is None:
         return None
     found = typer.main.get_group(module(entry.module).app)
     if not entry.group:
-        return found.commands[name]
-    found.name = name
+        return found.commands[entry.name]
+    found.name = entry.name
     return found
 
 
@@ -45,7 +45,7 @@ class _WhenAsked(TyperGroup):
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         # A mistyped name is compared with the known names without importing any module.
-        self.commands = dict.fromkeys(COMMANDS)  # type: ignore[assignment]
+        self.commands = dict.fromkeys((*COMMANDS, *FORMER))  # type: ignore[assignment]
         return super().resolve_command(ctx, args)
 
 
@@ -98,9 +98,9 @@ def _stop_for_failure(error: Exception) -> None:
     """Exit after a failure that is not due to the input."""
     from dfslab.discover import DiscoveryError
     from dfslab.method import RunFailed
-    from dfslab.testbeds.errors import BedError
+    from dfslab.testbeds.errors import TestbedError
 
-    if isinstance(error, RunFailed | DiscoveryError | BedError):
+    if isinstance(error, RunFailed | DiscoveryError | TestbedError):
         _stop(f"dfslab: {error}", 1)
 
 

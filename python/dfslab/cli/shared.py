@@ -48,11 +48,11 @@ SHOW_FORMS = "table, formula, mermaid, plantuml, xmi, net"
 if TYPE_CHECKING:
     from dfslab.cli import compat as compats
     from dfslab.cli import laboratory, listing, predicting
-    from dfslab.cli import testbed_work as beds
+    from dfslab.cli import testbed_work as testbeds
     from dfslab.cli.traces import trace_top as live
     from dfslab.cli.traces import trace_work as traces
     from dfslab.instruments.calibration import calibrate as calibration
-    from dfslab.instruments.calibration import calibrate_testbed as bed_calibration
+    from dfslab.instruments.calibration import calibrate_testbed as testbed_calibration
     from dfslab.report import document as documents
     from dfslab.report import limits as tables
     from dfslab.report import show, terminal
@@ -71,9 +71,9 @@ else:
     tables = lazily("dfslab.report.limits")
     traces = lazily("dfslab.cli.traces.trace_work")
     live = lazily("dfslab.cli.traces.trace_top")
-    beds = lazily("dfslab.cli.testbed_work")
+    testbeds = lazily("dfslab.cli.testbed_work")
     calibration = lazily("dfslab.instruments.calibration.calibrate")
-    bed_calibration = lazily("dfslab.instruments.calibration.calibrate_testbed")
+    testbed_calibration = lazily("dfslab.instruments.calibration.calibrate_testbed")
 
 
 def read_scenario(

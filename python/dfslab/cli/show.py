@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from dfslab.cli.shared import SHOW_FORMS, AsJson, ScenarioFile, beds, show, tell
+from dfslab.cli.shared import SHOW_FORMS, AsJson, ScenarioFile, show, tell, testbeds
 from dfslab.spec.check import read_checked
 
 app = typer.Typer(help="Show what is described.", no_args_is_help=True)
@@ -41,7 +41,7 @@ def show_mount(
     as_json: AsJson = False,
 ) -> None:
     """What an existing mount or cluster says of itself; nothing is written."""
-    found = beds.existing(place, web_address)
+    found = testbeds.existing(place, web_address)
     tell(as_json, found, *(f"{key}: {value}" for key, value in found.items()))
 
 

@@ -86,11 +86,13 @@ PURPOSES: dict[str, tuple[Entry, ...]] = {
             "list", "File systems, workloads, methods, studies, sections, and where each came from."
         ),
         Entry("show", "Show what is described.", "show", True),
-        Entry("trace", "Record, import and report traces.", "trace", True),
-        Entry("bed", "Real file systems on this machine.", "bed", True),
+        Entry("trace", "Record, import and report traces.", "traces.trace", True),
+        Entry("testbed", "Real file systems on this machine.", "testbed", True),
         Entry("net", "Petri nets in files: JSON, PNML, .cpn.", "net", True),
     ),
 }
+# Earlier names of commands, which still work.
+FORMER = {"bed": "testbed"}
 COMMANDS = {entry.name: entry for entries in PURPOSES.values() for entry in entries}
 USAGE = "Usage: dfslab [OPTIONS] COMMAND [ARGS]..."
 ABOUT = "A performance laboratory for distributed file systems."

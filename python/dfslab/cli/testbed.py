@@ -6,15 +6,15 @@ from typing import Annotated
 
 import typer
 
-from dfslab.cli.shared import AsJson, Sets, beds, tell, terminal
+from dfslab.cli.shared import AsJson, Sets, tell, terminal, testbeds
 from dfslab.spec.model import InputError
 
 app = typer.Typer(help="Real file systems on this machine.", no_args_is_help=True)
 
 
 @app.command("up")
-def bed_up(
-    name: Annotated[str, typer.Argument(help="A file system that has a bed.")],
+def up(
+    name: Annotated[str, typer.Argument(help="A file system that has a testbed.")],
     servers: Annotated[int, typer.Option(min=0, help="Hosts with a data role; 0: the usual.")] = 0,
     clients: Annotated[int, typer.Option(min=0, help="Client hosts; 0: 1.")] = 0,
     link: Annotated[str, typer.Option(help='Rate of each host\'s link: "1Gbit".')] = "",
@@ -23,47 +23,60 @@ def bed_up(
     sets: Sets = None,
     as_json: AsJson = False,
 ) -> None:
-    """Start a real file system on hosts of its own; it stays until `dfslab bed down`.
+    """Start a real file system on hosts of its own; it stays until `dfslab testbed down`.
 
     HDFS without any of the hardware options runs on this machine as it is, without root.
     """
     values = dict(text.partition("=")[::2] for text in sets or [])
     console = terminal.console(as_json)
     asked = {"servers": servers, "clients": clients, "link": link, "delay": delay, "disk": disk}
-    for one in beds.stale_beds():
-        console.print(f"stale: {one} (`dfslab bed down --stale` removes what it left)")
-    bed = beds.bed_up(name, values, asked, lambda text: console.print(text))
-    tell(as_json, bed, terminal.checks_table(bed["hardware"]), f"{bed['name']}: {bed['uri']}")
+    for one in testbeds.stale():
+        console.print(f"stale: {one} (`dfslab testbed down --stale` removes what it left)")
+    testbed = testbeds.up(name, values, asked, lambda text: console.print(text))
+    tell(
+        as_json,
+        testbed,
+        terminal.checks_table(testbed["hardware"]),
+        f"{testbed['name']}: {testbed['uri']}",
+    )
 
 
 @app.command("check")
-def bed_check(as_json: AsJson = False) -> None:
-    """What this kernel and this user can do for beds, and what is disabled by what is missing."""
-    found = beds.bed_check()
+def check(as_json: AsJson = False) -> None:
+    """What this kernel and this user can do for testbeds, and what is disabled by what is
+    missing.
+    """
+    found = testbeds.check()
     tell(as_json, found, terminal.features_table(found))
 
 
 @app.command("down")
-def bed_down(
-    name: Annotated[str, typer.Argument(help="Name that `dfslab bed status` shows.")] = "",
-    everything: Annotated[bool, typer.Option("--all", help="Every bed of this machine.")] = False,
-    stale: Annotated[bool, typer.Option("--stale", help="Every bed that nobody needs.")] = False,
+def down(
+    name: Annotated[str, typer.Argument(help="Name that `dfslab testbed status` shows.")] = "",
+    everything: Annotated[
+        bool, typer.Option("--all", help="Every testbed of this machine.")
+    ] = False,
+    stale: Annotated[
+        bool, typer.Option("--stale", help="Every testbed that nobody needs.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Stop a bed and remove what it left."""
+    """Stop a testbed and remove what it left."""
     if [bool(name), everything, stale].count(True) != 1:
-        raise InputError("bed down", name or None, "needs the name of a bed, or --all, or --stale")
-    taken = beds.bed_down("--all" if everything else "--stale" if stale else name)
+        raise InputError(
+            "testbed down", name or None, "needs the name of a testbed, or --all, or --stale"
+        )
+    taken = testbeds.down("--all" if everything else "--stale" if stale else name)
     tell(as_json, taken, *(f"{one}: down" for one in taken))
 
 
 @app.command("status")
-def bed_status(
-    name: Annotated[str, typer.Argument(help="Only this bed.")] = "", as_json: AsJson = False
+def status(
+    name: Annotated[str, typer.Argument(help="Only this testbed.")] = "", as_json: AsJson = False
 ) -> None:
-    """Which beds are up, which are stale."""
-    found = beds.bed_status(name)
+    """Which testbeds are up, which are stale."""
+    found = testbeds.status(name)
     shown = [f"{b['name']}: {b['state']} {b['uri'] or b['why']}" for b in found]
-    if beds.stale_beds() and not name:
-        shown.append("`dfslab bed down --stale` removes what stale beds left")
+    if testbeds.stale() and not name:
+        shown.append("`dfslab testbed down --stale` removes what stale testbeds left")
     tell(as_json, found, *(shown or ["no testbed is up"]))

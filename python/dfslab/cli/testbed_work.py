@@ -11,17 +11,17 @@ from dfslab.instruments import existing as looking
 from dfslab.spec.model import InputError
 from dfslab.spec.systems.standard import delay, rate, standard
 from dfslab.testbeds import registry
-from dfslab.testbeds.found import testbed
+from dfslab.testbeds.found import testbed_class
 from dfslab.testbeds.hosts import kernel
 
 Report = Callable[..., None]
 
 
-def bed_up(
+def up(
     name: str, values: dict[str, Any], asked: Mapping[str, Any], notify: Callable[[str], None]
 ) -> dict[str, Any]:
     """Start a testbed that outlives this process, on hosts with the requested hardware."""
-    kind = testbed(name, "bed")
+    kind = testbed_class(name, "testbed")
     system = discover.file_system(name)
     values = dict(kind.typed(values))
     deployment = None
@@ -42,16 +42,16 @@ def bed_up(
                 "how many hosts there are is said by --servers and --clients",
             )
         values = {**counts, **values}
-    bed = kind.up(values, notify=notify, outlive=True, deployment=deployment)
+    testbed = kind.up(values, notify=notify, outlive=True, deployment=deployment)
     return {
-        "name": bed.name,
-        "uri": bed.uri,
-        "folder": str(bed.folder),
-        "start_s": bed.start_s,
-        "hardware_check_s": bed.hardware_check_s,
-        "hardware": [{**asdict(check), "holds": check.holds} for check in bed.hardware],
+        "name": testbed.name,
+        "uri": testbed.uri,
+        "folder": str(testbed.folder),
+        "start_s": testbed.start_s,
+        "hardware_check_s": testbed.hardware_check_s,
+        "hardware": [{**asdict(check), "holds": check.holds} for check in testbed.hardware],
         "hosts": []
-        if bed.cluster is None
+        if testbed.cluster is None
         else [
             {
                 "name": host.name,
@@ -59,7 +59,7 @@ def bed_up(
                 "pid": host.init.pid,
                 "roles": dict(host.roles),
             }
-            for host in bed.cluster.hosts
+            for host in testbed.cluster.hosts
         ],
     }
 
@@ -69,26 +69,30 @@ def existing(place: str, web_address: str) -> dict[str, Any]:
     return looking.existing(place, web_address)
 
 
-def bed_check() -> list[dict[str, Any]]:
+def check() -> list[dict[str, Any]]:
     """Every feature of this machine that testbeds use."""
     return [asdict(feature) for feature in kernel.features()]
 
 
-def bed_down(name: str) -> list[str]:
+def down(name: str) -> list[str]:
     """Take down one testbed, all (--all), or the abandoned ones (--stale)."""
-    known = [bed["name"] for bed in bed_status("")]
+    known = [testbed["name"] for testbed in status("")]
     if name not in (registry.ALL, registry.STALE) and name not in known:
-        allowed = f"no such bed; there are: {', '.join(known) or 'none'}"
-        raise InputError("bed", name, allowed)
+        allowed = f"no such testbed; there are: {', '.join(known) or 'none'}"
+        raise InputError("testbed", name, allowed)
     return registry.take_down(name)
 
 
-def stale_beds() -> list[str]:
+def stale() -> list[str]:
     """The abandoned testbeds, with the reason for each."""
-    return [f"{bed['name']}: {bed['why']}" for bed in bed_status("") if bed["state"] == "stale"]
+    return [
+        f"{testbed['name']}: {testbed['why']}"
+        for testbed in status("")
+        if testbed["state"] == "stale"
+    ]
 
 
-def bed_status(name: str) -> list[dict[str, Any]]:
+def status(name: str) -> list[dict[str, Any]]:
     """The testbeds of this machine."""
-    beds = registry.list_beds()
-    return [bed for bed in beds if not name or bed["name"] == name]
+    testbeds = registry.list_testbeds()
+    return [testbed for testbed in testbeds if not name or testbed["name"] == name]

@@ -43,7 +43,9 @@ def opened(kind: ClusterKind, nodes: int, hosts: Sequence[Any] = ()) -> Iterator
         with started(places, hosts[0].address) as address:
             yield address
     elif hosts:
-        raise ClusterFailed(f'the client hosts of a bed take "agents" or "dask", not {kind.name}')
+        raise ClusterFailed(
+            f'the client hosts of a testbed take "agents" or "dask", not {kind.name}'
+        )
     else:
         from dfslab.fleet import dask
 

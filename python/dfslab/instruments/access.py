@@ -26,10 +26,10 @@ from dfslab.spec import units
 from dfslab.spec.environment import parameters
 from dfslab.spec.model import InputError
 from dfslab.spec.scenario import Scenario, WorkloadChoice
-from dfslab.testbeds.base import BaseBed
+from dfslab.testbeds.base import BaseTestbed
 from dfslab.testbeds.capabilities import JavaReachable, Traceable
-from dfslab.testbeds.errors import BedError
-from dfslab.testbeds.found import testbed
+from dfslab.testbeds.errors import TestbedError
+from dfslab.testbeds.found import testbed_class
 
 Notify = Callable[[str], None]
 CONNECT_TIMEOUT_S = 5.0
@@ -57,7 +57,7 @@ class Session:
     # Kinds of links and disks that were already measured; hundreds of testbeds consist of a few
     # kinds.
     _hardware: set[str] = field(default_factory=set)
-    _bed: tuple[str, BaseBed] | None = None
+    _testbed: tuple[str, BaseTestbed] | None = None
     # Whether processes of testbeds started from now on count their calls. A testbed that counts is
     # not reused as one that does not.
     traced: bool = False
@@ -72,8 +72,8 @@ class Session:
         """
         access = scenario.file_system.access
         system = discover.file_system(scenario.file_system.name)
-        if access.bed:
-            return self._reach_bed(scenario)
+        if access.testbed:
+            return self._reach_testbed(scenario)
         if "uri" in system.access_keys:
             _answers(access.uri, system.address(access.uri))
             return {"uri": access.uri, "directory": access.directory}
@@ -104,7 +104,7 @@ class Session:
 
         InputError when there are fewer than the scenario requires.
         """
-        asked, hosts = scenario.workload, self._bed[1].clients if self._bed else []
+        asked, hosts = scenario.workload, self._testbed[1].clients if self._testbed else []
         if hosts and asked.nodes > len(hosts):
             allowed = f"the deployment has {len(hosts)} client hosts"
             raise InputError("workload.nodes", asked.nodes, allowed)
@@ -132,7 +132,9 @@ class Session:
         processes = max(1, scenario.workload.processes)
         if run.scheduler:
             if hosts:
-                raise InputError("run.scheduler", run.scheduler, "a bed has a scheduler of its own")
+                raise InputError(
+                    "run.scheduler", run.scheduler, "a testbed has a scheduler of its own"
+                )
             return Nodes(run.scheduler, wanted, processes)
         key = scenario.run.model_dump_json(include={"fleet", "cluster"})
         address, count = self._clusters.get(key, ("", 0))
@@ -149,35 +151,35 @@ class Session:
         return Nodes(address, wanted, processes, count, within, passing=bool(hosts))
 
     @property
-    def bed(self) -> BaseBed | None:
+    def testbed(self) -> BaseTestbed | None:
         """The testbed that is running, or None."""
-        return self._bed[1] if self._bed else None
+        return self._testbed[1] if self._testbed else None
 
     @property
-    def testbed(self) -> BaseBed:
+    def running_testbed(self) -> BaseTestbed:
         """The running testbed. RunFailed when there is none."""
-        if self.bed is None:
+        if self.testbed is None:
             raise RunFailed("no testbed is up")
-        return self.bed
+        return self.testbed
 
     @property
     def traceable(self) -> Traceable:
         """The testbed whose processes count their calls. RunFailed when there is none."""
-        if not isinstance(self.bed, Traceable):
+        if not isinstance(self.testbed, Traceable):
             raise RunFailed("no testbed is up whose processes count their calls")
-        return self.bed
+        return self.testbed
 
     def whole_processors(self) -> AbstractContextManager[None]:
         """Lift the processor limits of the testbed's hosts during the block."""
-        return nullcontext() if self.bed is None else self.bed.whole_processors()
+        return nullcontext() if self.testbed is None else self.testbed.whole_processors()
 
-    def use(self, bed: BaseBed) -> None:
+    def use(self, testbed: BaseTestbed) -> None:
         """Measure on a testbed that the caller started and will take down."""
-        self._bed = ("", bed)
+        self._testbed = ("", testbed)
 
     def close(self) -> None:
         """Take down everything that this session opened."""
-        self._bed = self._temporary = None
+        self._testbed = self._temporary = None
         self._clusters.clear()
         self._stack.close()
 
@@ -187,56 +189,59 @@ class Session:
             self._stack.callback(shutil.rmtree, self._temporary, ignore_errors=True)
         return self._temporary
 
-    def _reach_bed(self, scenario: Scenario) -> dict[str, Any]:
+    def _reach_testbed(self, scenario: Scenario) -> dict[str, Any]:
         """Start the testbed of a scenario. A session has one testbed at a time; a point that needs
         another one replaces it."""
         key = scenario.model_dump_json(include={"deployment", "file_system"}) + str(self.traced)
-        if self._bed is None or self._bed[0] != key:
-            if self._bed is not None:
+        if self._testbed is None or self._testbed[0] != key:
+            if self._testbed is not None:
                 self.close()
             # A testbed that failed to start once is not waited for again by later runs.
             if key in self._failed:
                 raise RunFailed(self._failed[key])
             try:
-                self._bed = (key, self._start(scenario))
-            except BedError as error:
+                self._testbed = (key, self._start(scenario))
+            except TestbedError as error:
                 self._failed[key] = str(error)
                 raise RunFailed(str(error)) from error
-        bed = self._bed[1]
+        testbed = self._testbed[1]
         # The mount point is given by the testbed; a directory named in the scenario takes
         # precedence.
         asked = scenario.file_system.access.directory
         try:
-            told = {**bed.access, **(bed.java_access if isinstance(bed, JavaReachable) else {})}
-        except BedError as error:
+            told = {
+                **testbed.access,
+                **(testbed.java_access if isinstance(testbed, JavaReachable) else {}),
+            }
+        except TestbedError as error:
             # The next run gets a new testbed.
             self.close()
             raise RunFailed(str(error)) from error
         return {**told, "directory": asked or told.get("directory", "")}
 
-    def _start(self, scenario: Scenario) -> BaseBed:
-        kind = testbed(scenario.file_system.name, "file_system.access.bed")
-        told = bed_parameters(scenario)
+    def _start(self, scenario: Scenario) -> BaseTestbed:
+        kind = testbed_class(scenario.file_system.name, "file_system.access.testbed")
+        told = testbed_parameters(scenario)
         if self.traced:
             told.update(_tracing(kind, scenario.file_system.name))
-        bed = kind.up(
+        testbed = kind.up(
             told, notify=self.notify, deployment=scenario.deployment, known_hardware=self._hardware
         )
-        self._stack.callback(bed.down)
-        self.versions.update(bed.versions)
+        self._stack.callback(testbed.down)
+        self.versions.update(testbed.versions)
         # Fresh daemons are slow at first (JIT compilation, connections): measure.py warms them up.
         self.cold_daemons = True
-        return bed
+        return testbed
 
 
-def _tracing(kind: type[BaseBed], name: str) -> dict[str, Any]:
+def _tracing(kind: type[BaseTestbed], name: str) -> dict[str, Any]:
     """Parameters that make a testbed's processes count their calls. InputError when they cannot."""
     if not issubclass(kind, Traceable):
         raise InputError("run.methods", "trace", f"the processes of {name} count no calls")
     return kind.traced()
 
 
-def bed_parameters(scenario: Scenario) -> dict[str, Any]:
+def testbed_parameters(scenario: Scenario) -> dict[str, Any]:
     """Parameters of a testbed: those of the file system with units, and the number of each role."""
     system = discover.file_system(scenario.file_system.name)
     told: dict[str, Any] = {}

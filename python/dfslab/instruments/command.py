@@ -27,7 +27,7 @@ from dfslab.spec.clock import REAL, Clock
 from dfslab.spec.environment import workload_parameters
 from dfslab.spec.model import InputError
 from dfslab.spec.scenario import Point
-from dfslab.testbeds.base import BaseBed
+from dfslab.testbeds.base import BaseTestbed
 from dfslab.testbeds.capabilities import Traceable
 from dfslab.testbeds.daemon import tied_to_owner
 from dfslab.testbeds.errors import last_lines
@@ -111,7 +111,7 @@ def _run(
     """(seconds of the timed part, command line); `begin` is called just before it."""
     scenario = point.scenario
     target = session.target(scenario)
-    bed = session.bed
+    testbed = session.testbed
     if session.cold_daemons:
         session.cold_daemons = False
         with session.whole_processors():
@@ -129,10 +129,10 @@ def _run(
     }
     assert set(told) == set(TOLD)
     words = workload.argv(own, told)
-    environment = client_environment(bed)
+    environment = client_environment(testbed)
     _there(words[0], environment, own.install)
     # Where clients run on hosts, the program runs on the first of them.
-    host = next(iter(bed.clients), None) if bed is not None else None
+    host = next(iter(testbed.clients), None) if testbed is not None else None
     entered = words if host is None else host.command(words)
     running = _Program(entered, environment, folder / LOG, scenario.run.time_limit)
     try:
@@ -161,13 +161,13 @@ def to_end(words: Sequence[str], environment: Mapping[str, str]) -> int:
             raise
 
 
-def client_environment(bed: BaseBed | None) -> dict[str, str]:
+def client_environment(testbed: BaseTestbed | None) -> dict[str, str]:
     """The environment of a client, with the testbed's mark, so that it is ended with the
     testbed."""
-    if bed is None:
+    if testbed is None:
         return dict(os.environ)
-    own = bed.client_environment() if isinstance(bed, Traceable) else {}
-    return {**bed.environment(), **own}
+    own = testbed.client_environment() if isinstance(testbed, Traceable) else {}
+    return {**testbed.environment(), **own}
 
 
 def _there(program: str, environment: Mapping[str, str], install: str) -> None:

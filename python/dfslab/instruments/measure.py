@@ -70,7 +70,7 @@ def _under_faults(point: Point, repetition: int, session: access.Session) -> Mea
     if not run.fault:
         return run_load(point, repetition, session)
     session.reach(point.scenario)
-    conductor = Conductor(session.testbed, run.fault)
+    conductor = Conductor(session.running_testbed, run.fault)
     # Failures of operations are the object of study, and acknowledged data is audited afterwards.
     changes = {"max_errors": run.max_errors or ANY_NUMBER, "verify": "after"}
     try:
@@ -96,7 +96,7 @@ def run_load(
     target = session.target(point.scenario)
     # A score takes seconds and is meaningful only compared with that of another share. It is
     # measured before the daemons JIT-compile, which would use the same share.
-    scores = session.bed.scores if session.bed is not None and shares_vary(point) else None
+    scores = session.testbed.scores if session.testbed is not None and shares_vary(point) else None
     if session.cold_daemons:
         session.cold_daemons = False
         with session.whole_processors():
@@ -107,7 +107,7 @@ def run_load(
     plan["hold"] = disks is not None
     # A design has hundreds of runs judged by their rates only: asking daemons takes as long as a
     # run.
-    observed = None if point.scenario.design.factor else session.bed
+    observed = None if point.scenario.design.factor else session.testbed
     if observed is not None:
         observed.observe()  # discard counts from before this run
     places = session.places(point.scenario)
@@ -166,7 +166,7 @@ def _run(
         session.reach(point.scenario)
         # An error of this mount is no InputError either: files are the testbed's, so another run
         # may work.
-        if session.bed is not None:
+        if session.testbed is not None:
             raise RunFailed(f"{where(point)}: {error}") from error
         said = _advised(point.scenario, error)
         raise InputError("scenario", point.labels or None, said) from error
@@ -201,7 +201,7 @@ def _calls(
     if reason := calls.refused(plan):
         return CallCounts(not_counted=reason)
     session.notify("counting the calls of an operation")
-    observe = session.bed.observe if session.bed is not None else dict
+    observe = session.testbed.observe if session.testbed is not None else dict
     try:
         return calls.count(plan, places[0], observe)
     except LoadFailed as error:
@@ -223,8 +223,8 @@ def _keep(recorded: bytes, path: Path) -> None:
 
 def _cold_disks(point: Point, session: access.Session) -> cold.Disks | None:
     """The check of a cold run on a testbed; None for other runs."""
-    wanted = point.scenario.workload.cache == "cold" and session.bed is not None
-    return cold.Disks(session.testbed) if wanted else None
+    wanted = point.scenario.workload.cache == "cold" and session.testbed is not None
+    return cold.Disks(session.running_testbed) if wanted else None
 
 
 def _listeners(

@@ -151,7 +151,7 @@ def _cleared(writer: Observer) -> Iterator[deque[str]]:
 
 def _two(scenario: Scenario, session: access.Session) -> list[Place]:
     """Two clients, on different hosts where there are hosts."""
-    if session.bed is None:
+    if session.testbed is None:
         return [HERE, HERE]
     places = session.places(scenario) if scenario.run.fleet == "agents" else []
     if isinstance(places, Nodes) or len(places) < 2:

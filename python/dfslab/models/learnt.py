@@ -72,16 +72,16 @@ def rows_of(results: Sequence[Result]) -> Rows:
     points = [group[0].point for group in found.values()]
     sizes = np.array([size_bytes(Situation(point.scenario)) for point in points])
     rates = [np.exp(np.mean([np.log(r.value()) for r in group])) for group in found.values()]
-    beds, layouts = (
+    testbeds, layouts = (
         np.unique([key(point) for point in points], return_inverse=True)[1]
-        for key in (bed_key, layout_key)
+        for key in (testbed_key, layout_key)
     )
-    return Rows(points, sizes * np.array(rates), beds, layouts)
+    return Rows(points, sizes * np.array(rates), testbeds, layouts)
 
 
-def bed_key(point: Point) -> str:
+def testbed_key(point: Point) -> str:
     """Identity of a testbed: the deployment and the file system's parameters."""
-    return point.bed
+    return point.testbed
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,7 @@
 """The Petri model: operation trees as a timed coloured Petri net, fired with the workload's stream.
 
-After Nguyen & Apon 2012 (PVFS as a coloured Petri net). Constants are those of models/fit/demand.py.
+After Nguyen & Apon 2012 (PVFS as a coloured Petri net). Constants are those of
+models/fit/demand.py.
 
 Service times: `deterministic`, `exponential`, or `by_kind`, the default. By kind, data transfers,
 adapters, disks and the client's work are deterministic, because equal bytes take equal time and a

@@ -160,7 +160,7 @@ def checks_table(checks: Sequence[dict[str, Any]]) -> Table:
 
 def features_table(features: Sequence[dict[str, Any]]) -> Table:
     """The features of this machine that testbeds use."""
-    table = Table(title="Features that beds use")
+    table = Table(title="Features that testbeds use")
     for name in ("feature", "here", "without it"):
         table.add_column(name)
     for feature in features:
@@ -179,11 +179,11 @@ def plan_document(plan: Plan) -> dict[str, Any]:
         "legal": plan.legal.size,
         "box": plan.legal.box,
         "factors": [factor.name for factor in plan.legal.factors],
-        "beds": [[labels(plan.legal, row) for row in bed] for bed in plan.beds],
+        "beds": [[labels(plan.legal, row) for row in testbed] for testbed in plan.testbeds],
         "bill": {
-            "beds": bill.beds,
+            "beds": bill.testbeds,
             "runs": bill.runs,
-            "bed_s": float(bill.bed_s),
+            "bed_s": float(bill.testbed_s),
             "run_s": float(bill.run_s),
             "longest_run_s": float(bill.longest_run_s),
             "total_s": float(bill.total_s),
@@ -195,7 +195,7 @@ def plan_tables(document: dict[str, Any]) -> list[Any]:
     """A design as tables: the legal share, the testbeds, the cost."""
     table = Table(
         title=f"{document['kind']} design over {len(document['factors'])} factors",
-        caption="what all runs of a bed have in common",
+        caption="what all runs of a testbed have in common",
     )
     for name in ("bed", "runs", "deployment and layout"):
         table.add_column(name)
@@ -207,7 +207,7 @@ def plan_tables(document: dict[str, Any]) -> list[Any]:
     return [
         table,
         f"{document['legal']:,} of {document['box']:,} combinations are legal",
-        f"{bill['runs']} runs on {bill['beds']} beds: about {bill['total_s'] / 60:.0f} min, of "
-        f"which {bill['bed_s'] / 60:.0f} min start beds; the longest run takes about "
+        f"{bill['runs']} runs on {bill['beds']} testbeds: about {bill['total_s'] / 60:.0f} min, of "
+        f"which {bill['bed_s'] / 60:.0f} min start testbeds; the longest run takes about "
         f"{bill['longest_run_s']:.0f} s",
     ]

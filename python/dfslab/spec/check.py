@@ -112,8 +112,10 @@ def _check_command(scenario: Scenario, workload: Workload, own: FileParameters) 
         value = getattr(scenario.workload, key)
         if value != type(scenario.workload).model_fields[key].default and value:
             raise InputError(f"workload.{key}", value, "is for loads; a program decides it itself")
-    if "trace" in run.methods and not scenario.file_system.access.bed:
-        allowed = "a program's calls are counted on a bed only: file_system.access.bed = true"
+    if "trace" in run.methods and not scenario.file_system.access.testbed:
+        allowed = (
+            "a program's calls are counted on a testbed only: file_system.access.testbed = true"
+        )
         raise InputError("run.methods", "trace", allowed)
     workload.argv(own, dict.fromkeys(TOLD, ""))
 
@@ -204,8 +206,8 @@ def _check_calls(scenario: Scenario, modelled: set[str]) -> None:
 
 def _check_faults(scenario: Scenario) -> None:
     faults = scenario.run.fault
-    if faults and not scenario.file_system.access.bed:
-        allowed = "faults are for beds: file_system.access.bed = true"
+    if faults and not scenario.file_system.access.testbed:
+        allowed = "faults are for testbeds: file_system.access.testbed = true"
         raise InputError("run.fault", faults[0].text(), allowed)
     hosts = [name for name, _ in scenario.deployment.nodes()]
     for fault in faults:
@@ -237,18 +239,20 @@ def _check_access(scenario: Scenario, system: FileSystem) -> None:
         if getattr(access, key) and key not in system.access_keys:
             allowed = f"{system.name} is reached by {', '.join(system.access_keys)}"
             raise InputError(f"file_system.access.{key}", getattr(access, key), allowed)
-    if access.bed and access.uri:
-        raise InputError("file_system.access.uri", access.uri, "bed or uri, not both")
-    if access.bed and scenario.deployment.emulated not in (None, Emulation()):
-        allowed = "a bed emulates as it does: leave it out, or as in scenarios/reference.toml"
+    if access.testbed and access.uri:
+        raise InputError("file_system.access.uri", access.uri, "testbed or uri, not both")
+    if access.testbed and scenario.deployment.emulated not in (None, Emulation()):
+        allowed = "a testbed emulates as it does: leave it out, or as in scenarios/reference.toml"
         raise InputError("deployment.emulated", None, allowed)
-    if access.bed and not system.has_bed:
-        raise InputError("file_system.access.bed", True, f"dfslab has no bed for {system.name}")
+    if access.testbed and not system.has_testbed:
+        raise InputError(
+            "file_system.access.testbed", True, f"dfslab has no testbed for {system.name}"
+        )
     if access.uri:
         try:
             system.address(access.uri)
         except ValueError as error:
             raise InputError("file_system.access.uri", access.uri, str(error)) from error
     needs_address = "uri" in system.access_keys and "measure" in scenario.run.methods
-    if needs_address and not (access.uri or access.bed):
-        raise InputError("file_system.access", None, f"{system.name} needs bed = true or a uri")
+    if needs_address and not (access.uri or access.testbed):
+        raise InputError("file_system.access", None, f"{system.name} needs testbed = true or a uri")

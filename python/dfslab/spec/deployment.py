@@ -30,14 +30,15 @@ class Disk(Model):
         "0 s", description="How far ahead of its rate it may be after a pause (models only)"
     )
     iops: Annotated[float, Field(ge=0)] = Field(
-        0.0, description="Requests a second, reads and writes each; 0: no limit (beds only)"
+        0.0, description="Requests a second, reads and writes each; 0: no limit (testbeds only)"
     )
-    file_system: Literal["xfs", "ext4"] = Field("xfs", description="What it holds (beds only)")
+    file_system: Literal["xfs", "ext4"] = Field("xfs", description="What it holds (testbeds only)")
     capacity: Annotated[Bytes, Field(ge=2**29)] = quantity(
-        "4 GiB", description="Its size (beds only)"
+        "4 GiB", description="Its size (testbeds only)"
     )
     medium: Literal["memory", "disk"] = Field(
-        "memory", description="Where a bed keeps what is on it; memory is repeatable, disk large"
+        "memory",
+        description="Where a testbed keeps what is on it; memory is repeatable, disk large",
     )
 
 
@@ -98,13 +99,13 @@ class Network(Model):
     latency: Seconds = quantity("50 us", description="One way, between two nodes")
     loopback_latency: Seconds = quantity("15 us", description="One way, inside a node")
     jitter: Seconds = quantity(
-        "0 s", description="Standard deviation of the latency between two nodes (beds only)"
+        "0 s", description="Standard deviation of the latency between two nodes (testbeds only)"
     )
     loss: Annotated[float, Field(ge=0, lt=1)] = Field(
-        0.0, description="Share of packets lost between two nodes (beds only)"
+        0.0, description="Share of packets lost between two nodes (testbeds only)"
     )
     congestion: Literal["cubic", "reno", "bbr"] = Field(
-        "cubic", description="TCP congestion control (beds only)"
+        "cubic", description="TCP congestion control (testbeds only)"
     )
 
 
@@ -131,12 +132,12 @@ class Deployment(Model):
         0, description="Cores that all nodes share, as on one machine; 0: none (models only)"
     )
     tolerance: Annotated[float, Field(gt=0, le=1)] = Field(
-        0.05, description="How far a bed's measured rates may be from the declared ones"
+        0.05, description="How far a testbed's measured rates may be from the declared ones"
     )
     emulated: Emulation | None = Field(
         None,
         description="What its network is made of, where it is emulated on one machine (models "
-        "only; a bed's is known)",
+        "only; a testbed's is known)",
     )
 
     profile: ProfileName = PROFILE

@@ -6,7 +6,7 @@ import ast
 import operator
 from collections.abc import Callable, Mapping
 from functools import lru_cache
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, field_validator, model_validator
 
@@ -102,15 +102,16 @@ def shapes(key: str, told: set[str]) -> bool:
 class Design(Model):
     """Which configurations are run; without factors, the scenario's grids are swept."""
 
+    FORMER_KEYS: ClassVar[Mapping[str, str]] = {"beds": "testbeds", "per_bed": "per_testbed"}
     kind: Literal["full", "latin", "d-optimal", "screening"] = Field(
         "d-optimal", description="How configurations are chosen from the legal ones"
     )
-    beds: Annotated[int, Field(ge=0)] = Field(
+    testbeds: Annotated[int, Field(ge=0)] = Field(
         0, description="Different deployments and layouts; 0: as many as the budget allows"
     )
-    per_bed: Annotated[int, Field(ge=1)] = Field(6, description="Workloads run on each of them")
+    per_testbed: Annotated[int, Field(ge=1)] = Field(6, description="Workloads run on each of them")
     blocks: Annotated[int, Field(ge=1)] = Field(
-        1, description="Passes over all beds that the repetitions are dealt to"
+        1, description="Passes over all testbeds that the repetitions are dealt to"
     )
     budget: Seconds = quantity("0 s", description="Longest time of all runs; 0: no limit")
     constraints: list[str] = Field(

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from functools import cached_property
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 
 from dfslab.spec.errors import InputError, unknown
 
@@ -18,11 +18,21 @@ class Model(BaseModel):
     """A frozen model without unknown keys, whose defaults are validated like input."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, validate_default=True)
+    # Earlier name -> present name.
+    FORMER_KEYS: ClassVar[Mapping[str, str]] = {}
 
     @cached_property
     def canonical(self) -> str:
         """The content as JSON text with sorted keys: equal models have equal texts."""
         return json.dumps(self.model_dump(mode="json"), sort_keys=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _current_keys(cls, table: Any) -> Any:
+        """Keys that earlier versions named differently, under their present names."""
+        if not isinstance(table, dict):
+            return table
+        return {cls.FORMER_KEYS.get(key, key): one for key, one in table.items()}
 
     def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
         """A copy; with `update`, cached properties of the old content are dropped."""

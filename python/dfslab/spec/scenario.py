@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import itertools
+import json
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import tomlkit
 from pydantic import ConfigDict, Field, model_serializer, model_validator
@@ -28,7 +29,8 @@ from dfslab.spec.units import PerSecond, Seconds, quantity
 class Access(Model):
     """How to access the file system; each file system declares which of these keys it supports."""
 
-    bed: bool = Field(False, description="Start the file system's daemons on this machine")
+    FORMER_KEYS: ClassVar[Mapping[str, str]] = {"bed": "testbed"}
+    testbed: bool = Field(False, description="Start the file system's daemons on this machine")
     directory: str = Field(
         "", description="Existing directory to work under; empty: a new temporary one"
     )
@@ -55,6 +57,13 @@ class FileSystemChoice(Model):
     model_config = ConfigDict(extra="allow")
     name: str = Field(description="A name that `dfslab list` shows")
     access: Access = Field(default_factory=Access, description="How to reach it")
+
+    @cached_property
+    def canonical(self) -> str:
+        """The content as JSON text; run folders are resumed by it, so it has the key's old name."""
+        table = self.model_dump(mode="json")
+        table["access"]["bed"] = table["access"].pop("testbed")
+        return json.dumps(table, sort_keys=True)
 
     @property
     def parameters(self) -> dict[str, Value]:
@@ -127,7 +136,7 @@ class Run(Model):
         "60 s", description="Longest time of each phase of a measured run"
     )
     warm_up: Seconds = quantity(
-        "0 s", description="How long a fresh bed is given small operations; 0: few larger ones"
+        "0 s", description="How long a fresh testbed is given small operations; 0: few larger ones"
     )
     fleet: Literal["agents", "dask", "ssh", "slurm", "yarn", "kubernetes"] = Field(
         "agents", description="Who runs the clients: processes of dfslab, or a Dask cluster"
@@ -144,7 +153,7 @@ class Run(Model):
         "all", description="How fine components moves data; all: each, and the finest answers"
     )
     fault: list[Fault] = Field(
-        default_factory=list, description="What happens to a bed while its clients run"
+        default_factory=list, description="What happens to a testbed while its clients run"
     )
     layer: list[Layer] = Field(
         default_factory=list, description="What is done to every call, the outermost first"
@@ -205,7 +214,7 @@ class Scenario(Model):
     @property
     def emulation(self) -> Emulation | None:
         """Properties of the emulated network, declared or a testbed's; None if not emulated."""
-        if self.deployment.emulated is None and self.file_system.access.bed:
+        if self.deployment.emulated is None and self.file_system.access.testbed:
             return Emulation()
         return self.deployment.emulated
 
@@ -356,7 +365,7 @@ class Point(Model):
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
     @cached_property
-    def bed(self) -> str:
+    def testbed(self) -> str:
         """Identity of the configuration's testbed: deployment and file system as text."""
         return self.scenario.model_dump_json(include={"deployment", "file_system"})
 

@@ -102,7 +102,7 @@ class Learnt(BaseModel):
     """One point of a learning curve: errors on held-out testbeds and cost of the training data."""
 
     seconds: float
-    beds: int
+    testbeds: int
     configurations: int
     median_abs_error: dict[str, float]
 
@@ -245,20 +245,20 @@ def learning_curve(
     """Errors on held-out testbeds for growing training sets of testbeds, in running order."""
     measured = [result for result in results if result.method == "measure" and result.complete]
     measured.sort(key=lambda result: result.provenance.started)
-    beds = list(dict.fromkeys(bed_of(result.point) for result in measured))
-    judged = set(random.Random(seed).sample(beds, max(1, len(beds) // 4)))
-    left = [bed for bed in beds if bed not in judged]
+    testbeds = list(dict.fromkeys(testbed_of(result.point) for result in measured))
+    judged = set(random.Random(seed).sample(testbeds, max(1, len(testbeds) // 4)))
+    left = [testbed for testbed in testbeds if testbed not in judged]
     found = []
     for step in range(1, steps + 1):
         known = set(left[: max(2, len(left) * step // steps)])
-        training = [r for r in measured if bed_of(r.point) in known]
-        kept = [r for r in measured if bed_of(r.point) in known | judged]
-        fold = {i for i, r in enumerate(kept) if bed_of(r.point) in judged}
-        named, _ = scored(kept, models, [fold], f"{len(known)} beds", report)
+        training = [r for r in measured if testbed_of(r.point) in known]
+        kept = [r for r in measured if testbed_of(r.point) in known | judged]
+        fold = {i for i, r in enumerate(kept) if testbed_of(r.point) in judged}
+        named, _ = scored(kept, models, [fold], f"{len(known)} testbeds", report)
         found.append(
             Learnt(
                 seconds=cost_s(training),
-                beds=len(known),
+                testbeds=len(known),
                 configurations=len({r.point_id for r in training}),
                 median_abs_error={name: score.median_abs_error for name, score in named.items()},
             )
@@ -266,6 +266,6 @@ def learning_curve(
     return found
 
 
-def bed_of(point: Point) -> str:
+def testbed_of(point: Point) -> str:
     """The testbed of a configuration: deployment and file system."""
-    return point.bed
+    return point.testbed

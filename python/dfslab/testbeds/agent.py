@@ -10,7 +10,7 @@ from pathlib import Path
 from dfslab.testbeds.base import Notify, silent
 from dfslab.testbeds.cache import cache_folder, locked, program
 from dfslab.testbeds.daemon import run_to_end
-from dfslab.testbeds.errors import BedError
+from dfslab.testbeds.errors import TestbedError
 
 SOURCES = Path(__file__).parents[3] / "agent"
 BUILD_LIMIT_S = 600.0
@@ -28,7 +28,7 @@ def agent_jar(notify: Notify = silent) -> Path:
         if path.suffix in SUFFIXES and "target" not in path.parts
     )
     if not sources:
-        raise BedError("download", "building the tracing agent", f"no sources in {SOURCES}")
+        raise TestbedError("download", "building the tracing agent", f"no sources in {SOURCES}")
     digest = hashlib.sha256()
     for path in sources:
         digest.update(str(path.relative_to(SOURCES)).encode() + b"\0" + path.read_bytes() + b"\0")
@@ -44,7 +44,7 @@ def agent_jar(notify: Notify = silent) -> Path:
                 notify("building the tracing agent with Maven (only this once)")
                 _build(maven, sources, jar)
     except OSError as error:
-        raise BedError("download", "building the tracing agent", str(error)) from error
+        raise TestbedError("download", "building the tracing agent", str(error)) from error
     return jar
 
 

@@ -22,7 +22,7 @@ from dfslab.spec.systems.standard import standard
 from dfslab.testbeds import registry, state
 from dfslab.testbeds.capabilities import WarmUp
 from dfslab.testbeds.daemon import READY_DEADLINE_S, Daemon
-from dfslab.testbeds.errors import BedError
+from dfslab.testbeds.errors import TestbedError
 from dfslab.testbeds.hosts import disk, hardware
 from dfslab.testbeds.hosts.cluster import Cluster, Made
 from dfslab.testbeds.hosts.hardware import Check
@@ -30,7 +30,7 @@ from dfslab.testbeds.hosts.host import AdoptedDaemon, Host, HostDaemon
 from dfslab.testbeds.hosts.machine import not_made
 from dfslab.testbeds.hosts.process import MARK, Process
 from dfslab.testbeds.hosts.score import score
-from dfslab.testbeds.state import BedFolder, BedRecord, DaemonRecord, HostRecord
+from dfslab.testbeds.state import DaemonRecord, HostRecord, TestbedFolder, TestbedRecord
 
 Notify = Callable[[str], None]
 WHOLE_LIMIT_S = 180.0
@@ -56,8 +56,8 @@ def uninterrupted() -> Iterator[None]:
             signal.raise_signal(signal.SIGINT)
 
 
-class BaseBed:
-    """A file system that dfslab started; a system's `bed.py` derives `Bed` from it.
+class BaseTestbed:
+    """A file system that dfslab started; a system's `testbed.py` derives `Bed` from it.
 
     The derived class defines SYSTEM, `parse` (checks parameters), `prepare` (downloads programs
     before anything is created), `port_count`, and `start` (launches daemons by `launch` and waits
@@ -71,7 +71,12 @@ class BaseBed:
     cluster: Cluster | None = None
 
     def __init__(
-        self, parameters: Any, folder: BedFolder, record: BedRecord, notify: Notify, outlive: bool
+        self,
+        parameters: Any,
+        folder: TestbedFolder,
+        record: TestbedRecord,
+        notify: Notify,
+        outlive: bool,
     ) -> None:
         self.parameters, self.notify, self.outlive = parameters, notify, outlive
         self.daemons: dict[str, Daemon] = {}
@@ -127,7 +132,7 @@ class BaseBed:
             cls.check(checked, hosted)
         cls.prepare(checked, notify)
         began = time.monotonic()
-        bed = None
+        testbed = None
         try:
             with uninterrupted():
                 folder, record = state.create(
@@ -137,19 +142,19 @@ class BaseBed:
                     Process.of(os.getpid()),
                     0 if hosted else cls.port_count(checked),
                 )
-                bed = cls(checked, folder, record, notify, outlive)
+                testbed = cls(checked, folder, record, notify, outlive)
             if hosted is not None:
-                bed._raise_hosts(hosted, known_hardware)
-            with bed.whole_processors():
-                bed.start()
-            bed._now(phase="up", owner=None if outlive else record.owner)
+                testbed._raise_hosts(hosted, known_hardware)
+            with testbed.whole_processors():
+                testbed.start()
+            testbed._now(phase="up", owner=None if outlive else record.owner)
         except BaseException:
-            if bed is not None:
-                bed.down()
+            if testbed is not None:
+                testbed.down()
             raise
-        bed.start_s = time.monotonic() - began
-        notify(f"{bed.name} serves {bed.uri} after {bed.start_s:.1f} s")
-        return bed
+        testbed.start_s = time.monotonic() - began
+        notify(f"{testbed.name} serves {testbed.uri} after {testbed.start_s:.1f} s")
+        return testbed
 
     @classmethod
     def check(cls, parameters: Any, deployment: Deployment) -> None:
@@ -301,14 +306,16 @@ class BaseBed:
         found = [name for name, host in on_hosts.items() if host == target]
         if not found:
             known = ", ".join([*self.daemons, *dict.fromkeys(on_hosts.values())])
-            raise BedError("state", f"bed {self.name}", f"no {target!r}; there are {known}")
+            raise TestbedError("state", f"bed {self.name}", f"no {target!r}; there are {known}")
         return found
 
     def daemon(self, name: str) -> Daemon:
         """The daemon of that name. BedError that lists the known names otherwise."""
         if name not in self.daemons:
             known = ", ".join(self.daemons)
-            raise BedError("state", f"bed {self.name}", f"no daemon {name!r}; there are {known}")
+            raise TestbedError(
+                "state", f"bed {self.name}", f"no daemon {name!r}; there are {known}"
+            )
         return self.daemons[name]
 
     def daemon_states(self) -> list[dict[str, Any]]:
@@ -343,7 +350,7 @@ class BaseBed:
         try:
             state.make_marked(path, self._folder.id)
         except OSError as error:
-            raise BedError("state", f"making {path}", str(error)) from error
+            raise TestbedError("state", f"making {path}", str(error)) from error
 
     def run_in(
         self,
@@ -396,7 +403,9 @@ class BaseBed:
         began = time.monotonic()
         while said := self.lacking():
             if time.monotonic() > began + limit_s:
-                raise BedError("not_ready", f"healing {self.name}", f"{said} after {limit_s:g} s")
+                raise TestbedError(
+                    "not_ready", f"healing {self.name}", f"{said} after {limit_s:g} s"
+                )
             time.sleep(0.25)
         return time.monotonic() - began
 

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from dfslab.testbeds.daemon import run_to_end
-from dfslab.testbeds.errors import BedError
+from dfslab.testbeds.errors import TestbedError
 
 DOWNLOAD_LIMIT_S = 1200.0
 Notify = Callable[[str], None]
@@ -38,7 +38,7 @@ def program(command: str, package: str) -> str:
     install."""
     found = shutil.which(command)
     if found is None:
-        raise BedError(
+        raise TestbedError(
             "missing_program", f"looking for {command}", f"not found; install {package} (Debian)"
         )
     return found
@@ -64,7 +64,7 @@ def maven_jars(name: str, pom: Path, properties: Mapping[str, str], notify: Noti
                 notify(f"downloading {name} from Maven (only this once)")
                 _download(maven, name, pom, properties, folder)
     except OSError as error:
-        raise BedError("download", f"downloading {name}", str(error)) from error
+        raise TestbedError("download", f"downloading {name}", str(error)) from error
     return folder
 
 
@@ -94,7 +94,7 @@ def _download(
     try:
         run_to_end(f"downloading {name}", command, log_path, os.environ, partial, DOWNLOAD_LIMIT_S)
         if not any((partial / "jars").glob("*.jar")):
-            raise BedError(
+            raise TestbedError(
                 "download", f"downloading {name}", f"Maven copied no jar; see {log_path}"
             )
         (partial / "jars").rename(folder)

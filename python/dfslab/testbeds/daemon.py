@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from dfslab.spec.clock import REAL, Clock
-from dfslab.testbeds.errors import BedError, last_lines
+from dfslab.testbeds.errors import TestbedError, last_lines
 from dfslab.testbeds.hosts.process import Process, end
 
 POLL_S = 0.1
@@ -46,7 +46,7 @@ def spawn(
                 start_new_session=True,
             )
     except OSError as error:
-        raise BedError("launch", f"starting {command[0]}", str(error)) from error
+        raise TestbedError("launch", f"starting {command[0]}", str(error)) from error
 
 
 class Daemon:
@@ -123,7 +123,7 @@ class Daemon:
         deadline = self._clock.monotonic_s() + STOP_GRACE_S
         while self.state() == "running":
             if self._clock.monotonic_s() > deadline:
-                raise BedError("failed", f"pausing {self.name}", "it runs on after SIGSTOP")
+                raise TestbedError("failed", f"pausing {self.name}", "it runs on after SIGSTOP")
             self._clock.sleep(0.001)
 
     def resume(self) -> None:
@@ -151,8 +151,8 @@ class Daemon:
         if ended and self._child is not None:
             self._child.poll()
 
-    def _error(self, kind, why: str) -> BedError:
-        return BedError(kind, f"starting {self.name}", why, last_lines(self.log_path))
+    def _error(self, kind, why: str) -> TestbedError:
+        return TestbedError(kind, f"starting {self.name}", why, last_lines(self.log_path))
 
 
 def run_to_end(
@@ -173,10 +173,10 @@ def run_to_end(
         status = child.wait(time_limit_s)
     except subprocess.TimeoutExpired:
         why = f"not finished after {time_limit_s:g} s"
-        raise BedError("failed", name, why, last_lines(log_path)) from None
+        raise TestbedError("failed", name, why, last_lines(log_path)) from None
     finally:
         if child.returncode is None:
             end([process], 1.0)
             child.wait()
     if status != 0:
-        raise BedError("failed", name, f"ended with status {status}", last_lines(log_path))
+        raise TestbedError("failed", name, f"ended with status {status}", last_lines(log_path))

@@ -10,7 +10,7 @@ LOG_LINES_SHOWN = 12
 LOG_BYTES_READ = 16384
 
 
-class BedError(Exception):
+class TestbedError(Exception):
     """A testbed could not be started, used or taken down: one line, then the log's last lines.
 
     `kind` is the type of failure, `operation` the action that failed, `context` the reason, and

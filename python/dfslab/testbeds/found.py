@@ -4,20 +4,22 @@ from __future__ import annotations
 
 from dfslab import discover
 from dfslab.spec.model import InputError
-from dfslab.testbeds.base import BaseBed
+from dfslab.testbeds.base import BaseTestbed
 
 
-def testbed(name: str, key: str) -> type[BaseBed]:
+def testbed_class(name: str, key: str) -> type[BaseTestbed]:
     """The testbed class of that file system. InputError for `key` when it has none."""
     system = discover.file_system(name)
-    if not system.has_bed:
+    if not system.has_testbed:
         others = [
             other
             for other in discover.members("filesystems", folders=True)
-            if discover.file_system(other).has_bed
+            if discover.file_system(other).has_testbed
         ]
-        raise InputError(key, name, f"has none; there are beds for {', '.join(others)}")
-    found = discover.declared(system.folder / "bed.py", "Bed", type)
-    if not issubclass(found, BaseBed):
-        raise discover.DiscoveryError(f"{system.folder / 'bed.py'}: Bed must derive from BaseBed")
+        raise InputError(key, name, f"has none; there are testbeds for {', '.join(others)}")
+    found = discover.declared(system.folder / "testbed.py", "Testbed", type)
+    if not issubclass(found, BaseTestbed):
+        raise discover.DiscoveryError(
+            f"{system.folder / 'testbed.py'}: Testbed must derive from BaseTestbed"
+        )
     return found

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from dfslab.spec.deployment import Deployment
-from dfslab.testbeds.base import BaseBed, Notify
+from dfslab.testbeds.base import BaseTestbed, Notify
 from dfslab.testbeds.cache import program
 from dfslab.testbeds.settings import check_layout, told
 
 
-class HostedBed(BaseBed):
+class HostedTestbed(BaseTestbed):
     """Checks parameters by the description and programs by Debian packages.
 
     The derived class implements `start`. PROGRAMS maps required commands to their Debian packages.

@@ -10,8 +10,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from dfslab.testbeds.errors import BedError, last_lines
-from dfslab.testbeds.hosted import HostedBed
+from dfslab.testbeds.errors import TestbedError, last_lines
+from dfslab.testbeds.hosted import HostedTestbed
 from dfslab.testbeds.hosts.host import Host
 
 FIRST_WRITE_LIMIT_S = 300.0
@@ -19,7 +19,7 @@ CLIENT_STAGE = 9
 POLL_S = 0.05
 
 
-class MountedBed(HostedBed):
+class MountedTestbed(HostedTestbed):
     """A testbed whose derived class implements `start_servers` and `mount`."""
 
     def start_servers(self) -> None:
@@ -80,10 +80,12 @@ class MountedBed(HostedBed):
         """
         for host in self.clients:
             if not host.mounted(self.mount_point):
-                raise BedError("state", f"{self.name} on {host.name}", "is not mounted any more")
+                raise TestbedError(
+                    "state", f"{self.name} on {host.name}", "is not mounted any more"
+                )
             client = self.daemons.get(f"mount-{host.name}")
             if client is not None and client.state() == "dead":
-                raise BedError(
+                raise TestbedError(
                     "died",
                     f"{self.name} on {host.name}",
                     "its client has ended",
@@ -91,7 +93,9 @@ class MountedBed(HostedBed):
                 )
             # A client process that is being killed still exists, but does not answer.
             if not host.tries("stat", str(self.mount_point)):
-                raise BedError("state", f"{self.name} on {host.name}", "its mount does not answer")
+                raise TestbedError(
+                    "state", f"{self.name} on {host.name}", "its mount does not answer"
+                )
 
     def _await_mount(self, host: Host) -> None:
         daemon = self.daemons.get(f"mount-{host.name}")
@@ -103,7 +107,7 @@ class MountedBed(HostedBed):
                 daemon.ready = lambda: False
                 daemon.wait_ready()
             if time.monotonic() > deadline:
-                raise BedError(
+                raise TestbedError(
                     "not_ready",
                     f"mounting on {host.name}",
                     "no mount appeared that reaches all servers",
@@ -133,7 +137,7 @@ def _until(what: str, work: Any) -> None:
         try:
             if work():
                 return
-        except BedError as error:
+        except TestbedError as error:
             said = str(error)
         time.sleep(POLL_S)
-    raise BedError("not_ready", what, said)
+    raise TestbedError("not_ready", what, said)

@@ -9,18 +9,18 @@ from pathlib import Path
 from typing import Any
 
 from dfslab.testbeds import state
-from dfslab.testbeds.errors import BedError
+from dfslab.testbeds.errors import TestbedError
 from dfslab.testbeds.hosts import disk
 from dfslab.testbeds.hosts.limits import Limits
 from dfslab.testbeds.hosts.process import Process, end, kill, marked
-from dfslab.testbeds.state import BedFolder, BedRecord
+from dfslab.testbeds.state import TestbedFolder, TestbedRecord
 
 ALL, STALE = "--all", "--stale"
 STAGE_GRACE_S = 2.2
 SWEEP_GRACE_S = 0.5
 
 
-def list_beds() -> list[dict[str, Any]]:
+def list_testbeds() -> list[dict[str, Any]]:
     """Every testbed: name, system, state, why, uri, folder, owner and daemons, as plain data.
 
     `state` is "starting", "up", "degraded" (a daemon is dead or suspended) or "stale" (abandoned:
@@ -29,9 +29,9 @@ def list_beds() -> list[dict[str, Any]]:
     return [_described(folder) for folder in state.folders()]
 
 
-def stale_beds() -> list[str]:
+def stale_testbeds() -> list[str]:
     """Names of the abandoned testbeds, which only need to be taken down."""
-    return [bed["name"] for bed in list_beds() if bed["state"] == "stale"]
+    return [testbed["name"] for testbed in list_testbeds() if testbed["state"] == "stale"]
 
 
 def take_down(name: str) -> list[str]:
@@ -41,25 +41,25 @@ def take_down(name: str) -> list[str]:
     be taken down or when no testbed has that name.
     """
     chosen = [
-        (bed["name"], folder)
+        (testbed["name"], folder)
         for folder in state.folders()
-        if name in (ALL, (bed := _described(folder))["name"])
-        or (name == STALE and bed["state"] == "stale")
+        if name in (ALL, (testbed := _described(folder))["name"])
+        or (name == STALE and testbed["state"] == "stale")
     ]
     if not chosen and name not in (ALL, STALE):
-        raise BedError("state", f"taking down {name}", "there is no bed of that name")
+        raise TestbedError("state", f"taking down {name}", "there is no testbed of that name")
     failures = []
     for one, folder in chosen:
         try:
             dismantle(folder)
-        except (BedError, OSError) as error:
+        except (TestbedError, OSError) as error:
             failures.append(f"{one}: {error}")
     if failures:
-        raise BedError("state", "taking down beds", "; ".join(failures))
+        raise TestbedError("state", "taking down testbeds", "; ".join(failures))
     return [one for one, _ in chosen]
 
 
-def dismantle(folder: BedFolder) -> None:
+def dismantle(folder: TestbedFolder) -> None:
     """End a testbed's processes in reverse order of their start, then remove its folders.
 
     Idempotent. Safe from several processes at once and for a partly started testbed.
@@ -95,7 +95,7 @@ def _end_hosts(parents: Sequence[Process]) -> None:
     kill(parents)
 
 
-def _remove(folder: BedFolder) -> None:
+def _remove(folder: TestbedFolder) -> None:
     """Remove the folders. A second attempt covers a file created by a process that just ended."""
     with suppress(OSError):
         folder.remove()
@@ -104,7 +104,7 @@ def _remove(folder: BedFolder) -> None:
     folder.remove()
 
 
-def _described(folder: BedFolder) -> dict[str, Any]:
+def _described(folder: TestbedFolder) -> dict[str, Any]:
     record = folder.read()
     if record is None:
         return {
@@ -143,7 +143,7 @@ def _described(folder: BedFolder) -> dict[str, Any]:
     }
 
 
-def _judged(record: BedRecord) -> tuple[str, str]:
+def _judged(record: TestbedRecord) -> tuple[str, str]:
     """A testbed's state and the reason for it."""
     if record.owner is not None and not record.owner.alive():
         return "stale", f"its owner (process {record.owner.pid}) ended"

@@ -22,7 +22,7 @@ from pydantic import BaseModel, ValidationError
 
 from dfslab.spec import clock
 from dfslab.testbeds.cache import home, locked
-from dfslab.testbeds.errors import BedError
+from dfslab.testbeds.errors import TestbedError
 from dfslab.testbeds.hosts.ports import free_ports
 from dfslab.testbeds.hosts.process import Process
 
@@ -50,7 +50,7 @@ class HostRecord(BaseModel):
     process: Process
 
 
-class BedRecord(BaseModel):
+class TestbedRecord(BaseModel):
     """What another process needs to show a testbed or to take it down.
 
     `owner` is the process with which the testbed ends (None: it outlives the process that started
@@ -76,7 +76,7 @@ class BedRecord(BaseModel):
 
 
 @dataclass(frozen=True)
-class BedFolder:
+class TestbedFolder:
     """A testbed's folder and the id in its marker; the folder may have been removed."""
 
     path: Path
@@ -87,14 +87,14 @@ class BedFolder:
         """Its folder in memory, if any; derived from the id, so it is known without the record."""
         return MEMORY / f"dfslab-{self.id}"
 
-    def read(self) -> BedRecord | None:
+    def read(self) -> TestbedRecord | None:
         """The record; None when it is missing or unreadable."""
         try:
-            return BedRecord.model_validate_json((self.path / RECORD).read_text("utf-8"))
+            return TestbedRecord.model_validate_json((self.path / RECORD).read_text("utf-8"))
         except (FileNotFoundError, NotADirectoryError, ValidationError):
             return None
 
-    def write(self, record: BedRecord) -> None:
+    def write(self, record: TestbedRecord) -> None:
         """Replace the record atomically. BedError when the folder was removed by a take-down."""
         whole = self.path / RECORD
         partial = whole.with_suffix(".partial")
@@ -102,7 +102,7 @@ class BedFolder:
             partial.write_text(record.model_dump_json(indent=1), "utf-8")
             os.replace(partial, whole)
         except OSError as error:
-            raise BedError("state", f"recording bed {record.name}", str(error)) from error
+            raise TestbedError("state", f"recording testbed {record.name}", str(error)) from error
 
     @contextmanager
     def locked(self) -> Iterator[bool]:
@@ -142,18 +142,18 @@ def own_prefix() -> str:
     return hashlib.sha256(os.fsencode(state_folder())).hexdigest()[:PREFIX_DIGITS]
 
 
-def folders() -> list[BedFolder]:
+def folders() -> list[TestbedFolder]:
     """Every testbed's folder, sorted by name."""
     found = []
     for path in sorted(state_folder().glob("*")):
         with suppress(FileNotFoundError, NotADirectoryError):
-            found.append(BedFolder(path, (path / MARKER).read_text("utf-8")))
+            found.append(TestbedFolder(path, (path / MARKER).read_text("utf-8")))
     return found
 
 
 def create(
     name: str, system: str, parameters: dict[str, Any], owner: Process, port_count: int
-) -> tuple[BedFolder, BedRecord]:
+) -> tuple[TestbedFolder, TestbedRecord]:
     """Create a testbed's folder and record, with ports that no other testbed has.
 
     A number is appended to the name when another testbed has it. BedError when the state folder is
@@ -165,7 +165,7 @@ def create(
         with locked(state / ".lock"):
             others = [record for folder in folders() if (record := folder.read())]
             taken = {port for record in others for port in record.ports}
-            record = BedRecord(
+            record = TestbedRecord(
                 name=_unique(name, {other.name for other in others}),
                 id=(own_prefix() + uuid.uuid4().hex)[:ID_DIGITS],
                 system=system,
@@ -174,18 +174,18 @@ def create(
                 created=clock.date().isoformat(timespec="seconds"),
                 ports=free_ports(port_count, taken),
             )
-            folder = BedFolder(state / f"{record.name}-{record.id}", record.id)
+            folder = TestbedFolder(state / f"{record.name}-{record.id}", record.id)
             make_marked(folder.path, folder.id)
             folder.write(record)
     except OSError as error:
-        raise BedError("state", f"making a folder in {state}", str(error)) from error
+        raise TestbedError("state", f"making a folder in {state}", str(error)) from error
     return folder, record
 
 
-def make_marked(path: Path, bed_id: str) -> None:
+def make_marked(path: Path, testbed_id: str) -> None:
     """Create a folder that the testbed's take-down will remove. FileExistsError when it exists."""
     path.mkdir()
-    (path / MARKER).write_text(bed_id, "utf-8")
+    (path / MARKER).write_text(testbed_id, "utf-8")
 
 
 def _unique(name: str, taken: set[str]) -> str:
@@ -193,11 +193,11 @@ def _unique(name: str, taken: set[str]) -> str:
     return next(candidate for candidate in candidates if candidate not in taken)
 
 
-def _remove_marked(path: Path, bed_id: str) -> None:
+def _remove_marked(path: Path, testbed_id: str) -> None:
     """Remove a folder that carries the testbed's marker. The marker goes last, so that an
     interrupted removal can be repeated."""
     marker = path / MARKER
-    if path.is_symlink() or not marker.is_file() or marker.read_text("utf-8") != bed_id:
+    if path.is_symlink() or not marker.is_file() or marker.read_text("utf-8") != testbed_id:
         return
     for child in path.iterdir():
         if child.is_dir() and not child.is_symlink():

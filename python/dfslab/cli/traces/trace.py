@@ -107,12 +107,12 @@ def trace_record(
         Path, typer.Option("-o", "--output", help="OTLP file; with --on a folder of profiles.")
     ],
     on: Annotated[
-        str, typer.Option("--on", metavar="NAME", help="Trace COMMAND on a bed of this system.")
+        str, typer.Option("--on", metavar="NAME", help="Trace COMMAND on a testbed of this system.")
     ] = "",
     sets: Sets = None,
     as_json: AsJson = False,
 ) -> None:
-    """Trace a scenario's first configuration, or any client command on a bed."""
+    """Trace a scenario's first configuration, or any client command on a testbed."""
     if on:
         values = dict(text.partition("=")[::2] for text in sets or [])
         console = terminal.console(True)

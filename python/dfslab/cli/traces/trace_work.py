@@ -28,10 +28,10 @@ from dfslab.spec.scenario import Scenario
 from dfslab.studies import trace_profile
 from dfslab.studies.runs import store
 from dfslab.studies.traces import cohort, trace_store, traced_steps
-from dfslab.testbeds.base import BaseBed
+from dfslab.testbeds.base import BaseTestbed
 from dfslab.testbeds.capabilities import Traceable
-from dfslab.testbeds.found import testbed
-from dfslab.testbeds.mounted import MountedBed
+from dfslab.testbeds.found import testbed_class
+from dfslab.testbeds.mounted import MountedTestbed
 
 if TYPE_CHECKING:
     from dfslab.report import page as pages
@@ -66,16 +66,16 @@ def record_command(
         raise InputError("--output", str(folder), "must be a new or an empty folder")
     if not folder.parent.is_dir():
         raise InputError("--output", str(folder), "its directory does not exist")
-    kind = testbed(name, "--on")
+    kind = testbed_class(name, "--on")
     if not issubclass(kind, Traceable):
         return _record_mounted(kind, name, values, command, folder, notify)
     typed = kind.typed(values)
     folder.mkdir(exist_ok=True)
-    with kind.up({**typed, **kind.traced(folder)}, notify=notify) as bed:
-        assert isinstance(bed, Traceable)
-        words = bed.client_command(command)
+    with kind.up({**typed, **kind.traced(folder)}, notify=notify) as testbed:
+        assert isinstance(testbed, Traceable)
+        words = testbed.client_command(command)
         try:
-            status = programs.to_end(words, programs.client_environment(bed))
+            status = programs.to_end(words, programs.client_environment(testbed))
         except OSError as error:
             raise InputError("COMMAND", command[0], str(error.strerror)) from error
         except KeyboardInterrupt:
@@ -90,7 +90,7 @@ def record_command(
 
 
 def _record_mounted(
-    kind: type[BaseBed],
+    kind: type[BaseTestbed],
     name: str,
     values: dict[str, str],
     command: Sequence[str],
@@ -99,11 +99,11 @@ def _record_mounted(
 ) -> dict[str, Any]:
     """As `record_command`, on a testbed whose servers have counters, in the directory of its
     mount."""
-    if not issubclass(kind, MountedBed):
+    if not issubclass(kind, MountedTestbed):
         raise InputError("--on", name, "neither can its processes be traced nor do they count")
     folder.mkdir(exist_ok=True)
-    with kind.up(values, notify=notify) as bed:
-        status = counters.record(bed, name, command, folder)
+    with kind.up(values, notify=notify) as testbed:
+        status = counters.record(testbed, name, command, folder)
     if status:
         raise RunFailed(f"{shlex.join(command)} ended with {status}; traced in {folder}")
     for path in sorted(folder.glob(f"*{callprofile.TRACE_SUFFIX}")):

@@ -58,7 +58,7 @@ PARAMETERS = Parameters(
     Parameter("worker_byte_cpu", "Worker time of a byte moved", "s/B", "calibrated", 2e-9),
 )
 
-ACCESS_KEYS = ("bed", "directory")
+ACCESS_KEYS = ("testbed", "directory")
 
 
 def check(parameters: Mapping[str, Any], instances: Mapping[str, int]) -> list[tuple[str, str]]:
@@ -71,7 +71,7 @@ def advice(said: str) -> str:
     if " read" in said and "Input/output error" in said:
         return (
             "workers may have driven out what has no other copy: store less at a time, or give "
-            "them more memory (a bed's memory_tier)"
+            "them more memory (a testbed's memory_tier)"
         )
     return ""
 

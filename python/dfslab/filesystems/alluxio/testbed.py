@@ -20,9 +20,9 @@ from dfslab.testbeds.agent import agent_jar, java_option
 from dfslab.testbeds.base import Notify
 from dfslab.testbeds.cache import maven_jars, program
 from dfslab.testbeds.capabilities import Traceable, WarmUp
-from dfslab.testbeds.errors import BedError
+from dfslab.testbeds.errors import TestbedError
 from dfslab.testbeds.hosts.host import Host
-from dfslab.testbeds.mounted import CLIENT_STAGE, MountedBed
+from dfslab.testbeds.mounted import CLIENT_STAGE, MountedTestbed
 
 POM = Path(__file__).with_name("pom.xml")
 POINTS = Path(__file__).with_name("points.txt")
@@ -66,8 +66,8 @@ log4j.appender.console.layout.ConversionPattern=%d{ISO8601} %p %c{2}: %m%n
 """
 
 
-class Bed(MountedBed, Traceable):
-    """A running Alluxio; `with Bed.up({...}) as bed:` takes it down at the end.
+class Testbed(MountedTestbed, Traceable):
+    """A running Alluxio; `with Testbed.up({...}) as testbed:` takes it down at the end.
 
     The under-store is a folder of the testbed on this machine, shared by every host as a local
     path: traffic between a worker and the under-store crosses no emulated link and no limited disk.
@@ -110,7 +110,7 @@ class Bed(MountedBed, Traceable):
             ctypes.CDLL(LIBFUSE)
         except OSError as error:
             why = "not found; install libfuse2 (Debian)"
-            raise BedError("missing_program", f"looking for {LIBFUSE}", why) from error
+            raise TestbedError("missing_program", f"looking for {LIBFUSE}", why) from error
         jars(notify)
 
     def start_servers(self) -> None:

@@ -10,9 +10,9 @@ from functools import partial
 from pathlib import Path
 
 from dfslab.spec import clock
-from dfslab.testbeds.errors import BedError
+from dfslab.testbeds.errors import TestbedError
 from dfslab.testbeds.hosts.host import Host
-from dfslab.testbeds.mounted import CLIENT_STAGE, MountedBed
+from dfslab.testbeds.mounted import CLIENT_STAGE, MountedTestbed
 
 DATA_POOL, METADATA_POOL = "cephfs_data", "cephfs_meta"
 OSD_LIMIT_S = 300.0
@@ -21,8 +21,8 @@ LEAST_BLOCK_BYTES = 3 << 30
 MEMORY_TARGET_BYTES = 939524096
 
 
-class Bed(MountedBed):
-    """A running CephFS; `with Bed.up({...}) as bed:` takes it down at the end."""
+class Testbed(MountedTestbed):
+    """A running CephFS; `with Testbed.up({...}) as testbed:` takes it down at the end."""
 
     SYSTEM = "cephfs"
     PROGRAMS = {
@@ -252,7 +252,7 @@ class Bed(MountedBed):
         """An answer in JSON; empty when there is none yet."""
         try:
             return json.loads(self._ceph(*words, "--format", "json"))
-        except (BedError, ValueError):
+        except (TestbedError, ValueError):
             return {}
 
     def _monitor_serves(self) -> bool:

@@ -226,7 +226,7 @@ PARAMETERS = Parameters(
     ),
 )
 
-ACCESS_KEYS = ("bed", "directory")
+ACCESS_KEYS = ("testbed", "directory")
 
 
 def check(parameters: Mapping[str, Any], instances: Mapping[str, int]) -> list[tuple[str, str]]:

@@ -13,11 +13,11 @@ from xml.etree import ElementTree
 from dfslab.documents.measured_load import ServerCalls, ServerCounts
 from dfslab.filesystems.glusterfs.facts import PARAMETERS
 from dfslab.testbeds.capabilities import WarmUp
-from dfslab.testbeds.errors import BedError, last_lines
+from dfslab.testbeds.errors import TestbedError, last_lines
 from dfslab.testbeds.hosts.host import AdoptedDaemon, Host
 from dfslab.testbeds.hosts.process import Process
 from dfslab.testbeds.hosts.threads import threads
-from dfslab.testbeds.mounted import CLIENT_STAGE, MountedBed
+from dfslab.testbeds.mounted import CLIENT_STAGE, MountedTestbed
 
 VOLUME = "dfslab"
 SOCKET = "/run/glusterd.socket"
@@ -29,8 +29,8 @@ CONNECT_LIMIT_S = 120.0
 OPTION_PREFIXES = ("performance.", "features.", "cluster.", "client.", "server.", "network.")
 
 
-class Bed(MountedBed):
-    """A running GlusterFS volume; `with Bed.up({...}) as bed:` takes it down at the end."""
+class Testbed(MountedTestbed):
+    """A running GlusterFS volume; `with Testbed.up({...}) as testbed:` takes it down at the end."""
 
     SYSTEM = "glusterfs"
     PROGRAMS = {"glusterd": "glusterfs-server", "glusterfs": "glusterfs-client"}
@@ -157,7 +157,7 @@ class Bed(MountedBed):
                 "Peer in Cluster (Connected)"
             ) < len(self.servers) - 1:
                 if time.monotonic() > deadline:
-                    raise BedError(
+                    raise TestbedError(
                         "not_ready",
                         "connecting peers",
                         f"{host.name} sees {peers}",
@@ -175,10 +175,10 @@ class Bed(MountedBed):
         while True:
             try:
                 return self.servers[0].run("gluster", "--mode=script", *words)
-            except BedError as error:
+            except TestbedError as error:
                 if "Connection failed" not in str(error) or time.monotonic() > deadline:
                     log = last_lines(self.servers[0].log("glusterd"))
-                    raise BedError(
+                    raise TestbedError(
                         error.kind, error.operation, error.context, (*error.log_lines, *log)
                     ) from error
                 time.sleep(0.5)

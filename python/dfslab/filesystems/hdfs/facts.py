@@ -278,7 +278,7 @@ TRACED = {
 }
 
 NAMENODE_PORT = 8020
-ACCESS_KEYS = ("bed", "uri", "directory", "client", "shared_client")
+ACCESS_KEYS = ("testbed", "uri", "directory", "client", "shared_client")
 
 
 def check(parameters: Mapping[str, Any], instances: Mapping[str, int]) -> list[tuple[str, str]]:

@@ -32,7 +32,7 @@ def _seconds(value: Any) -> Any:
 Delay = Annotated[float, BeforeValidator(_seconds)]
 
 
-class BedParameters(Model):
+class TestbedParameters(Model):
     """Parameters of an HDFS testbed; quantities in SI units, or text with a unit.
 
     `clients` and `namenodes` come with a deployment; a testbed starts no client. With `trace` every
@@ -102,7 +102,7 @@ class BedParameters(Model):
         decided = decided_properties(self, Path(), anywhere)
         for key in self.properties:
             if key in decided or re.fullmatch(r"dfs\.datanode\..*(address|data\.dir)", key):
-                raise InputError(f"bed.{key}", self.properties[key], "is decided by the bed")
+                raise InputError(f"bed.{key}", self.properties[key], "is decided by the testbed")
         return self
 
 
@@ -119,16 +119,24 @@ def parse_parameters(values: Mapping[str, Any]) -> dict[str, Any]:
     return told
 
 
-def checked(told: Mapping[str, Any]) -> BedParameters:
+def checked(told: Mapping[str, Any]) -> TestbedParameters:
     """The checked parameters. InputError for the first one that is wrong."""
-    known = set(BedParameters.model_fields) | {"block_size", "packet_size", "complete_retry_delay"}
+    known = set(TestbedParameters.model_fields) | {
+        "block_size",
+        "packet_size",
+        "complete_retry_delay",
+    }
     for key, value in told.items():
         if key not in known:
-            raise InputError(f"bed.{key}", value, unknown(key, sorted(BedParameters.model_fields)))
-    return build(BedParameters, dict(told), "bed")
+            raise InputError(
+                f"bed.{key}", value, unknown(key, sorted(TestbedParameters.model_fields))
+            )
+    return build(TestbedParameters, dict(told), "testbed")
 
 
-def decided_properties(parameters: BedParameters, folder: Path, namenode: Node) -> dict[str, str]:
+def decided_properties(
+    parameters: TestbedParameters, folder: Path, namenode: Node
+) -> dict[str, str]:
     """Hadoop's properties derived from the testbed's parameters, the same for every daemon."""
     block_size_bytes = int(parameters.block_size_bytes)
     return {

@@ -20,13 +20,13 @@ from dfslab.filesystems.hdfs.node import (
 )
 from dfslab.filesystems.hdfs.parameters import (
     MIB,
-    BedParameters,
+    TestbedParameters,
     checked,
     decided_properties,
     parse_parameters,
 )
 from dfslab.testbeds.agent import agent_jar, java_option
-from dfslab.testbeds.base import BaseBed, Notify
+from dfslab.testbeds.base import BaseTestbed, Notify
 from dfslab.testbeds.cache import maven_jars, program
 from dfslab.testbeds.capabilities import JavaReachable, Traceable
 from dfslab.testbeds.daemon import Daemon, run_to_end
@@ -58,11 +58,11 @@ log4j.appender.console.layout.ConversionPattern=%d{ISO8601} %p %c{2}: %m%n
 """
 
 
-class Bed(BaseBed, Traceable, JavaReachable):
-    """A running HDFS; `with Bed.up({...}) as bed:` takes it down at the end."""
+class Testbed(BaseTestbed, Traceable, JavaReachable):
+    """A running HDFS; `with Testbed.up({...}) as testbed:` takes it down at the end."""
 
     SYSTEM = "hdfs"
-    parameters: BedParameters
+    parameters: TestbedParameters
 
     @classmethod
     def typed(cls, values: Mapping[str, Any]) -> dict[str, Any]:
@@ -77,12 +77,12 @@ class Bed(BaseBed, Traceable, JavaReachable):
         return {"trace": True, **where}
 
     @classmethod
-    def parse(cls, parameters: Mapping[str, Any]) -> BedParameters:
+    def parse(cls, parameters: Mapping[str, Any]) -> TestbedParameters:
         """The checked parameters. InputError when one is wrong."""
         return checked(parameters)
 
     @classmethod
-    def prepare(cls, parameters: BedParameters, notify: Notify) -> None:
+    def prepare(cls, parameters: TestbedParameters, notify: Notify) -> None:
         """Check for Java, and download Hadoop's jars."""
         program("java", "openjdk-17-jre-headless")
         cls.jars(parameters, notify)
@@ -90,7 +90,7 @@ class Bed(BaseBed, Traceable, JavaReachable):
             agent_jar(notify)
 
     @classmethod
-    def port_count(cls, parameters: BedParameters) -> int:
+    def port_count(cls, parameters: TestbedParameters) -> int:
         """The number of all daemons' ports; they are set explicitly so that testbeds do not
         collide."""
         return len(NAMENODE_PORTS) + len(DATANODE_PORTS) * parameters.datanodes
@@ -258,7 +258,7 @@ class Bed(BaseBed, Traceable, JavaReachable):
         return ", ".join(parts + ([f"{short} replicas"] if short > 0 else []))
 
     @staticmethod
-    def jars(parameters: BedParameters, notify: Notify = lambda text: None) -> Path:
+    def jars(parameters: TestbedParameters, notify: Notify = lambda text: None) -> Path:
         """The folder of Hadoop's jars, downloaded when they are missing."""
         version = parameters.version
         return maven_jars(f"hadoop-{version}", POM, {"hadoop.version": version}, notify)

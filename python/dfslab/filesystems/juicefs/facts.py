@@ -61,7 +61,7 @@ MEMORY = (
     ObjectMemory("meta", 600, 1, "JuiceFS manual: 600 B a file in an SQL database"),
 )
 
-ACCESS_KEYS = ("bed", "directory")
+ACCESS_KEYS = ("testbed", "directory")
 
 
 def check(parameters: Mapping[str, Any], instances: Mapping[str, int]) -> list[tuple[str, str]]:

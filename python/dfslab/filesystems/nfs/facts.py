@@ -32,7 +32,7 @@ PARAMETERS = Parameters(
     Parameter("server_byte_cpu", "Server time of a byte moved", "s/B", "calibrated", 6e-10),
 )
 
-ACCESS_KEYS = ("bed", "directory")
+ACCESS_KEYS = ("testbed", "directory")
 
 
 def check(parameters: Mapping[str, Any], instances: Mapping[str, int]) -> list[tuple[str, str]]:

@@ -7,7 +7,7 @@ from typing import Any
 
 from dfslab.spec.deployment import Deployment
 from dfslab.spec.model import InputError
-from dfslab.testbeds.hosted import HostedBed
+from dfslab.testbeds.hosted import HostedTestbed
 from dfslab.testbeds.hosts.host import Host
 
 EXPORT = "/export"
@@ -28,8 +28,8 @@ EXPORT {{
 """
 
 
-class Bed(HostedBed):
-    """A running NFS server; `with Bed.up({...}) as bed:` takes it down at the end."""
+class Testbed(HostedTestbed):
+    """A running NFS server; `with Testbed.up({...}) as testbed:` takes it down at the end."""
 
     SYSTEM = "nfs"
     PROGRAMS = {

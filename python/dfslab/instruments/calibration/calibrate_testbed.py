@@ -23,10 +23,10 @@ from dfslab.method import RunFailed
 from dfslab.spec.deployment import Deployment, NodeGroup
 from dfslab.spec.model import InputError
 from dfslab.spec.scenario import Scenario
-from dfslab.testbeds.errors import BedError
+from dfslab.testbeds.errors import TestbedError
 from dfslab.testbeds.hosts import hardware
 from dfslab.testbeds.hosts.host import Host
-from dfslab.testbeds.mounted import MountedBed
+from dfslab.testbeds.mounted import MountedTestbed
 
 FILE = ".dfslab-calibrate"
 Found = dict[str, list[Quantity]]
@@ -41,12 +41,12 @@ def measure(
     hosts; RunFailed when a host does not answer.
     """
     check_repeats(repeats)
-    if not scenario.file_system.access.bed:
-        allowed = "only the hosts of a bed are measured: file_system.access.bed = true"
-        raise InputError("file_system.access.bed", False, allowed)
+    if not scenario.file_system.access.testbed:
+        allowed = "only the hosts of a testbed are measured: file_system.access.testbed = true"
+        raise InputError("file_system.access.testbed", False, allowed)
     with access.session() as session:
         session.reach(scenario)
-        cluster = session.bed.cluster if session.bed is not None else None
+        cluster = session.testbed.cluster if session.testbed is not None else None
         if cluster is None:
             allowed = "needs several nodes; one node is this machine: dfslab calibrate without it"
             raise InputError("deployment.node", len(scenario.deployment.nodes()), allowed)
@@ -58,9 +58,11 @@ def measure(
                 repeats,
                 report,
                 random.Random(seed),
-                session.bed.mount_point if isinstance(session.bed, MountedBed) else None,
+                session.testbed.mount_point
+                if isinstance(session.testbed, MountedTestbed)
+                else None,
             )
-        except BedError as error:
+        except TestbedError as error:
             raise RunFailed(str(error)) from error
 
 
@@ -150,7 +152,7 @@ def toml(found: Found, deployment: Deployment) -> str:
     """A profile: every group's disk and adapter, the network between them, with intervals."""
     by_group = {name: {one.name: one for one in found[name]} for name in found}
     count = len(next(iter(found.values()))[0].values)
-    lines = [f"# Measured on hosts of a bed, kernel {platform.release()}; {count} times each."]
+    lines = [f"# Measured on hosts of a testbed, kernel {platform.release()}; {count} times each."]
     for group in deployment.node:
         peers = [one for one in deployment.node if one is not group or group.count > 1]
         fastest = max(peer.adapter.bandwidth for peer in peers)

@@ -15,8 +15,8 @@ from dfslab.documents.measured_load import DiskReads
 from dfslab.fleet import run as fleet
 from dfslab.method import RunFailed
 from dfslab.spec.scenario import Scenario
-from dfslab.testbeds.base import BaseBed
-from dfslab.testbeds.errors import BedError
+from dfslab.testbeds.base import BaseTestbed
+from dfslab.testbeds.errors import TestbedError
 
 READS = frozenset({"read", "pread"})
 # Other operations that a run may contain without legitimately bringing file content into memory.
@@ -32,10 +32,10 @@ def unproven(scenario: Scenario) -> list[str]:
     """A note on a cold run whose servers are no testbed of ours: their caches are out of reach."""
     choice = scenario.file_system
     system = discover.file_system(choice.name)
-    if scenario.workload.cache != "cold" or choice.access.bed or not system.has_servers:
+    if scenario.workload.cache != "cold" or choice.access.testbed or not system.has_servers:
         return []
     return [
-        "only the clients were made cold: the servers are no bed of ours, so their caches were "
+        "only the clients were made cold: the servers are no testbed of ours, so their caches were "
         "neither emptied nor looked at"
     ]
 
@@ -52,8 +52,8 @@ class Disks:
     """Disk counters of a testbed's servers during a cold run whose plan has a barrier after each
     phase."""
 
-    def __init__(self, bed: BaseBed) -> None:
-        self._bed = bed
+    def __init__(self, testbed: BaseTestbed) -> None:
+        self._testbed = testbed
         self._read_bytes: list[int | None] = []
 
     def mark(self) -> None:
@@ -61,10 +61,10 @@ class Disks:
         first."""
         if len(self._read_bytes) % 2 == 0:
             try:
-                self._bed.empty_caches()
-            except BedError as error:
+                self._testbed.empty_caches()
+            except TestbedError as error:
                 raise RunFailed(f"emptying the servers' caches: {error}") from error
-        self._read_bytes.append(self._bed.disks_read_bytes())
+        self._read_bytes.append(self._testbed.disks_read_bytes())
 
     def read(self, stream: Mapping[str, Any], report: LoadReport) -> DisksRead:
         """Bytes read from disks for the run and for each phase. RunFailed when they are next to

@@ -12,8 +12,8 @@ from dfslab.method import RunFailed
 from dfslab.spec.clock import REAL, Clock
 from dfslab.spec.fault import OF_LINKS, Fault
 from dfslab.spec.model import InputError
-from dfslab.testbeds.base import BaseBed
-from dfslab.testbeds.errors import BedError
+from dfslab.testbeds.base import BaseTestbed
+from dfslab.testbeds.errors import TestbedError
 
 LOOK_EVERY_S = 0.02
 # Pairs of actions: the effect of the first lasts until the second undoes it.
@@ -24,13 +24,13 @@ class Conductor:
     """Injects faults during one run; `done` holds the time of each in seconds after the common
     start."""
 
-    def __init__(self, bed: BaseBed, faults: Sequence[Fault], clock: Clock = REAL) -> None:
+    def __init__(self, testbed: BaseTestbed, faults: Sequence[Fault], clock: Clock = REAL) -> None:
         """InputError for a target that does not exist on the testbed."""
         for fault in faults:
-            _check(bed, fault)
+            _check(testbed, fault)
         self.done: list[FaultDone] = []
         self.late: list[str] = []
-        self._bed, self._clock = bed, clock
+        self._testbed, self._clock = testbed, clock
         self._waiting = sorted(faults, key=lambda fault: (fault.at_share, fault.at))
         self._over = threading.Event()
         self._share = 0.0
@@ -66,9 +66,9 @@ class Conductor:
         self._end()
         try:
             self._undo("resume", "heal", "restart")
-            self._bed.await_whole()
-        except BedError as error:
-            raise RunFailed(f"after faults the bed is not whole again: {error}") from error
+            self._testbed.await_whole()
+        except TestbedError as error:
+            raise RunFailed(f"after faults the testbed is not whole again: {error}") from error
 
     def _end(self) -> None:
         """Start no further fault, and wait for the one in progress."""
@@ -95,7 +95,7 @@ class Conductor:
         began_s, failed = self._clock.monotonic_s(), None
         try:
             self._act(fault.action, fault.target, fault.value)
-        except BedError as error:
+        except TestbedError as error:
             failed = str(error)
         self.done.append(
             FaultDone(
@@ -112,19 +112,19 @@ class Conductor:
         for name in self._names(action, target):
             match action:
                 case "slow":
-                    self._bed.hosts.slow(name, value)
+                    self._testbed.hosts.slow(name, value)
                 case "cut":
-                    self._bed.hosts.cut(name)
+                    self._testbed.hosts.cut(name)
                 case "heal":
-                    self._bed.hosts.heal(name)
+                    self._testbed.hosts.heal(name)
                 case "kill":
-                    self._bed.kill(name)
+                    self._testbed.kill(name)
                 case "pause":
-                    self._bed.pause(name)
+                    self._testbed.pause(name)
                 case "resume":
-                    self._bed.resume(name)
+                    self._testbed.resume(name)
                 case "restart":
-                    self._bed.restart(name)
+                    self._testbed.restart(name)
                 case _:
                     raise AssertionError(f"no fault is called {action}")
             key = name if action not in OF_LINKS else f"link {name}"
@@ -134,7 +134,7 @@ class Conductor:
                 self._left.pop(key, None)
 
     def _names(self, action: str, target: str) -> list[str]:
-        return [target] if action in OF_LINKS else list(self._bed.daemons_at(target))
+        return [target] if action in OF_LINKS else list(self._testbed.daemons_at(target))
 
     def _undo(self, *actions: str) -> None:
         for key, action in list(self._left.items()):
@@ -142,13 +142,13 @@ class Conductor:
                 self._act(action, key.removeprefix("link "))
 
 
-def _check(bed: BaseBed, fault: Fault) -> None:
+def _check(testbed: BaseTestbed, fault: Fault) -> None:
     try:
         if fault.action in OF_LINKS:
-            bed.hosts.host(fault.target)
+            testbed.hosts.host(fault.target)
         else:
-            bed.daemons_at(fault.target)
-    except BedError as error:
+            testbed.daemons_at(fault.target)
+    except TestbedError as error:
         raise InputError("run.fault.target", fault.target, error.context) from error
 
 

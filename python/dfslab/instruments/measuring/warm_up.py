@@ -33,7 +33,7 @@ def warm_up(point: Point, target: Mapping[str, Any], session: access.Session) ->
     """
     session.notify("warming up the daemons")
     mix = [{"operation": name, "weight": weight} for name, weight in WARM_UP_MIX.items()]
-    usual = WarmUp() if session.bed is None else session.bed.WARM_UP
+    usual = WarmUp() if session.testbed is None else session.testbed.WARM_UP
     file_bytes, limit_s = usual.file_bytes, usual.limit_s
     first: dict[str, Any] = {
         "seed": 0,

@@ -17,7 +17,7 @@ from dfslab.instruments.tracing import callprofile
 from dfslab.instruments.tracing.callprofile import File, Row
 from dfslab.spec.model import InputError
 from dfslab.spec.systems.counters import CounterFormat, Counters, NotUnderstood
-from dfslab.testbeds.mounted import MountedBed
+from dfslab.testbeds.mounted import MountedTestbed
 
 # Counter dumps of servers are a few kilobytes; larger files are rejected.
 MOST_BYTES = 64 << 20
@@ -128,23 +128,23 @@ def between(earlier: Iterable[File], later: Sequence[File]) -> list[File]:
     return found
 
 
-def record(bed: MountedBed, system: str, command: Sequence[str], folder: Path) -> int:
+def record(testbed: MountedTestbed, system: str, command: Sequence[str], folder: Path) -> int:
     """Run a command in a client host of a mounted testbed; the command's exit status.
 
     `folder` gets a profile of what each server counted meanwhile, and the traces of single calls
     that the system recorded.
     """
-    host = bed.clients[0]
-    script = f'cd {shlex.quote(str(bed.mount_point))} && exec "$@"'
-    with bed.tracing(folder):
-        before = _counted(bed, system)
+    host = testbed.clients[0]
+    script = f'cd {shlex.quote(str(testbed.mount_point))} && exec "$@"'
+    with testbed.tracing(folder):
+        before = _counted(testbed, system)
         # Standard output is reserved for the profile.
         done = subprocess.run(
             host.command(["sh", "-c", script, "sh", *command]),
             env=dict(host.env),
             stdout=sys.stderr,
         )
-        after = _counted(bed, system)
+        after = _counted(testbed, system)
     for number, file in enumerate(between(before, after), 1):
         if any(row.count for row in file.nodes):
             path = folder / f"{file.service}-{number}{callprofile.SUFFIX}"
@@ -152,6 +152,6 @@ def record(bed: MountedBed, system: str, command: Sequence[str], folder: Path) -
     return done.returncode
 
 
-def _counted(bed: MountedBed, system: str) -> list[File]:
-    texts = bed.counters().items()
+def _counted(testbed: MountedTestbed, system: str) -> list[File]:
+    texts = testbed.counters().items()
     return [file for name, text in texts for file in understood(system, text, name, empty=True)]

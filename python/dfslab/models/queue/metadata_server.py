@@ -1,8 +1,8 @@
 """The metadata server's limits: number of files, requests a second, size of a burst.
 
 Memory per file is from published figures of each system. Capacity is from the description: the
-bottleneck of processors, lock and threads. Bursts are from models/queue/burst.py. All follow Wu 2013,
-section 4.2, corrected.
+bottleneck of processors, lock and threads. Bursts are from models/queue/burst.py. All follow Wu
+2013, section 4.2, corrected.
 """
 
 from __future__ import annotations

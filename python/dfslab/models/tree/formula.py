@@ -54,7 +54,9 @@ def indicator(condition: Condition) -> sympy.Expr:
 
 
 class _Reader(Visitor[str, sympy.Expr]):
-    """Unloaded latency with every role on its own host, the symbolic twin of models/tree/cost.py."""
+    """Unloaded latency with every role on its own host, the symbolic twin of
+    models/tree/cost.py.
+    """
 
     def __init__(self) -> None:
         self.steps: list[tuple[sympy.Symbol, sympy.Expr]] = []

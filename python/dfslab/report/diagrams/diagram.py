@@ -1,6 +1,7 @@
 """Prints interactions as UML sequence diagrams, in Mermaid and in PlantUML.
 
-Both print the same elements (report/diagrams/interaction.py) with guards as in Wu 2013, Figures 2 and 3.
+Both print the same elements (report/diagrams/interaction.py) with guards as in Wu 2013, Figures 2
+and 3.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """A description as UML elements with MARTE stereotypes: classes, nodes, links, interactions.
 
-After Wu 2013, Figure 1; interactions (Figures 2 and 3) are built in report/diagrams/interaction.py. All
-elements are derived from the description; diagrams and the exchange format are written from them.
+After Wu 2013, Figure 1; interactions (Figures 2 and 3) are built in
+report/diagrams/interaction.py. All elements are derived from the description; diagrams and the
+exchange format are written from them.
 """
 
 from __future__ import annotations

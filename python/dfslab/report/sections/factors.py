@@ -41,7 +41,7 @@ def render(study: FinishedRun) -> Markup | None:
 
 def _bill(found: Learning) -> Markup:
     return note(
-        f"{found.runs} runs of {found.configurations} configurations on {found.beds} beds; "
+        f"{found.runs} runs of {found.configurations} configurations on {found.testbeds} testbeds; "
         f"{found.legal:,} of {found.box:,} combinations are legal. Measuring took "
         f"{found.measured_s / 60:.0f} min (planned {found.predicted_s / 60:.0f} min)."
     )
@@ -146,9 +146,9 @@ def _validation(found: Learning) -> Markup:
         rows.append([method, *cells])
     parts.append(
         note(
-            "Median |error| and how often the 90 % interval held. Random rows let runs of one bed "
-            "into both parts and flatter; the other columns leave out whole layouts, rates and "
-            "scales."
+            "Median |error| and how often the 90 % interval held. Random rows let runs of one "
+            "testbed into both parts and flatter; the other columns leave out whole layouts, "
+            "rates and scales."
         )
     )
     parts.append(table(["method", *kinds], rows))
@@ -233,7 +233,7 @@ def _curve(found: Learning) -> Markup:
         for name in names
     ]
     layout = {
-        "title": heading("Median |error| on beds never seen, against hours of measurement"),
+        "title": heading("Median |error| on testbeds never seen, against hours of measurement"),
         "xaxis": axis("hours measured", rangemode="tozero"),
         "yaxis": axis("median |error|", tickformat=".0%", rangemode="tozero"),
         "height": 320,

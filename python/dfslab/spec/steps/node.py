@@ -1,8 +1,8 @@
 """The nodes of the step language: an operation of a file system is a small tree of them.
 
 Twelve node kinds: use, hold, delay, at, call, seq, par, pipeline, repeat, choice, either, later.
-Demands, counts, sizes and conditions are expressions over parameters (spec/systems/parameters.py). What
-reads trees (numbers, formulas, nets, invocations, UML) is a `Visitor`.
+Demands, counts, sizes and conditions are expressions over parameters (spec/systems/parameters.py).
+What reads trees (numbers, formulas, nets, invocations, UML) is a `Visitor`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The step language: how operations are written down, as small trees of steps over roles.
 
-Demands, counts, sizes and conditions are expressions over parameters (spec/systems/parameters.py). The
-nodes themselves, and what reads them, are in spec/steps/node.py.
+Demands, counts, sizes and conditions are expressions over parameters (spec/systems/parameters.py).
+The nodes themselves, and what reads them, are in spec/steps/node.py.
 """
 
 from __future__ import annotations

@@ -69,8 +69,9 @@ class Definition(Generic[P]):
 class Streams(Definition[P]):
     """Declaration of a workload that the load generator executes.
 
-    `stream(parameters)` returns the workload's part of a StreamSpec (`spec/streams/vocabulary.py`): mix,
-    phases or replayed operations, file_size, transfer_size_bytes, and so on.
+    `stream(parameters)` returns the workload's part of a StreamSpec
+    (`spec/streams/vocabulary.py`): mix, phases or replayed operations, file_size,
+    transfer_size_bytes, and so on.
     """
 
     stream: Callable[[P], dict[str, Any]]

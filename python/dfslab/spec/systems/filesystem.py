@@ -118,6 +118,6 @@ class FileSystem(Facts):
         return symbols(self.trees[operation])
 
     @property
-    def has_bed(self) -> bool:
+    def has_testbed(self) -> bool:
         """Whether dfslab can start this file system on this machine."""
-        return (self.folder / "bed.py").exists()
+        return (self.folder / "testbed.py").exists()

@@ -42,16 +42,16 @@ EXCHANGES = 2
 class Bill:
     """The cost of a plan in seconds."""
 
-    beds: int
+    testbeds: int
     runs: int
-    bed_s: float
+    testbed_s: float
     run_s: float
     longest_run_s: float
 
     @property
     def total_s(self) -> float:
         """Total seconds of all runs and starts in sequence."""
-        return self.bed_s + self.run_s
+        return self.testbed_s + self.run_s
 
 
 @dataclass(frozen=True)
@@ -60,25 +60,27 @@ class Plan:
 
     scenario: Scenario
     legal: Legal
-    beds: tuple[tuple[Row, ...], ...]
+    testbeds: tuple[tuple[Row, ...], ...]
     bill: Bill
 
     @property
     def rows(self) -> list[Row]:
         """Every row."""
-        return [row for bed in self.beds for row in bed]
+        return [row for testbed in self.testbeds for row in testbed]
 
 
 def plan(scenario: Scenario) -> Plan:
     """Choose the runs. InputError if nothing is legal or the budget is below one testbed."""
     design = scenario.design
     allowed = legal(scenario)
-    chosen = choose(allowed, design.kind, design.beds, design.per_bed, scenario.run.seed)
-    beds, bill = _within(scenario, allowed, chosen)
+    chosen = choose(allowed, design.kind, design.testbeds, design.per_testbed, scenario.run.seed)
+    testbeds, bill = _within(scenario, allowed, chosen)
     random = np.random.default_rng(scenario.run.seed)
-    order = random.permutation(len(beds))
-    mixed = tuple(tuple(beds[b][i] for i in random.permutation(len(beds[b]))) for b in order)
-    rows = [allowed.values(row) for bed in mixed for row in bed]
+    order = random.permutation(len(testbeds))
+    mixed = tuple(
+        tuple(testbeds[b][i] for i in random.permutation(len(testbeds[b]))) for b in order
+    )
+    rows = [allowed.values(row) for testbed in mixed for row in testbed]
     return Plan(scenario.with_rows(rows), allowed, mixed, bill)
 
 
@@ -95,27 +97,27 @@ def _within(
     """(testbeds within the budget, most informative first; their cost)."""
     budget = scenario.design.budget or math.inf
     repetitions, passes = scenario.run.repetitions, scenario.design.blocks
-    beds: list[tuple[Row, ...]] = []
-    bed_s = run_s = longest = 0.0
+    testbeds: list[tuple[Row, ...]] = []
+    testbed_s = run_s = longest = 0.0
     for rows in chosen:
         costs = [run_cost_s(scenario.with_values(allowed.values(row))) for row in rows]
-        start = bed_cost_s(scenario.with_values(allowed.values(rows[0])))
+        start = testbed_cost_s(scenario.with_values(allowed.values(rows[0])))
         start *= min(passes, repetitions)
-        if bed_s + start + run_s + sum(costs) * repetitions > budget:
+        if testbed_s + start + run_s + sum(costs) * repetitions > budget:
             break
-        beds.append(tuple(rows))
-        bed_s, run_s = bed_s + start, run_s + sum(costs) * repetitions
+        testbeds.append(tuple(rows))
+        testbed_s, run_s = testbed_s + start, run_s + sum(costs) * repetitions
         longest = max(longest, *costs)
-    if not beds:
-        raise InputError("design.budget", f"{budget:g} s", "is less than the first bed needs")
-    runs = repetitions * sum(len(rows) for rows in beds)
-    return beds, Bill(len(beds) * min(passes, repetitions), runs, bed_s, run_s, longest)
+    if not testbeds:
+        raise InputError("design.budget", f"{budget:g} s", "is less than the first testbed needs")
+    runs = repetitions * sum(len(rows) for rows in testbeds)
+    return testbeds, Bill(len(testbeds) * min(passes, repetitions), runs, testbed_s, run_s, longest)
 
 
-def bed_cost_s(scenario: Scenario) -> float:
+def testbed_cost_s(scenario: Scenario) -> float:
     """Estimated seconds to start a configuration's testbed."""
     hosts = len(scenario.deployment.nodes())
-    return BED_S + HOST_S * hosts if scenario.file_system.access.bed else 0.0
+    return BED_S + HOST_S * hosts if scenario.file_system.access.testbed else 0.0
 
 
 def run_cost_s(scenario: Scenario) -> float:
@@ -129,29 +131,33 @@ def run_cost_s(scenario: Scenario) -> float:
     return RUN_S + float(min(seconds, 2 * scenario.run.time_limit))
 
 
-def choose(allowed: Legal, kind: str, beds: int, per_bed: int, seed: int) -> list[tuple[Row, ...]]:
+def choose(
+    allowed: Legal, kind: str, testbeds: int, per_testbed: int, seed: int
+) -> list[tuple[Row, ...]]:
     """Rows of each testbed, the most informative testbed first."""
     random = np.random.default_rng(seed)
     hard, soft = allowed.part(hard=True), allowed.part(hard=False)
     if kind == "full":
         return _grouped(allowed.rows(), hard)
     if kind == "latin":
-        return _latin(allowed, hard, beds or MOST_BEDS, per_bed, random)
+        return _latin(allowed, hard, testbeds or MOST_BEDS, per_testbed, random)
     candidates = _candidates(allowed, random)
     coding = Coding(allowed.factors, extremes=kind == "screening")
     if kind == "screening":
         candidates = [row for row in candidates if coding.is_extreme(row)] or candidates
-        beds = beds or _screening_beds(coding, per_bed, bool(hard))
+        testbeds = testbeds or _screening_testbeds(coding, per_testbed, bool(hard))
     if not soft or not hard:
-        rows = d_optimal(coding, candidates, (beds or MOST_BEDS) * (1 if not soft else per_bed))
+        rows = d_optimal(
+            coding, candidates, (testbeds or MOST_BEDS) * (1 if not soft else per_testbed)
+        )
         return [(row,) for row in rows] if hard else [tuple(rows)]
-    return _split_plot(coding, candidates, hard, soft, beds or MOST_BEDS, per_bed)
+    return _split_plot(coding, candidates, hard, soft, testbeds or MOST_BEDS, per_testbed)
 
 
-def _screening_beds(coding: Coding, per_bed: int, has_beds: bool) -> int:
+def _screening_testbeds(coding: Coding, per_testbed: int, has_testbeds: bool) -> int:
     """Testbeds for a screening design: runs are a multiple of four above the main effects."""
     runs = 4 * math.ceil((coding.columns + 1) / 4)
-    return max(math.ceil(runs / per_bed), coding.hard_columns + 1) if has_beds else 1
+    return max(math.ceil(runs / per_testbed), coding.hard_columns + 1) if has_testbeds else 1
 
 
 def _grouped(rows: Sequence[Row], hard: Sequence[int]) -> list[tuple[Row, ...]]:
@@ -162,17 +168,21 @@ def _grouped(rows: Sequence[Row], hard: Sequence[int]) -> list[tuple[Row, ...]]:
 
 
 def _latin(
-    allowed: Legal, hard: Sequence[int], beds: int, per_bed: int, random: np.random.Generator
+    allowed: Legal,
+    hard: Sequence[int],
+    testbeds: int,
+    per_testbed: int,
+    random: np.random.Generator,
 ) -> list[tuple[Row, ...]]:
     """Latin hypercube: each block's legal rows occur equally often, over testbeds and runs."""
-    on_bed = [set(members) & set(hard) != set() for members, _ in allowed.blocks]
-    strata = scipy.stats.qmc.LatinHypercube(d=len(on_bed), rng=random)
-    above, within = strata.random(beds), strata.random(beds * per_bed)
+    on_testbed = [set(members) & set(hard) != set() for members, _ in allowed.blocks]
+    strata = scipy.stats.qmc.LatinHypercube(d=len(on_testbed), rng=random)
+    above, within = strata.random(testbeds), strata.random(testbeds * per_testbed)
     # A row that is drawn twice is run once.
     found: dict[tuple[int, ...], dict[Row, None]] = {}
-    for bed in range(beds):
-        for run in range(per_bed):
-            shares = np.where(on_bed, above[bed], within[bed * per_bed + run])
+    for testbed in range(testbeds):
+        for run in range(per_testbed):
+            shares = np.where(on_testbed, above[testbed], within[testbed * per_testbed + run])
             row = allowed.at(shares)
             found.setdefault(tuple(row[i] for i in hard), {})[row] = None
     return [tuple(group) for group in found.values()]
@@ -275,8 +285,8 @@ def _split_plot(
     candidates: Sequence[Row],
     hard: Sequence[int],
     soft: Sequence[int],
-    beds: int,
-    per_bed: int,
+    testbeds: int,
+    per_testbed: int,
 ) -> list[tuple[Row, ...]]:
     """Greedy split-plot design: the next best testbed, with its most informative workloads."""
     tops = list(dict.fromkeys(tuple(row[i] for i in hard) for row in candidates))
@@ -284,14 +294,14 @@ def _split_plot(
     known = _Information(coding.columns + 1)
     tables = _tables(coding, tops, bottoms, hard, soft)
     found = []
-    for _ in range(min(beds, len(tops))):
+    for _ in range(min(testbeds, len(tops))):
         middle = tables.upper[tables.free] + tables.lower.mean(axis=0)
         top = int(tables.free[np.argmax(known.gain(middle))])
         tables.free = tables.free[tables.free != top]
         rows = tables.upper[top] + tables.lower
         left = np.ones(len(bottoms), dtype=bool)
         group = []
-        for _ in range(min(per_bed, len(bottoms))):
+        for _ in range(min(per_testbed, len(bottoms))):
             best = int(np.argmax(np.where(left, known.gain(rows), -np.inf)))
             left[best] = False
             known.add(rows[best])

@@ -61,7 +61,7 @@ def learn(scenario: Scenario, results: Sequence[Result], report: Report) -> Lear
     return Learning(
         runs=len(measured),
         configurations=len(rows.points),
-        beds=len(set(rows.groups)),
+        testbeds=len(set(rows.groups)),
         legal=allowed.size,
         box=allowed.box,
         measured_s=seconds_of(measured),
@@ -100,15 +100,15 @@ def noise(measured: Sequence[Result]) -> Noise | None:
 
 def seconds_of(measured: Sequence[Result]) -> float:
     """Seconds of measuring: the runs, and the planned start time of each testbed."""
-    beds = {crossval.bed_of(result.point): result.point.scenario for result in measured}
+    testbeds = {crossval.testbed_of(result.point): result.point.scenario for result in measured}
     runs = sum((result.load.wall_s if result.load else 0.0) + design.RUN_S for result in measured)
-    return runs + sum(design.bed_cost_s(one) for one in beds.values())
+    return runs + sum(design.testbed_cost_s(one) for one in testbeds.values())
 
 
 def _predicted_s(measured: Sequence[Result]) -> float:
-    beds = {crossval.bed_of(result.point): result.point.scenario for result in measured}
+    testbeds = {crossval.testbed_of(result.point): result.point.scenario for result in measured}
     runs = sum(design.run_cost_s(result.point.scenario) for result in measured)
-    return runs + sum(design.bed_cost_s(one) for one in beds.values())
+    return runs + sum(design.testbed_cost_s(one) for one in testbeds.values())
 
 
 def paper_tables(rows: Rows, seed: int) -> list[PaperTable]:
@@ -211,10 +211,10 @@ def _refitted(rows: Rows, grey: Learnt, points: Sequence[Point], seed: int) -> l
     target = np.log(rows.rates)
     answers = [np.log(grey.predict(points))]
     random = np.random.default_rng(seed)
-    beds = np.unique(rows.groups)
+    testbeds = np.unique(rows.groups)
     for _ in range(REFITS):
-        drawn = random.choice(beds, len(beds))
-        chosen = np.concatenate([np.flatnonzero(rows.groups == bed) for bed in drawn])
+        drawn = random.choice(testbeds, len(testbeds))
+        chosen = np.concatenate([np.flatnonzero(rows.groups == testbed) for testbed in drawn])
         answers.append(grey.estimator().fit(known[chosen], target[chosen]).predict(asked))
     return answers
 
@@ -235,9 +235,10 @@ def _of_data(rows: Rows, seed: int) -> dict[str, dict[str, Metric]]:
         ]
     )
     matrix, target = boosted.matrix(rows.points), np.log(rows.rates)
-    beds = np.unique(rows.groups)
+    testbeds = np.unique(rows.groups)
     held = np.isin(
-        rows.groups, np.random.default_rng(seed).choice(beds, max(1, len(beds) // 4), replace=False)
+        rows.groups,
+        np.random.default_rng(seed).choice(testbeds, max(1, len(testbeds) // 4), replace=False),
     )
     part = boosted.estimator().fit(matrix[~held], target[~held])
     owner = boosted.encoding.owner

@@ -95,7 +95,7 @@ class Learning(StudyResult):
 
     runs: int
     configurations: int
-    beds: int
+    testbeds: int
     legal: int
     box: int
     measured_s: float

@@ -39,7 +39,7 @@ def propose(
     points = [_point(scenario, allowed, row) for row in [*asked, *candidates]]
     covariance, noise = posterior(model, points)
     costs = [
-        design.bed_cost_s(point.scenario) + design.run_cost_s(point.scenario)
+        design.testbed_cost_s(point.scenario) + design.run_cost_s(point.scenario)
         for point in points[len(asked) :]
     ]
     found = []

@@ -89,15 +89,15 @@ def _jobs(
             jobs += [(instrument, point, repetition) for point in shuffled]
     # Points of one testbed are run together, so a testbed is started once per block. Blocks are
     # sequential, so that drift of the machine shows between them.
-    place = {_bed_key(point): number for number, point in enumerate(points)}
+    place = {_testbed_key(point): number for number, point in enumerate(points)}
     blocks = scenario.design.blocks
-    return sorted(jobs, key=lambda job: (job[2] % blocks, place[_bed_key(job[1])]))
+    return sorted(jobs, key=lambda job: (job[2] % blocks, place[_testbed_key(job[1])]))
 
 
-def _bed_key(point: Point) -> str:
-    if not point.scenario.file_system.access.bed:
+def _testbed_key(point: Point) -> str:
+    if not point.scenario.file_system.access.testbed:
         return ""
-    return point.bed
+    return point.testbed
 
 
 def _measure(

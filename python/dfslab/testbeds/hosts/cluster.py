@@ -13,7 +13,7 @@ from pathlib import Path
 
 from dfslab.spec.deployment import Deployment, NodeGroup
 from dfslab.testbeds.daemon import spawn, tied_to_owner
-from dfslab.testbeds.errors import BedError, last_lines
+from dfslab.testbeds.errors import TestbedError, last_lines
 from dfslab.testbeds.hosts import disk, kernel, network
 from dfslab.testbeds.hosts.host import DATA_ADAPTER, Host, child_of, hold, launch_init
 from dfslab.testbeds.hosts.limits import Limits
@@ -40,7 +40,7 @@ class Cluster:
 
     def __init__(
         self,
-        bed_id: str,
+        testbed_id: str,
         folder: Path,
         deployment: Deployment,
         env: Mapping[str, str],
@@ -52,7 +52,7 @@ class Cluster:
         self.hosts: list[Host] = []
         self.links = [link_of(group, deployment) for _, group in deployment.nodes()]
         self._env, self._owned, self._note = env, owned, note
-        self._limits = Limits(bed_id)
+        self._limits = Limits(testbed_id)
         self._held: list[subprocess.Popen] = []
         self._made = Made()
         self._images = images
@@ -85,7 +85,7 @@ class Cluster:
             if host.name == name:
                 return host
         known = ", ".join(host.name for host in self.hosts)
-        raise BedError("state", f"host {name}", f"there is none; there are {known}")
+        raise TestbedError("state", f"host {name}", f"there is none; there are {known}")
 
     def change(self, name: str, group: NodeGroup) -> None:
         """Change the disk rate, bandwidth and processor share of a running host.
@@ -274,7 +274,7 @@ def _await_inits(pids: Sequence[int], log: Path) -> None:
     for pid in pids:
         while _name(pid) != "tini":
             if not _name(pid) or time.monotonic() > deadline:
-                raise BedError(
+                raise TestbedError(
                     "died",
                     "starting hosts",
                     "a host's first process did not start",
@@ -315,7 +315,9 @@ def _run_all(commands: Sequence[tuple[str, list[str]]], env: Mapping[str, str]) 
             said, _ = child.communicate()
         if child.returncode and failed is None:
             why = f"ended with status {child.returncode}"
-            failed = BedError("failed", f"setting up {name}", why, tuple(said.splitlines()[-6:]))
+            failed = TestbedError(
+                "failed", f"setting up {name}", why, tuple(said.splitlines()[-6:])
+            )
     if failed is not None:
         raise failed
 
@@ -325,7 +327,7 @@ def _await_line(line: subprocess.Popen, log: Path) -> None:
     deadline = time.monotonic() + START_LIMIT_S
     while "ready" not in (log.read_text().splitlines() if log.exists() else ()):
         if line.poll() is not None or time.monotonic() > deadline:
-            raise BedError(
+            raise TestbedError(
                 "not_ready", "starting the delay line", "it is not ready", last_lines(log)
             )
         time.sleep(0.01)

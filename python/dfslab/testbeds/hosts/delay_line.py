@@ -1,4 +1,5 @@
-"""The process that delays packets between hosts: `python -m dfslab.testbeds.hosts.delay_line LINES`.
+"""The process that delays packets between hosts: `python -m dfslab.testbeds.hosts.delay_line
+LINES`.
 
 Prints "ready" once it has opened every packet queue. At its end (SIGINT) it prints a summary of
 the packets that passed.

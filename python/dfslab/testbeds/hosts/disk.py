@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from dfslab.testbeds.errors import BedError
+from dfslab.testbeds.errors import TestbedError
 from dfslab.testbeds.hosts.limits import Limits
 
 BLOCK = Path("/sys/block")
@@ -86,7 +86,7 @@ def release(folders: Sequence[Path]) -> None:
             # Fails harmlessly when the device is being detached at the same time.
             subprocess.run(["losetup", "-d", disk.node], capture_output=True, check=False)
         if time.monotonic() > deadline:
-            raise BedError("state", f"freeing {left[0].node}", "it is still in use")
+            raise TestbedError("state", f"freeing {left[0].node}", "it is still in use")
         time.sleep(0.05)
 
 
@@ -108,7 +108,7 @@ def _run(words: Sequence[str]) -> str:
             words, capture_output=True, text=True, timeout=COMMAND_LIMIT_S, check=False
         )
     except (OSError, subprocess.TimeoutExpired) as error:
-        raise BedError("failed", words[0], str(error)) from error
+        raise TestbedError("failed", words[0], str(error)) from error
     if done.returncode:
-        raise BedError("failed", words[0], done.stderr.strip() or f"status {done.returncode}")
+        raise TestbedError("failed", words[0], done.stderr.strip() or f"status {done.returncode}")
     return done.stdout

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dfslab.spec.deployment import NodeGroup
-from dfslab.testbeds.errors import BedError
+from dfslab.testbeds.errors import TestbedError
 from dfslab.testbeds.hosts.cluster import Cluster
 from dfslab.testbeds.hosts.host import Host
 from dfslab.testbeds.hosts.network import PAYLOAD_SHARE, Link
@@ -83,7 +83,7 @@ def measure(
         checks += later.result()
     for check in checks:
         if not check.holds:
-            raise BedError(
+            raise TestbedError(
                 "failed",
                 f"checking the {check.quantity} of {check.host}",
                 f"declared {check.declared:.4g}, measured {check.measured:.4g}, may differ by "
@@ -134,7 +134,9 @@ def _told(work: Callable[[], list[Check]]) -> list[Check]:
     try:
         return work()
     except OSError as error:
-        raise BedError("failed", "measuring links and disks", str(error) or "timed out") from error
+        raise TestbedError(
+            "failed", "measuring links and disks", str(error) or "timed out"
+        ) from error
 
 
 def check_links(cluster: Cluster) -> list[Check]:

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from dfslab.testbeds.daemon import Daemon, spawn, tied_to_owner
-from dfslab.testbeds.errors import BedError, last_lines
+from dfslab.testbeds.errors import TestbedError, last_lines
 from dfslab.testbeds.hosts.namespaces import in_network, prefix, seen_by
 from dfslab.testbeds.hosts.process import Process
 
@@ -37,11 +37,11 @@ def child_of(pid: int) -> int:
         try:
             children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
         except OSError as error:
-            raise BedError("died", f"process {pid}", "ended before it had a child") from error
+            raise TestbedError("died", f"process {pid}", "ended before it had a child") from error
         if children:
             return int(children[0])
         time.sleep(0.002)
-    raise BedError("not_ready", f"process {pid}", "has no child")
+    raise TestbedError("not_ready", f"process {pid}", "has no child")
 
 
 @dataclass
@@ -89,17 +89,17 @@ class Host:
                 check=False,
             )
         except subprocess.TimeoutExpired as error:
-            raise BedError("failed", what, f"not finished after {limit_s:g} s") from error
+            raise TestbedError("failed", what, f"not finished after {limit_s:g} s") from error
         if done.returncode:
             said = tuple((done.stderr + done.stdout).strip().splitlines()[-6:])
-            raise BedError("failed", what, f"ended with status {done.returncode}", said)
+            raise TestbedError("failed", what, f"ended with status {done.returncode}", said)
         return done.stdout
 
     def tries(self, *words: str, limit_s: float = COMMAND_LIMIT_S) -> bool:
         """Run a command in the host; whether it succeeded."""
         try:
             self.run(*words, limit_s=limit_s)
-        except BedError:
+        except TestbedError:
             return False
         return True
 
@@ -194,9 +194,9 @@ class HostDaemon(Daemon):
         assert self._child is not None
         try:
             self.process = Process.of(child_of(self._child.pid))
-        except (BedError, ProcessLookupError):
+        except (TestbedError, ProcessLookupError):
             status = self._child.wait(FORK_WAIT_S)
-            raise BedError(
+            raise TestbedError(
                 "died",
                 f"starting {self.name} on {self.host.name}",
                 f"ended with status {status}",
@@ -227,6 +227,6 @@ class AdoptedDaemon(Daemon):
         deadline = time.monotonic() + self.ready_deadline_s
         while (found := self._find()) is None or not found.alive():
             if time.monotonic() > deadline:
-                raise BedError("not_ready", f"starting {self.name}", "no such process appeared")
+                raise TestbedError("not_ready", f"starting {self.name}", "no such process appeared")
             time.sleep(0.05)
         self.process = found

@@ -23,7 +23,7 @@ class Feature:
 
 # name -> (command tried in its own namespaces, what is disabled without the feature)
 _TRIALS = {
-    "namespaces": ("true", "hosts: only beds of a single node can be started"),
+    "namespaces": ("true", "hosts: only testbeds of a single node can be started"),
     "veth": ("ip link add v0 type veth peer name v1", "links between hosts"),
     "bridge": ("ip link add br0 type bridge", "links between hosts"),
     "tbf": ("tc qdisc add dev lo root tbf rate 1gbit burst 256kb latency 10ms", "link rates"),

@@ -24,11 +24,13 @@ DISK = {
 
 
 class Limits:
-    """The control groups of one testbed: `dfslab-<bed id>`, with one child group for each host."""
+    """The control groups of one testbed: `dfslab-<testbed id>`, with one child group for each
+    host.
+    """
 
-    def __init__(self, bed_id: str, root: Path = ROOT) -> None:
+    def __init__(self, testbed_id: str, root: Path = ROOT) -> None:
         self.unified = (root / "cgroup.controllers").exists()
-        self._root, self.name = root, f"dfslab-{bed_id}"
+        self._root, self.name = root, f"dfslab-{testbed_id}"
 
     def make(self, host: str, cores: float | None, memory_bytes: int | None) -> tuple[Path, ...]:
         """The groups that a host's processes join, created with their limits.

@@ -6,7 +6,7 @@ import math
 import os
 
 from dfslab.spec.deployment import Deployment, NodeGroup
-from dfslab.testbeds.errors import BedError
+from dfslab.testbeds.errors import TestbedError
 from dfslab.testbeds.hosts import kernel
 from dfslab.testbeds.hosts.network import MOST_HOSTS, Link
 
@@ -61,10 +61,12 @@ def check_machine(deployment: Deployment) -> None:
     """BedError for the first requirement of the deployment that this machine lacks."""
     doing = "starting hosts"
     if programs := kernel.missing_programs():
-        raise BedError("missing_program", doing, f"install {' '.join(programs)} (Debian)")
+        raise TestbedError("missing_program", doing, f"install {' '.join(programs)} (Debian)")
     nodes = deployment.nodes()
     if len(nodes) > MOST_HOSTS:
-        raise BedError("state", doing, f"{len(nodes)} nodes; a bed has at most {MOST_HOSTS}")
+        raise TestbedError(
+            "state", doing, f"{len(nodes)} nodes; a testbed has at most {MOST_HOSTS}"
+        )
     links = [link_of(group, deployment) for _, group in nodes]
     needed = ["namespaces", "veth", "bridge", "loop"]
     if any(link.rate_bytes_per_s is not None for link in links):
@@ -74,9 +76,9 @@ def check_machine(deployment: Deployment) -> None:
     if any(disk_limits(group) for _, group in nodes):
         needed.append("disk limits")
     if lacking := kernel.lacks(*needed):
-        raise BedError("state", doing, lacking[0])
+        raise TestbedError("state", doing, lacking[0])
     if len({group.adapter.latency for _, group in nodes}) > 1:
-        raise BedError(
+        raise TestbedError(
             "state",
             doing,
             "adapters of different latency are not made; use deployment.network.latency",

@@ -7,7 +7,7 @@ import socket
 from collections.abc import Collection
 from pathlib import Path
 
-from dfslab.testbeds.errors import BedError
+from dfslab.testbeds.errors import TestbedError
 
 LOOPBACK = "127.0.0.1"
 WINDOW = 10_000
@@ -31,7 +31,7 @@ def free_ports(count: int, taken: Collection[int] = (), address: str = LOOPBACK)
         if port not in taken and can_listen(port, address):
             found.append(port)
     if len(found) < count:
-        raise BedError("state", "choosing ports", f"only {len(found)} of {count} are free")
+        raise TestbedError("state", "choosing ports", f"only {len(found)} of {count} are free")
     return found
 
 

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import psutil
 
-from dfslab.testbeds.errors import BedError
+from dfslab.testbeds.errors import TestbedError
 
 # All processes of a testbed inherit this variable, so that each is found, recorded or not.
 MARK = "DFSLAB_BED"
@@ -141,7 +141,7 @@ def kill(processes: Sequence[Process]) -> None:
         process.signal(signal.SIGKILL)
     for process in processes:
         if not process.wait_end(KILL_WAIT_S):
-            raise BedError("state", f"process {process.pid}", "does not end, even by SIGKILL")
+            raise TestbedError("state", f"process {process.pid}", "does not end, even by SIGKILL")
 
 
 def marked(mark: str) -> list[Process]:

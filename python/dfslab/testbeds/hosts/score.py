@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import sys
 
-from dfslab.testbeds.errors import BedError
+from dfslab.testbeds.errors import TestbedError
 from dfslab.testbeds.hosts.host import Host
 
 # Processor limits apply per period of 0.1 s, so a run of 0.4 s measures up to a fifth too much.
@@ -45,6 +45,6 @@ def score(host: Host, kernel_s: float = KERNEL_S) -> float:
     try:
         found = float(said)
     except ValueError as error:
-        raise BedError("failed", f"the score of {host.name}", f"it said {said!r}") from error
+        raise TestbedError("failed", f"the score of {host.name}", f"it said {said!r}") from error
     assert found > 0
     return found

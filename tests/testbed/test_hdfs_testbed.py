@@ -15,24 +15,28 @@ from pathlib import Path
 import pytest
 from dfslab import _core, discover
 from dfslab.filesystems.hdfs.node import NAMENODE_PORTS, Node
-from dfslab.filesystems.hdfs.parameters import BedParameters, decided_properties, parse_parameters
-from dfslab.filesystems.hdfs.testbed import Bed
-from dfslab.instruments.access import bed_parameters
+from dfslab.filesystems.hdfs.parameters import (
+    TestbedParameters,
+    decided_properties,
+    parse_parameters,
+)
+from dfslab.filesystems.hdfs.testbed import Testbed
+from dfslab.instruments.access import testbed_parameters
 from dfslab.instruments.existing import existing
 from dfslab.spec.model import InputError
 from dfslab.spec.scenario import read
 from dfslab.testbeds import registry, state
-from dfslab.testbeds.errors import BedError
+from dfslab.testbeds.errors import TestbedError
 from dfslab.testbeds.hosts.ports import can_listen
 
-pytestmark = pytest.mark.bed
+pytestmark = pytest.mark.testbed
 SHELL = "org.apache.hadoop.fs.FsShell"
 HANG_S = 240.0
 SMALL = {"datanodes": 1, "replication": 1}
 STARTER = """
 import sys
-from dfslab.filesystems.hdfs.bed import Bed
-bed = Bed.up({"datanodes": 1, "replication": 1}, outlive=sys.argv[1] == "outlive")
+from dfslab.filesystems.hdfs.bed import Testbed
+bed = Testbed.up({"datanodes": 1, "replication": 1}, outlive=sys.argv[1] == "outlive")
 print("up", flush=True)
 if sys.argv[1] != "outlive":
     import time
@@ -47,12 +51,12 @@ def own_state(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("DFSLAB_STATE", str(folder))
         yield folder
-        assert registry.take_down("--all") == [], "a test left a bed"
+        assert registry.take_down("--all") == [], "a test left a testbed"
     assert mentioning(folder) == []
 
 
 @pytest.fixture(scope="module")
-def bed(own_state):
+def testbed(own_state):
     """Three DataNodes that are missed after 12 s instead of 10.5 minutes, and that report their
     blocks up to a second late, as busy ones do."""
     told = {
@@ -60,25 +64,25 @@ def bed(own_state):
         "dfs.heartbeat.interval": "1",
         "dfs.blockreport.incremental.intervalMsec": "1000",
     }
-    with Bed.up({"block_size": "1 MiB", "properties": told}, notify=print) as running:
+    with Testbed.up({"block_size": "1 MiB", "properties": told}, notify=print) as running:
         yield running
 
 
-def test_a_running_hdfs_says_what_it_is(bed):
-    found = existing(bed.uri, bed.namenode.at("http"))
+def test_a_running_hdfs_says_what_it_is(testbed):
+    found = existing(testbed.uri, testbed.namenode.at("http"))
     assert found["file_system"] == "hdfs"
     assert len(found["servers"]) == 3
-    assert found["version"] == bed.parameters.version
+    assert found["version"] == testbed.parameters.version
     assert found["size_bytes"] >= found["free_bytes"] > 0
     assert found["directory_bytes"] == 0
 
 
 @pytest.fixture(scope="module")
-def stored(bed, tmp_path_factory):
-    """A local file that the bed holds as /file: two and a half blocks."""
+def stored(testbed, tmp_path_factory):
+    """A local file that the testbed holds as /file: two and a half blocks."""
     source = tmp_path_factory.mktemp("source") / "file"
     source.write_bytes(random.Random(11).randbytes(5 * 2**19))
-    shell(bed, "-put", str(source), "/file")
+    shell(testbed, "-put", str(source), "/file")
     return source
 
 
@@ -104,9 +108,13 @@ def wait_for(condition) -> None:
         time.sleep(0.1)
 
 
-def shell(bed: Bed, *words: str) -> str:
+def shell(testbed: Testbed, *words: str) -> str:
     answer = subprocess.run(
-        bed.java_command(SHELL, *words), capture_output=True, text=True, timeout=HANG_S, check=False
+        testbed.java_command(SHELL, *words),
+        capture_output=True,
+        text=True,
+        timeout=HANG_S,
+        check=False,
     )
     assert answer.returncode == 0, answer.stderr
     return answer.stdout
@@ -116,8 +124,8 @@ def digest(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
-def daemon_state(bed: Bed, name: str) -> str:
-    return next(d["state"] for d in bed.status()["daemons"] if d["name"] == name)
+def daemon_state(testbed: Testbed, name: str) -> str:
+    return next(d["state"] for d in testbed.status()["daemons"] if d["name"] == name)
 
 
 def start_elsewhere(how: str) -> subprocess.Popen:
@@ -129,8 +137,8 @@ def start_elsewhere(how: str) -> subprocess.Popen:
     )
 
 
-def test_what_it_says_of_itself(bed):
-    status = bed.status()
+def test_what_it_says_of_itself(testbed):
+    status = testbed.status()
     assert (status["live_datanodes"], status["dead_datanodes"]) == (3, 0)
     assert status["safe_mode"] == ""
     names = [daemon["name"] for daemon in status["daemons"]]
@@ -138,29 +146,31 @@ def test_what_it_says_of_itself(bed):
     assert {daemon["state"] for daemon in status["daemons"]} == {"running"}
     assert len({daemon["pid"] for daemon in status["daemons"]}) == 4
     assert all(5e7 < daemon["resident_bytes"] < 1e9 for daemon in status["daemons"])
-    assert bed.versions["hadoop"] == "3.4.3"
-    assert bed.versions["java"].startswith(("11.", "17.", "21."))
-    assert bed.access == {
+    assert testbed.versions["hadoop"] == "3.4.3"
+    assert testbed.versions["java"].startswith(("11.", "17.", "21."))
+    assert testbed.access == {
         "kind": "hdfs",
-        "uri": bed.uri,
+        "uri": testbed.uri,
         "root": "/",
         "replication": 2,
         "block_size_bytes": 2**20,
     }
-    print(f"start to ready: {bed.start_s:.1f} s")
+    print(f"start to ready: {testbed.start_s:.1f} s")
 
 
-def test_bytes_come_back_and_lie_in_replicated_blocks(bed, stored, tmp_path):
-    shell(bed, "-get", "/file", str(tmp_path / "back"))
+def test_bytes_come_back_and_lie_in_replicated_blocks(testbed, stored, tmp_path):
+    shell(testbed, "-get", "/file", str(tmp_path / "back"))
     assert digest(tmp_path / "back") == digest(stored)
-    assert shell(bed, "-stat", "%o %r %b", "/file").split() == [str(2**20), "2", str(5 * 2**19)]
-    replicas = [p for p in bed.folder.glob("datanode-*/current/**/blk_*") if p.suffix != ".meta"]
+    assert shell(testbed, "-stat", "%o %r %b", "/file").split() == [str(2**20), "2", str(5 * 2**19)]
+    replicas = [
+        p for p in testbed.folder.glob("datanode-*/current/**/blk_*") if p.suffix != ".meta"
+    ]
     assert len(replicas) == 3 * 2, "2.5 MiB are three blocks of 1 MiB, twice"
     assert sum(path.stat().st_size for path in replicas) == 2 * stored.stat().st_size
 
 
 @pytest.mark.parametrize("order", ["sequential", "random"])
-def test_what_was_closed_before_it_was_reported_is_read_whole(bed, order):
+def test_what_was_closed_before_it_was_reported_is_read_whole(testbed, order):
     """Until the report the NameNode tells readers of a closed file a length without that block."""
     phases = [
         {"name": name, "mix": [{"operation": name}], "operations_per_client": 4, **how}
@@ -176,7 +186,7 @@ def test_what_was_closed_before_it_was_reported_is_read_whole(bed, order):
     }
     plan = {
         "stream": stream,
-        "target": bed.access,
+        "target": testbed.access,
         "run_directory": f"dfslab-{order}",
         "verify": "inline",
     }
@@ -185,60 +195,60 @@ def test_what_was_closed_before_it_was_reported_is_read_whole(bed, order):
     assert report["verified_bytes"] == 2 * 4 * 3 * 2**18
 
 
-def test_a_killed_datanode_is_missed_and_comes_back(bed, stored, tmp_path):
-    bed.kill("datanode-2")
-    assert daemon_state(bed, "datanode-2") == "dead"
-    assert registry.list_beds()[0]["why"] == "datanode-2 is dead"
-    wait_for(lambda: bed.status()["live_datanodes"] == 2)
-    assert bed.status()["dead_datanodes"] == 1
-    shell(bed, "-get", "/file", str(tmp_path / "back"))
+def test_a_killed_datanode_is_missed_and_comes_back(testbed, stored, tmp_path):
+    testbed.kill("datanode-2")
+    assert daemon_state(testbed, "datanode-2") == "dead"
+    assert registry.list_testbeds()[0]["why"] == "datanode-2 is dead"
+    wait_for(lambda: testbed.status()["live_datanodes"] == 2)
+    assert testbed.status()["dead_datanodes"] == 1
+    shell(testbed, "-get", "/file", str(tmp_path / "back"))
     assert digest(tmp_path / "back") == digest(stored), "the second replicas did not serve"
-    bed.restart("datanode-2")
-    assert daemon_state(bed, "datanode-2") == "running"
-    wait_for(lambda: bed.status()["live_datanodes"] == 3)
+    testbed.restart("datanode-2")
+    assert daemon_state(testbed, "datanode-2") == "running"
+    wait_for(lambda: testbed.status()["live_datanodes"] == 3)
 
 
-def test_a_paused_datanode_is_missed_and_comes_back(bed):
-    bed.pause("datanode-3")
-    assert daemon_state(bed, "datanode-3") == "paused"
-    wait_for(lambda: bed.status()["live_datanodes"] == 2)
-    bed.resume("datanode-3")
-    wait_for(lambda: bed.status()["live_datanodes"] == 3)
+def test_a_paused_datanode_is_missed_and_comes_back(testbed):
+    testbed.pause("datanode-3")
+    assert daemon_state(testbed, "datanode-3") == "paused"
+    wait_for(lambda: testbed.status()["live_datanodes"] == 2)
+    testbed.resume("datanode-3")
+    wait_for(lambda: testbed.status()["live_datanodes"] == 3)
 
 
-def test_a_restarted_namenode_has_kept_the_names(bed, stored):
-    before = shell(bed, "-ls", "/")
+def test_a_restarted_namenode_has_kept_the_names(testbed, stored):
+    before = shell(testbed, "-ls", "/")
     assert "/file" in before
-    bed.kill("namenode")
-    gone = bed.status()
+    testbed.kill("namenode")
+    gone = testbed.status()
     assert (gone["live_datanodes"], gone["safe_mode"]) == (None, None)
-    bed.restart("namenode")
-    assert bed.status()["live_datanodes"] == 3
-    assert shell(bed, "-ls", "/") == before
+    testbed.restart("namenode")
+    assert testbed.status()["live_datanodes"] == 3
+    assert shell(testbed, "-ls", "/") == before
 
 
-def test_a_second_bed_stands_beside_the_first_and_goes_without_a_trace(bed, tmp_path):
+def test_a_second_testbed_stands_beside_the_first_and_goes_without_a_trace(testbed, tmp_path):
     fast = tmp_path / "fast"
     fast.mkdir()
     (fast / "theirs").write_text("kept")
-    with Bed.up({**SMALL, "data_directory": str(fast)}, notify=print) as second:
-        assert (bed.name, second.name) == ("hdfs", "hdfs-2")
+    with Testbed.up({**SMALL, "data_directory": str(fast)}, notify=print) as second:
+        assert (testbed.name, second.name) == ("hdfs", "hdfs-2")
         ports, folder = second.ports, second.folder
-        assert not set(ports) & set(bed.ports)
+        assert not set(ports) & set(testbed.ports)
         assert [can_listen(port) for port in ports] == [False] * len(ports)
         shell(second, "-mkdir", "/only-here")
-        assert "/only-here" not in shell(bed, "-ls", "/")
+        assert "/only-here" not in shell(testbed, "-ls", "/")
         (data,) = [path for path in fast.iterdir() if path.is_dir()]
         assert (data / "datanode-1" / "current").is_dir()
     assert [path.name for path in fast.iterdir()] == ["theirs"]
     assert not folder.exists()
     assert mentioning(folder) == []
     wait_for(lambda: all(can_listen(port) for port in ports))
-    wait_for(lambda: bed.status()["live_datanodes"] == 3)
+    wait_for(lambda: testbed.status()["live_datanodes"] == 3)
 
 
 def moment(name: str) -> bool:
-    """Whether the only half-made bed got as far as that."""
+    """Whether the only half-made testbed got as far as that."""
     return any(state.state_folder().glob(f"*/{name}"))
 
 
@@ -263,18 +273,18 @@ def test_a_start_killed_half_way_is_stale_and_cleaned(tmp_path, monkeypatch, how
     wait_for(lambda: moment("logs/datanode-1.log"))
     starter.kill()
     starter.communicate()
-    (seen,) = registry.list_beds()
+    (seen,) = registry.list_testbeds()
     assert seen["state"] == "stale"
     assert registry.take_down("--all") == ["hdfs"]
-    assert registry.list_beds() == []
+    assert registry.list_testbeds() == []
     assert mentioning(tmp_path) == []
 
 
-def test_a_bed_may_outlive_its_starter(tmp_path, monkeypatch):
+def test_a_testbed_may_outlive_its_starter(tmp_path, monkeypatch):
     monkeypatch.setenv("DFSLAB_STATE", str(tmp_path))
     starter = start_elsewhere("outlive")
     assert starter.communicate(timeout=HANG_S)[0] == "up\n"
-    (seen,) = registry.list_beds()
+    (seen,) = registry.list_testbeds()
     assert (seen["state"], seen["owner"]) == ("up", None)
     assert seen["versions"]["hadoop"] == "3.4.3"
     assert registry.take_down(seen["name"]) == ["hdfs"]
@@ -290,7 +300,7 @@ def test_daemons_end_when_their_owner_is_killed(tmp_path, monkeypatch):
     owner.kill()
     owner.communicate()
     wait_for(lambda: mentioning(tmp_path) == [])
-    assert registry.stale_beds() == ["hdfs"]
+    assert registry.stale_testbeds() == ["hdfs"]
     assert registry.take_down("--all") == ["hdfs"]
     assert [path.name for path in (tmp_path / "beds").iterdir()] == [".lock"]
 
@@ -298,7 +308,7 @@ def test_daemons_end_when_their_owner_is_killed(tmp_path, monkeypatch):
 def test_a_scenario_s_parameters_are_understood():
     """Every parameter of the description reaches a Hadoop property, in Hadoop's unit."""
     scenario = read(Path(__file__).parents[2] / "scenarios/hdfs.toml")
-    told = BedParameters.model_validate(bed_parameters(scenario))
+    told = TestbedParameters.model_validate(testbed_parameters(scenario))
     assert (told.datanodes, told.replication, told.complete_retry_delay_s) == (3, 2, 0.4)
     properties = decided_properties(
         told, Path("/bed"), Node("namenode", None, "there", NAMENODE_PORTS)
@@ -325,7 +335,7 @@ def test_a_scenario_s_parameters_are_understood():
         ({"data_directory": "/no/such"}, "bed.data_directory = '/no/such': must be an existing"),
         ({"complete_retry_delay": "soon"}, "bed.complete_retry_delay = 'soon': "),
         ({"heap_bytes": "1 MiB"}, "bed.heap_bytes = 1048576: must be at least 64 MiB"),
-        ({"fs.defaultFS": "x"}, "bed.fs.defaultFS = 'x': is decided by the bed"),
+        ({"fs.defaultFS": "x"}, "bed.fs.defaultFS = 'x': is decided by the testbed"),
     ],
 )
 def test_wrong_parameters_are_one_clear_line(own_state, told, line):
@@ -340,8 +350,8 @@ def test_wrong_parameters_are_one_clear_line(own_state, told, line):
 def test_a_daemon_that_cannot_start_says_why_and_leaves_nothing(tmp_path, monkeypatch):
     monkeypatch.setenv("DFSLAB_STATE", str(tmp_path))
     wrong = {"dfs.namenode.handler.count.ratio": "1", "dfs.block.replicator.classname": "no.Such"}
-    with pytest.raises(BedError) as caught:
-        Bed.up({**SMALL, "properties": wrong})
+    with pytest.raises(TestbedError) as caught:
+        Testbed.up({**SMALL, "properties": wrong})
     assert "no.Such" in str(caught.value)
     assert [path.name for path in (tmp_path / "beds").iterdir()] == [".lock"]
     assert mentioning(tmp_path) == []

@@ -7,25 +7,25 @@ from pathlib import Path
 
 import pytest
 from dfslab import _core, discover
-from dfslab.filesystems.nfs.testbed import Bed
+from dfslab.filesystems.nfs.testbed import Testbed
 from dfslab.spec.deployment import Deployment
 from dfslab.spec.model import InputError
 from dfslab.spec.systems.standard import standard
-from dfslab.testbeds.errors import BedError
+from dfslab.testbeds.errors import TestbedError
 
-pytestmark = pytest.mark.bed
+pytestmark = pytest.mark.testbed
 KINDS = ["read", "write", "append", "create", "stat", "list", "rename", "delete", "mkdir"]
 SIZE_BYTES = 300_000
 
 
 @pytest.fixture(scope="module")
-def bed(nothing_left):
+def testbed(nothing_left):
     """One server, one client."""
-    with Bed.up(notify=print) as running:
+    with Testbed.up(notify=print) as running:
         yield running
 
 
-def plan(bed, kinds, changes=None, target=None, **top) -> str:
+def plan(testbed, kinds, changes=None, target=None, **top) -> str:
     """Three clients on a fresh directory of the export."""
     stream = {
         "seed": 7,
@@ -38,19 +38,19 @@ def plan(bed, kinds, changes=None, target=None, **top) -> str:
         "file_choice": "uniform",
         **(changes or {}),
     }
-    table = {"kind": "nfs", **bed.access, **(target or {})}
+    table = {"kind": "nfs", **testbed.access, **(target or {})}
     return json.dumps({"stream": stream, "target": table, "run_directory": "run", **top})
 
 
-def load(bed, *arguments, **named) -> dict:
-    """A load whose clients run in the bed's client host; its report."""
-    text = plan(bed, *arguments, **named)
-    return json.loads(bed.clients[0].in_network(lambda: _core.run_load(text))[0])
+def load(testbed, *arguments, **named) -> dict:
+    """A load whose clients run in the testbed's client host; its report."""
+    text = plan(testbed, *arguments, **named)
+    return json.loads(testbed.clients[0].in_network(lambda: _core.run_load(text))[0])
 
 
-def served(bed) -> Path:
+def served(testbed) -> Path:
     """The exported directory, as this process sees it."""
-    return bed.server.path(bed.directory)
+    return testbed.server.path(testbed.directory)
 
 
 def sent_bytes(host) -> int:
@@ -59,9 +59,9 @@ def sent_bytes(host) -> int:
     return next(int(line.split()[9]) for line in text.splitlines() if "eth0:" in line)
 
 
-def test_every_operation_is_verified_over_the_link_and_leaves_nothing(bed):
-    before = sent_bytes(bed.clients[0])
-    report = load(bed, KINDS, target={"fsync": "close"}, verify="inline")
+def test_every_operation_is_verified_over_the_link_and_leaves_nothing(testbed):
+    before = sent_bytes(testbed.clients[0])
+    report = load(testbed, KINDS, target={"fsync": "close"}, verify="inline")
     assert report["complete"], report["errors"]
     assert sum(one["count"] for one in report["operations"].values()) == 180
     assert report["verified_bytes"] == report["operations"]["read"]["bytes"] > 0
@@ -69,52 +69,56 @@ def test_every_operation_is_verified_over_the_link_and_leaves_nothing(bed):
     written = report["operations"]["write"]["bytes"] + report["operations"]["append"]["bytes"]
     # What went out holds all written data and little else: headers, calls, prepared files.
     prepared = 3 * 6 * SIZE_BYTES
-    sent = sent_bytes(bed.clients[0]) - before
+    sent = sent_bytes(testbed.clients[0]) - before
     assert written + prepared <= sent < 1.2 * (written + prepared) + 2**20
-    assert list(served(bed).iterdir()) == []
+    assert list(served(testbed).iterdir()) == []
 
 
 @pytest.mark.parametrize("stability", ["unstable", "data_sync", "file_sync"])
-def test_what_is_written_is_what_another_client_and_the_disk_hold(bed, stability):
+def test_what_is_written_is_what_another_client_and_the_disk_hold(testbed, stability):
     target = {"stability": stability, "write_size_bytes": 10_000, "read_size_bytes": 7_000}
-    report = load(bed, ["write", "read"], {"clients": 1}, target, verify="after", keep=True)
+    report = load(testbed, ["write", "read"], {"clients": 1}, target, verify="after", keep=True)
     assert report["complete"], report["errors"]
-    files = sorted((served(bed) / "run/c0").iterdir())
+    files = sorted((served(testbed) / "run/c0").iterdir())
     assert len(files) == 6 + report["operations"]["write"]["count"]
     assert report["verified_bytes"] == len(files) * SIZE_BYTES
     for path in files[:3]:
         held = path.read_bytes()
-        url = f"{bed.url}/run/c0/{path.name}?version=3"
-        seen = bed.clients[0].run("sh", "-c", f"nfs-cat '{url}' | sha256sum").split()[0]
-        host = bed.server.run("sha256sum", str(bed.directory / "run/c0" / path.name)).split()[0]
+        url = f"{testbed.url}/run/c0/{path.name}?version=3"
+        seen = testbed.clients[0].run("sh", "-c", f"nfs-cat '{url}' | sha256sum").split()[0]
+        host = testbed.server.run(
+            "sha256sum", str(testbed.directory / "run/c0" / path.name)
+        ).split()[0]
         assert (len(held), seen) == (SIZE_BYTES, host)
-    bed.server.run("rm", "-r", str(bed.directory / "run"))
+    testbed.server.run("rm", "-r", str(testbed.directory / "run"))
 
 
-def test_a_spoiled_byte_on_the_servers_disk_is_found(bed):
+def test_a_spoiled_byte_on_the_servers_disk_is_found(testbed):
     seen: list[str] = []
 
     def spoil(share: float, phase: str) -> None:
         if phase == "running" and not seen:
-            with (served(bed) / "run/c0/f3").open("r+b") as file:
+            with (served(testbed) / "run/c0/f3").open("r+b") as file:
                 file.seek(1000)
                 byte = file.read(1)[0]
                 file.seek(1000)
                 file.write(bytes([byte ^ 1]))
             seen.append("spoiled")
 
-    text = plan(bed, ["stat"], {"operations_per_client": 40, "think_time_s": 0.05}, verify="after")
-    run = bed.clients[0].in_network(lambda: _core.run_load(text, spoil))
+    text = plan(
+        testbed, ["stat"], {"operations_per_client": 40, "think_time_s": 0.05}, verify="after"
+    )
+    run = testbed.clients[0].in_network(lambda: _core.run_load(text, spoil))
     errors = json.loads(run[0])["errors"]
     assert seen == ["spoiled"]
     assert [error["kind"] for error in errors] == ["corruption"], errors
     assert '"c0/f3": byte 1000 ' in errors[0]["first"]
 
 
-def test_a_long_directory_is_listed_whole(bed):
+def test_a_long_directory_is_listed_whole(testbed):
     """More entries than one answer holds: the server refuses a page that is asked for wrongly."""
     report = load(
-        bed,
+        testbed,
         ["list"],
         {
             "clients": 1,
@@ -139,64 +143,64 @@ def test_a_long_directory_is_listed_whole(bed):
         ("drop_caches", "files"),
     ],
 )
-def test_targets_that_cannot_be_are_wrong_input(bed, key, value):
+def test_targets_that_cannot_be_are_wrong_input(testbed, key, value):
     with pytest.raises(_core.InputError, match=r"^target.*" + key.split("_")[0]):
-        load(bed, ["write"], target={key: value})
-    assert list(served(bed).iterdir()) == []
+        load(testbed, ["write"], target={key: value})
+    assert list(served(testbed).iterdir()) == []
 
 
-def test_what_is_there_already_is_never_touched(bed):
-    mine = served(bed) / "run"
+def test_what_is_there_already_is_never_touched(testbed):
+    mine = served(testbed) / "run"
     mine.mkdir()
     (mine / "mine").write_text("mine")
     with pytest.raises(_core.InputError, match="there already"):
-        load(bed, ["write"])
+        load(testbed, ["write"])
     assert (mine / "mine").read_text() == "mine"
-    bed.server.run("rm", "-r", str(bed.directory / "run"))
+    testbed.server.run("rm", "-r", str(testbed.directory / "run"))
 
 
-def test_a_run_directory_that_parts_share_is_joined_and_left_to_the_others(bed):
+def test_a_run_directory_that_parts_share_is_joined_and_left_to_the_others(testbed):
     # A name of its own: the server remembers entries that it did not see go.
-    mine = served(bed) / "shared"
+    mine = served(testbed) / "shared"
     mine.mkdir()
     (mine / "theirs").write_text("theirs")
-    report = load(bed, ["write", "read"], verify="after", shared=True, run_directory="shared")
+    report = load(testbed, ["write", "read"], verify="after", shared=True, run_directory="shared")
     assert report["complete"], report["errors"]
     assert [path.name for path in mine.iterdir()] == ["theirs"]
-    bed.server.run("rm", "-r", str(bed.directory / "shared"))
+    testbed.server.run("rm", "-r", str(testbed.directory / "shared"))
 
 
-def test_a_server_that_dies_is_told_and_one_that_returns_serves(bed):
+def test_a_server_that_dies_is_told_and_one_that_returns_serves(testbed):
     endless = {"operations_per_client": 1_000_000}
     killed: list[str] = []
 
     def kill(share: float, phase: str) -> None:
         if phase == "running" and not killed:
             killed.append("ganesha")
-            bed.kill("ganesha")
+            testbed.kill("ganesha")
 
-    text = plan(bed, ["write"], endless, keep=True)
-    report = json.loads(bed.clients[0].in_network(lambda: _core.run_load(text, kill))[0])
+    text = plan(testbed, ["write"], endless, keep=True)
+    report = json.loads(testbed.clients[0].in_network(lambda: _core.run_load(text, kill))[0])
     assert killed
     assert not report["complete"]
     assert {error["kind"] for error in report["errors"]} == {"unreachable"}, report["errors"]
     with pytest.raises(_core.RunError, match="mount"):
-        load(bed, ["stat"])
-    bed.restart("ganesha")
-    bed.server.run("rm", "-r", str(bed.directory / "run"))
-    assert load(bed, ["write", "read"], verify="after")["complete"]
+        load(testbed, ["stat"])
+    testbed.restart("ganesha")
+    testbed.server.run("rm", "-r", str(testbed.directory / "run"))
+    assert load(testbed, ["write", "read"], verify="after")["complete"]
 
 
 def test_there_is_just_one_server(nothing_left):
     two = standard(discover.file_system("nfs"), servers=2, clients=1)
     with pytest.raises(InputError, match="1 instance of server"):
-        Bed.up(deployment=two)
+        Testbed.up(deployment=two)
 
 
 def test_a_missing_program_names_its_packages(nothing_left, monkeypatch):
     monkeypatch.setenv("PATH", "/nonexistent")
-    with pytest.raises(BedError, match="nfs-ganesha-vfs"):
-        Bed.up()
+    with pytest.raises(TestbedError, match="nfs-ganesha-vfs"):
+        Testbed.up()
 
 
 def test_the_rate_is_that_of_the_link(nothing_left):
@@ -215,13 +219,13 @@ def test_the_rate_is_that_of_the_link(nothing_left):
             "tolerance": 0.5,
         }
     )
-    with Bed.up(deployment=declared) as bed:
+    with Testbed.up(deployment=declared) as testbed:
         changes = {
             "file_size": {"fixed": 2**20},
             "transfer_size_bytes": 2**20,
             "operations_per_client": 5,
             "files_per_client": 1,
         }
-        report = load(bed, ["write"], changes)
+        report = load(testbed, ["write"], changes)
         assert report["complete"], report["errors"]
         assert 0.1 * link < report["throughput_bytes_per_s"] < 1.02 * link

@@ -14,7 +14,7 @@ from dfslab.spec.model import build
 from dfslab.spec.scenario import Scenario
 from dfslab.spec.streams.stream import stream_spec
 
-pytestmark = pytest.mark.bed
+pytestmark = pytest.mark.testbed
 FILE_BYTES = 1 << 20
 OPERATIONS = 4
 
@@ -65,7 +65,7 @@ def asked(system: str, **workload) -> Scenario:
                     },
                 ],
             },
-            "file_system": {"name": system, **told, "access": {"bed": True}},
+            "file_system": {"name": system, **told, "access": {"testbed": True}},
             "workload": {
                 "name": "sequential_write",
                 "file_size": "1 MiB",
@@ -123,7 +123,7 @@ def lost_one(session: access.Session, scenario: Scenario) -> None:
 
     def kill_one(share: float, phase: str) -> None:
         if phase == "running" and share > 0.1 and not killed:
-            host = session.bed.clients[2]
+            host = session.testbed.clients[2]
             found = [p for p in host.processes("python") if b"fleet.agent" in cmdline(p.pid)]
             killed.append(found[0].pid)
             os.kill(found[0].pid, signal.SIGKILL)
@@ -155,7 +155,7 @@ def lost_scheduler(session: access.Session, scenario: Scenario) -> None:
     def kill_it(share: float, phase: str) -> None:
         kept.update(Path(os.environ["DFSLAB_STATE"]).glob("parts/*/*.json"))
         if phase == "running" and share > 0.1 and not killed:
-            python = session.bed.clients[0].processes("python")
+            python = session.testbed.clients[0].processes("python")
             found = [p.pid for p in python if b"dask_scheduler" in cmdline(p.pid)]
             assert len(found) == 1
             assert not kept, "it is killed before any part is done"

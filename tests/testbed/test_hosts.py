@@ -14,22 +14,22 @@ from typing import Any, ClassVar
 import pytest
 from dfslab.spec.deployment import Deployment
 from dfslab.testbeds import registry
-from dfslab.testbeds.base import BaseBed
-from dfslab.testbeds.errors import BedError
+from dfslab.testbeds.base import BaseTestbed
+from dfslab.testbeds.errors import TestbedError
 from dfslab.testbeds.holdings import holdings, settled
 from dfslab.testbeds.hosts import hardware
 from dfslab.testbeds.hosts.hardware import least_round_trip, stream
 
-pytestmark = pytest.mark.bed
+pytestmark = pytest.mark.testbed
 MIB = 2**20
 LINK_BYTES_PER_S = 100e6 / 8
-# What two shared processors can keep to; `make beds` shows how near a free machine comes.
+# What two shared processors can keep to; `make testbeds` shows how near a free machine comes.
 TOLERANCE = 0.2
 STARTER = """
 import sys, time
 sys.path.insert(0, sys.argv[1])
 from test_hosts import Bare, declared
-with Bare.up(deployment=declared(), outlive=sys.argv[2] == "outlive") as bed:
+with Bare.up(deployment=declared(), outlive=sys.argv[2] == "outlive") as testbed:
     print("up", flush=True)
     time.sleep(float(sys.argv[3]))
 """
@@ -43,7 +43,7 @@ print(time.process_time())
 """
 
 
-class Bare(BaseBed):
+class Bare(BaseTestbed):
     """Hosts and nothing on them."""
 
     SYSTEM = "glusterfs"
@@ -92,15 +92,15 @@ def declared(**changes: Any) -> Deployment:
 
 
 @pytest.fixture(scope="module")
-def bed(nothing_left):
+def testbed(nothing_left):
     with Bare.up(deployment=declared(file_system="ext4")) as running:
         yield running
 
 
-def test_links_and_disks_are_what_was_declared(bed):
-    kinds = {check.quantity for check in bed.hardware}
+def test_links_and_disks_are_what_was_declared(testbed):
+    kinds = {check.quantity for check in testbed.hardware}
     assert kinds == {"link rate", "round trip", "disk write rate", "disk read rate"}
-    rates = [check for check in bed.hardware if check.quantity != "round trip"]
+    rates = [check for check in testbed.hardware if check.quantity != "round trip"]
     assert len(rates) == 3 + 2 * 2
     for check in rates:
         print(check)
@@ -109,15 +109,15 @@ def test_links_and_disks_are_what_was_declared(bed):
         assert check.allowed == pytest.approx(TOLERANCE * check.declared)
 
 
-def test_a_link_is_limited_in_both_directions_and_to_itself(bed):
-    one, two, client = bed.hosts.hosts
+def test_a_link_is_limited_in_both_directions_and_to_itself(testbed):
+    one, two, client = testbed.hosts.hosts
     # Without a limit it would be a hundred times as much; how near it is the start has measured.
     for source, sink in ((client, one), (two, client)):
         assert LINK_BYTES_PER_S / 4 < stream(source, sink) < 2 * LINK_BYTES_PER_S
 
 
-def test_hosts_have_names_addresses_and_processes_of_their_own(bed):
-    one = bed.hosts.host("server-1")
+def test_hosts_have_names_addresses_and_processes_of_their_own(testbed):
+    one = testbed.hosts.host("server-1")
     assert one.run("hostname").strip() == "server-1"
     assert one.run("sh", "-c", "ls -d /proc/[0-9]* | wc -l").strip() in {"4", "5", "6"}
     assert "10.77.0.3 client" in one.run("cat", "/etc/hosts")
@@ -128,9 +128,9 @@ def test_hosts_have_names_addresses_and_processes_of_their_own(bed):
     assert not os.path.ismount(one.disk), "the mount is the host's alone"
 
 
-def test_written_back_data_is_limited_too(bed):
+def test_written_back_data_is_limited_too(testbed):
     """What the kernel writes later must not escape the limit of the disk."""
-    host = bed.hosts.host("client")
+    host = testbed.hosts.host("client")
     began = time.monotonic()
     host.run("dd", "if=/dev/zero", f"of={host.disk}/late", "bs=1M", "count=80")
     host.run("sync", "-f", str(host.disk))
@@ -139,21 +139,21 @@ def test_written_back_data_is_limited_too(bed):
     host.run("rm", f"{host.disk}/late")
 
 
-def test_memory_limits_the_page_cache(bed, tmp_path):
+def test_memory_limits_the_page_cache(testbed, tmp_path):
     """Of a file that is larger than the host's memory, only so much is in its cache."""
     large = tmp_path / "large"
     with large.open("wb") as file:
         file.truncate(320 * MIB)
-    bed.hosts.host("server-2").run("cat", str(large))
-    group = Path(f"/sys/fs/cgroup/memory/{bed.hosts.groups}/server-2")
+    testbed.hosts.host("server-2").run("cat", str(large))
+    group = Path(f"/sys/fs/cgroup/memory/{testbed.hosts.groups}/server-2")
     # The most there was: another testbed may empty the machine's caches meanwhile.
     used = int((group / "memory.max_usage_in_bytes").read_text())
     assert 128 * MIB < used <= 256 * MIB
 
 
-def test_cores_limit_a_host(bed):
+def test_cores_limit_a_host(testbed):
     """Two busy loops on a host of one core get one core between them."""
-    host = bed.hosts.host("server-1")
+    host = testbed.hosts.host("server-1")
     words = host.command([sys.executable, "-c", BUSY])
     began = time.monotonic()
     both = [subprocess.Popen(words, stdout=subprocess.PIPE) for _ in range(2)]
@@ -161,45 +161,45 @@ def test_cores_limit_a_host(bed):
     assert used_s < 1.25 * (time.monotonic() - began)
 
 
-def test_a_daemon_is_killed_paused_and_restarted_in_its_host(bed):
+def test_a_daemon_is_killed_paused_and_restarted_in_its_host(testbed):
     name = "sleeper-client"
-    bed.pause(name)
-    assert bed.daemon(name).state() == "paused"
-    bed.resume(name)
-    assert bed.daemon(name).state() == "running"
-    bed.kill(name)
-    assert bed.daemon(name).state() == "dead"
-    assert registry.list_beds()[0]["state"] == "degraded"
-    bed.restart(name)
-    assert bed.daemon(name).state() == "running"
+    testbed.pause(name)
+    assert testbed.daemon(name).state() == "paused"
+    testbed.resume(name)
+    assert testbed.daemon(name).state() == "running"
+    testbed.kill(name)
+    assert testbed.daemon(name).state() == "dead"
+    assert registry.list_testbeds()[0]["state"] == "degraded"
+    testbed.restart(name)
+    assert testbed.daemon(name).state() == "running"
 
 
-def test_two_beds_do_not_meet(bed):
+def test_two_testbeds_do_not_meet(testbed):
     """The same addresses, another network."""
     with Bare.up(deployment=declared()) as other:
         assert other.name == "glusterfs-2"
-        assert {h.address for h in other.hosts.hosts} == {h.address for h in bed.hosts.hosts}
+        assert {h.address for h in other.hosts.hosts} == {h.address for h in testbed.hosts.hosts}
         host = other.hosts.host("server-1")
         host.run("touch", f"{host.disk}/mine")
-        mine = bed.hosts.host("server-1")
+        mine = testbed.hosts.host("server-1")
         assert not mine.tries("ls", f"{host.disk}/mine")
 
 
-def test_what_another_state_folder_holds_is_not_listed(bed, tmp_path, monkeypatch):
+def test_what_another_state_folder_holds_is_not_listed(testbed, tmp_path, monkeypatch):
     """Two who test at the same time each look for what they have left themselves."""
     known = holdings()
     monkeypatch.setenv("DFSLAB_STATE", str(tmp_path))
     anothers = holdings()
     for kind in ("namespaces", "loops", "processes", "control groups", "disk limits", "beds"):
         assert known[kind] - anothers[kind], kind
-    assert not any(str(bed.folder) in line for line in anothers["loops"])
-    assert not any(bed.hosts.groups in path for path in anothers["control groups"])
+    assert not any(str(testbed.folder) in line for line in anothers["loops"])
+    assert not any(testbed.hosts.groups in path for path in anothers["control groups"])
 
 
 def test_requests_a_second_are_limited(nothing_left):
     """50 requests of 4 KiB a second, whatever the rate in bytes would allow."""
-    with Bare.up(deployment=declared(iops=50, tolerance=0.5)) as bed:
-        host = bed.hosts.hosts[0]
+    with Bare.up(deployment=declared(iops=50, tolerance=0.5)) as testbed:
+        host = testbed.hosts.hosts[0]
         began = time.monotonic()
         host.run("dd", "if=/dev/zero", f"of={host.disk}/f", "bs=4k", "count=100", "oflag=direct")
         assert time.monotonic() - began > 1.2
@@ -212,19 +212,19 @@ def test_hardware_that_is_not_as_declared_is_refused(nothing_left, monkeypatch):
         "check_links",
         lambda cluster: [replace(check, measured=check.measured * 0.5) for check in real(cluster)],
     )
-    with pytest.raises(BedError, match="checking the link rate of server-1: declared 1.25e"):
+    with pytest.raises(TestbedError, match="checking the link rate of server-1: declared 1.25e"):
         Bare.up(deployment=declared(), name="refused")
-    assert "refused" not in {one["name"] for one in registry.list_beds()}
+    assert "refused" not in {one["name"] for one in registry.list_testbeds()}
 
 
 def test_a_delay_is_what_was_declared(nothing_left):
     network = {"latency": "2 ms"}
-    with Bare.up(deployment=declared(network=network)) as bed:
-        one, two, _ = bed.hosts.hosts
+    with Bare.up(deployment=declared(network=network)) as testbed:
+        one, two, _ = testbed.hosts.hosts
         seen = least_round_trip(one, two)
         print(f"2 ms each way: {seen * 1e3:.2f} ms")
         assert seen >= 4e-3
-        trips = [check for check in bed.hardware if check.quantity == "round trip"]
+        trips = [check for check in testbed.hardware if check.quantity == "round trip"]
         assert [check.declared for check in trips] == [4e-3] * 3
         assert all(check.holds for check in trips)
 
@@ -232,7 +232,7 @@ def test_a_delay_is_what_was_declared(nothing_left):
 def test_a_failed_start_leaves_nothing(nothing_left, monkeypatch):
     before = holdings()
     monkeypatch.setattr(Bare, "start", lambda self: self.hosts.hosts[1].run("false"))
-    with pytest.raises(BedError, match="false on server-2: ended with status 1"):
+    with pytest.raises(TestbedError, match="false on server-2: ended with status 1"):
         Bare.up(deployment=declared())
     assert settled(before) == []
 

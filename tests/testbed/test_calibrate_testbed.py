@@ -1,4 +1,4 @@
-"""`dfslab calibrate SCENARIO` on a real bed: a profile that says what its hosts were given."""
+"""`dfslab calibrate SCENARIO` on a real testbed: a profile that says what its hosts were given."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import json
 
 import pytest
 from dfslab.cli.root import app
-from dfslab.instruments.calibration import calibrate_testbed as calibrate_bed
+from dfslab.instruments.calibration import calibrate_testbed as calibrate_testbed
 from dfslab.spec.scenario import read
 from typer.testing import CliRunner
 
-pytestmark = pytest.mark.bed
+pytestmark = pytest.mark.testbed
 
 NODE = """
 [[deployment.node]]
@@ -43,20 +43,24 @@ repetitions = 1
 """
 
 
-def scenario(limits: str, network: str, bed: str, head: str = "") -> str:
+def scenario(limits: str, network: str, testbed: str, head: str = "") -> str:
     """A brick and a client, with limits of their own or those of a profile."""
     nodes = [NODE.format(name=name, role=name) + limits for name in ("brick", "client")]
     return (
-        'schema = 1\nname = "calibrated"\n' + head + "".join(nodes) + network + REST.format(bed=bed)
+        'schema = 1\nname = "calibrated"\n'
+        + head
+        + "".join(nodes)
+        + network
+        + REST.format(testbed=testbed)
     )
 
 
-def test_a_beds_hosts_are_measured_and_the_profile_predicts(tmp_path, monkeypatch):
+def test_a_testbeds_hosts_are_measured_and_the_profile_predicts(tmp_path, monkeypatch):
     monkeypatch.setenv("DFSLAB_STATE", str(tmp_path / "state"))
     for name, seconds in (("DISK_S", 0.6), ("DISK_SKIP_S", 0.3), ("STREAM_S", 0.4)):
-        monkeypatch.setattr(calibrate_bed.hardware, name, seconds)
+        monkeypatch.setattr(calibrate_testbed.hardware, name, seconds)
     given, profile = tmp_path / "given.toml", tmp_path / "profile.toml"
-    # How well the bed keeps to what is declared is another test's question.
+    # How well the testbed keeps to what is declared is another test's question.
     loose = "[deployment]\ntolerance = 1\n"
     given.write_text(scenario(LIMITS, "", "true", loose))
     said = CliRunner().invoke(

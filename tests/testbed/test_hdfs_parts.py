@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = pytest.mark.bed
+pytestmark = pytest.mark.testbed
 BENCH = Path(__file__).parents[2] / "benches" / "interventions.py"
 
 

@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 from dfslab import discover
-from dfslab.filesystems.alluxio.testbed import Bed
+from dfslab.filesystems.alluxio.testbed import Testbed
 from dfslab.spec.model import InputError
 from dfslab.spec.systems.standard import rate, standard
 from dfslab.testbeds import registry
 
-pytestmark = pytest.mark.bed
+pytestmark = pytest.mark.testbed
 MIB = 2**20
 SIZE_BYTES = 32 * MIB
 LINK_BYTES_PER_S = rate("link", "200Mbit")
@@ -26,23 +26,23 @@ HANG_S = 240.0
 
 @pytest.fixture(scope="module", autouse=True)
 def own_state(tmp_path_factory):
-    """The bed of these tests has a state folder of its own, and leaves nothing of it in use."""
+    """The testbed of these tests has a state folder of its own, and leaves nothing of it in use."""
     folder = tmp_path_factory.mktemp("state")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("DFSLAB_STATE", str(folder))
         yield folder
-        assert registry.take_down("--all") == [], "a test left a bed"
+        assert registry.take_down("--all") == [], "a test left a testbed"
 
 
 @pytest.fixture(scope="module")
-def bed(own_state):
+def testbed(own_state):
     """Two workers at 200 Mbit/s, missed by the master after 15 s instead of 5 minutes."""
     system = discover.file_system("alluxio")
     deployment = standard(system, servers=2, clients=1, link_bytes_per_s=LINK_BYTES_PER_S)
     # These tests rely on links that are not faster than declared; slower ones do no harm.
     deployment = deployment.model_copy(update={"tolerance": 0.4})
     told = {"write_type": "CACHE_THROUGH", "worker_timeout": f"{WORKER_TIMEOUT_S} s"}
-    with Bed.up(told, notify=print, deployment=deployment) as running:
+    with Testbed.up(told, notify=print, deployment=deployment) as running:
         assert in_use(own_state), "the search for what is left must find what runs"
         yield running
     assert in_use(own_state) == []
@@ -50,12 +50,14 @@ def bed(own_state):
 
 
 @pytest.fixture(scope="module")
-def written(bed, tmp_path_factory):
+def written(testbed, tmp_path_factory):
     """A file of 32 MiB that the client wrote through its mount; the seconds that took."""
     source = tmp_path_factory.mktemp("source") / "file"
     source.write_bytes(random.Random(11).randbytes(SIZE_BYTES))
     began = time.monotonic()
-    client(bed).run("dd", f"if={source}", f"of={bed.mount_point}/file", "bs=1M", "status=none")
+    client(testbed).run(
+        "dd", f"if={source}", f"of={testbed.mount_point}/file", "bs=1M", "status=none"
+    )
     return source, time.monotonic() - began
 
 
@@ -72,9 +74,9 @@ def in_use(folder: Path) -> list[str]:
     return found
 
 
-def client(bed):
+def client(testbed):
     """The only client host."""
-    return bed.clients[0]
+    return testbed.clients[0]
 
 
 def digest(path: Path) -> str:
@@ -90,74 +92,74 @@ def until(true, limit_s: float = HANG_S) -> float:
     return time.monotonic() - began
 
 
-def test_the_master_knows_both_workers(bed):
-    assert bed.live_workers() == 2
-    assert bed.versions["alluxio"].startswith("2.9.4")
+def test_the_master_knows_both_workers(testbed):
+    assert testbed.live_workers() == 2
+    assert testbed.versions["alluxio"].startswith("2.9.4")
 
 
-def test_what_is_written_is_read_back(bed, written):
+def test_what_is_written_is_read_back(testbed, written):
     source, _ = written
-    said = client(bed).run("sha256sum", f"{bed.mount_point}/file")
+    said = client(testbed).run("sha256sum", f"{testbed.mount_point}/file")
     assert said.split()[0] == digest(source)
 
 
-def test_writing_is_bound_by_the_link(bed, written):
+def test_writing_is_bound_by_the_link(testbed, written):
     """The only link of the client carries every byte, so a faster write would be a false one."""
     _, seconds = written
     assert seconds > 0.9 * SIZE_BYTES / LINK_BYTES_PER_S
 
 
-def test_the_under_store_holds_what_was_written_through(bed, written):
+def test_the_under_store_holds_what_was_written_through(testbed, written):
     source, _ = written
-    assert digest(bed.under_store / "file") == digest(source)
+    assert digest(testbed.under_store / "file") == digest(source)
 
 
-def memory_bytes(bed) -> int:
+def memory_bytes(testbed) -> int:
     """What the workers hold in memory."""
     return sum(
         path.stat().st_size
-        for number, host in enumerate(bed.hosts.of("worker"), 1)
+        for number, host in enumerate(testbed.hosts.of("worker"), 1)
         for path in host.path(host.folder / f"worker-{number}-memory").rglob("*")
         if path.is_file()
     )
 
 
-def test_blocks_are_in_the_memory_of_workers(bed, written):
-    assert memory_bytes(bed) >= SIZE_BYTES
+def test_blocks_are_in_the_memory_of_workers(testbed, written):
+    assert memory_bytes(testbed) >= SIZE_BYTES
 
 
-def test_many_writers_of_short_files_drive_nothing_out(bed, written):
+def test_many_writers_of_short_files_drive_nothing_out(testbed, written):
     """Twelve whole blocks set aside at once would want 768 MiB of the 512 MiB there are."""
-    files = [f"{bed.mount_point}/short-{number}" for number in range(12)]
+    files = [f"{testbed.mount_point}/short-{number}" for number in range(12)]
     script = (
         "import sys\n"
         "files = [open(name, 'wb', buffering=0) for name in sys.argv[1:]]\n"
         "for file in files: file.write(bytes(1 << 20))\n"
         "for file in files: file.close()\n"
     )
-    before_bytes = memory_bytes(bed)
-    client(bed).run(sys.executable, "-c", script, *files)
-    until(lambda: memory_bytes(bed) >= before_bytes + 12 * MIB)
-    client(bed).run("rm", *files)
+    before_bytes = memory_bytes(testbed)
+    client(testbed).run(sys.executable, "-c", script, *files)
+    until(lambda: memory_bytes(testbed) >= before_bytes + 12 * MIB)
+    client(testbed).run("rm", *files)
 
 
-def test_the_command_line_and_the_mount_see_the_same_files(bed, written):
+def test_the_command_line_and_the_mount_see_the_same_files(testbed, written):
     source, _ = written
-    copy = bed.folder / "copy"
-    bed.shell(client(bed), "copyToLocal", "/file", str(copy))
+    copy = testbed.folder / "copy"
+    testbed.shell(client(testbed), "copyToLocal", "/file", str(copy))
     assert digest(copy) == digest(source)
 
 
-def test_a_crashed_worker_is_missed_and_taken_back(bed, written):
+def test_a_crashed_worker_is_missed_and_taken_back(testbed, written):
     source, _ = written
-    bed.kill("worker-1")
-    assert bed.live_workers() == 2, "silence is no death yet"
-    missed_s = until(lambda: bed.live_workers() == 1)
+    testbed.kill("worker-1")
+    assert testbed.live_workers() == 2, "silence is no death yet"
+    missed_s = until(lambda: testbed.live_workers() == 1)
     assert missed_s > WORKER_TIMEOUT_S / 2
-    said = client(bed).run("sha256sum", f"{bed.mount_point}/file")
+    said = client(testbed).run("sha256sum", f"{testbed.mount_point}/file")
     assert said.split()[0] == digest(source), "the under-store still has every block"
-    bed.restart("worker-1")
-    assert bed.live_workers() == 2
+    testbed.restart("worker-1")
+    assert testbed.live_workers() == 2
 
 
 @pytest.mark.parametrize(
@@ -172,5 +174,5 @@ def test_a_crashed_worker_is_missed_and_taken_back(bed, written):
 )
 def test_wrong_parameters_are_refused_by_name(key, value, reason):
     with pytest.raises(InputError, match=f"bed.{key}") as caught:
-        Bed.parse({key: value})
+        Testbed.parse({key: value})
     assert reason in str(caught.value)

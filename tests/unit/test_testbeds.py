@@ -12,22 +12,22 @@ from pathlib import Path
 
 import pytest
 from dfslab.testbeds import cache, registry, state
-from dfslab.testbeds.errors import BedError
+from dfslab.testbeds.errors import TestbedError
 from dfslab.testbeds.hosts.ports import LOOPBACK, can_listen, free_ports
 from dfslab.testbeds.hosts.process import marked
-from support.tiny_bed import Bed
+from support.tiny_testbed import Testbed
 
 pytestmark = pytest.mark.usefixtures("no_testbed_left")
 
 
 def in_other_process(tmp_path: Path, action: str) -> subprocess.Popen:
-    """A process that starts a bed, prints its id, and does `action`."""
+    """A process that starts a testbed, prints its id, and does `action`."""
     source = f"""
 import os, signal, sys, time
 sys.path.insert(0, {str(Path(__file__).parents[1])!r})
-from support.tiny_bed import Bed
-bed = Bed.up({{}}, outlive={action == "outlive"})
-print(bed.held.id, flush=True)
+from support.tiny_bed import Testbed
+bed = Testbed.up({{}}, outlive={action == "outlive"})
+print(testbed.held.id, flush=True)
 if {action == "wait"}: time.sleep(60)
 """
     return subprocess.Popen([sys.executable, "-c", source], stdout=subprocess.PIPE, text=True)
@@ -35,91 +35,91 @@ if {action == "wait"}: time.sleep(60)
 
 def test_up_is_recorded_and_down_leaves_nothing(tmp_path):
     heard = []
-    with Bed.up({}, notify=heard.append) as bed:
-        (seen,) = registry.list_beds()
+    with Testbed.up({}, notify=heard.append) as testbed:
+        (seen,) = registry.list_testbeds()
         assert seen["state"] == "up"
-        assert seen["name"] == bed.name == "tiny"
+        assert seen["name"] == testbed.name == "tiny"
         assert [d["state"] for d in seen["daemons"]] == ["running", "running"]
         assert seen["owner"] == os.getpid()
-        ports, bed_id = bed.ports, bed.held.id
+        ports, testbed_id = testbed.ports, testbed.held.id
         assert not any(can_listen(port) for port in ports)
     assert heard[0] == "prepared"
     assert "serves http" in heard[-1]
-    assert registry.list_beds() == []
-    assert marked(bed_id) == []
+    assert registry.list_testbeds() == []
+    assert marked(testbed_id) == []
     assert all(can_listen(port) for port in ports)
     assert [path.name for path in state.state_folder().iterdir()] == [".lock"]
-    bed.down()
+    testbed.down()
 
 
 def test_a_failed_start_leaves_nothing(tmp_path):
     before = set(tmp_path.iterdir())
-    with pytest.raises(BedError, match="was told to fail"):
-        Bed.up({"fail": True, "elsewhere": str(tmp_path)})
+    with pytest.raises(TestbedError, match="was told to fail"):
+        Testbed.up({"fail": True, "elsewhere": str(tmp_path)})
     assert set(tmp_path.iterdir()) == before
-    assert registry.list_beds() == []
+    assert registry.list_testbeds() == []
 
 
-def test_two_beds_have_their_own_names_and_ports():
-    with Bed.up({}) as one, Bed.up({}) as two:
+def test_two_testbeds_have_their_own_names_and_ports():
+    with Testbed.up({}) as one, Testbed.up({}) as two:
         assert (one.name, two.name) == ("tiny", "tiny-2")
         assert not set(one.ports) & set(two.ports)
         assert registry.take_down("tiny") == ["tiny"]
-        assert [bed["name"] for bed in registry.list_beds()] == ["tiny-2"]
+        assert [testbed["name"] for testbed in registry.list_testbeds()] == ["tiny-2"]
         assert {d["state"] for d in two.daemon_states()} == {"running"}
         assert {d["state"] for d in one.daemon_states()} == {"dead"}
 
 
 def test_a_dead_or_paused_daemon_is_told():
-    with Bed.up({}) as bed:
-        bed.kill("server-0")
-        assert registry.list_beds()[0]["why"] == "server-0 is dead"
-        bed.restart("server-0")
-        assert registry.list_beds()[0]["state"] == "up"
-        bed.pause("server-1")
-        assert registry.list_beds()[0]["state"] == "degraded"
-        bed.resume("server-1")
-        with pytest.raises(BedError, match="there are server-0, server-1"):
-            bed.kill("server-9")
-        bed.kill("server-0")
-        bed.kill("server-1")
-        assert registry.stale_beds() == ["tiny"]
+    with Testbed.up({}) as testbed:
+        testbed.kill("server-0")
+        assert registry.list_testbeds()[0]["why"] == "server-0 is dead"
+        testbed.restart("server-0")
+        assert registry.list_testbeds()[0]["state"] == "up"
+        testbed.pause("server-1")
+        assert registry.list_testbeds()[0]["state"] == "degraded"
+        testbed.resume("server-1")
+        with pytest.raises(TestbedError, match="there are server-0, server-1"):
+            testbed.kill("server-9")
+        testbed.kill("server-0")
+        testbed.kill("server-1")
+        assert registry.stale_testbeds() == ["tiny"]
 
 
-def test_a_bed_that_outlives_its_starter_is_taken_down_from_here(tmp_path):
+def test_a_testbed_that_outlives_its_starter_is_taken_down_from_here(tmp_path):
     starter = in_other_process(tmp_path, "outlive")
-    bed_id = starter.communicate(timeout=120)[0].strip()
+    testbed_id = starter.communicate(timeout=120)[0].strip()
     assert starter.returncode == 0
-    assert registry.list_beds()[0]["state"] == "up"
-    assert len(marked(bed_id)) == 2
+    assert registry.list_testbeds()[0]["state"] == "up"
+    assert len(marked(testbed_id)) == 2
     assert registry.take_down("tiny") == ["tiny"]
-    assert marked(bed_id) == []
-    with pytest.raises(BedError, match="no bed of that name"):
+    assert marked(testbed_id) == []
+    with pytest.raises(TestbedError, match="no testbed of that name"):
         registry.take_down("tiny")
 
 
-def test_a_killed_owner_leaves_a_stale_bed_that_is_cleaned(tmp_path):
+def test_a_killed_owner_leaves_a_stale_testbed_that_is_cleaned(tmp_path):
     owner = in_other_process(tmp_path, "wait")
     assert owner.stdout is not None
-    bed_id = owner.stdout.readline().strip()
+    testbed_id = owner.stdout.readline().strip()
     owner.send_signal(signal.SIGKILL)
     owner.communicate()
-    assert registry.stale_beds() == ["tiny"]
-    assert "its owner" in registry.list_beds()[0]["why"]
-    with Bed.up({}) as needed:
+    assert registry.stale_testbeds() == ["tiny"]
+    assert "its owner" in registry.list_testbeds()[0]["why"]
+    with Testbed.up({}) as needed:
         assert registry.take_down("--stale") == ["tiny"]
-        assert [bed["name"] for bed in registry.list_beds()] == [needed.name]
-    assert registry.take_down("--stale") == registry.list_beds() == []
-    assert marked(bed_id) == []
+        assert [testbed["name"] for testbed in registry.list_testbeds()] == [needed.name]
+    assert registry.take_down("--stale") == registry.list_testbeds() == []
+    assert marked(testbed_id) == []
 
 
 def test_four_take_downs_at_once_do_not_disturb_each_other():
-    bed = Bed.up({})
+    testbed = Testbed.up({})
     failures = []
 
     def take_down():
         try:
-            registry.dismantle(bed.held)
+            registry.dismantle(testbed.held)
         except BaseException as error:
             failures.append(error)
 
@@ -129,50 +129,50 @@ def test_four_take_downs_at_once_do_not_disturb_each_other():
     for thread in threads:
         thread.join()
     assert failures == []
-    assert not bed.folder.exists()
-    bed.down()
+    assert not testbed.folder.exists()
+    testbed.down()
 
 
 def test_a_daemon_that_was_never_recorded_is_found(tmp_path):
-    with Bed.up({}) as bed:
-        lost = bed.server("lost", free_ports(1, bed.ports)[0])
+    with Testbed.up({}) as testbed:
+        lost = testbed.server("lost", free_ports(1, testbed.ports)[0])
         lost.launch()
-        bed.down()
+        testbed.down()
         assert lost.state() == "dead"
         lost.reap()
 
 
-def test_nothing_without_the_bed_s_own_marker_is_removed(tmp_path):
+def test_nothing_without_the_testbed_s_own_marker_is_removed(tmp_path):
     theirs = tmp_path / "theirs"
     theirs.mkdir()
     (theirs / "file").write_text("precious")
-    (theirs / state.MARKER).write_text("another bed")
-    bed = Bed.up({})
-    bed.record(folders=[str(theirs), str(tmp_path / "missing")])
-    (bed.folder / "link").symlink_to(theirs)
-    bed.down()
+    (theirs / state.MARKER).write_text("another testbed")
+    testbed = Testbed.up({})
+    testbed.record(folders=[str(theirs), str(tmp_path / "missing")])
+    (testbed.folder / "link").symlink_to(theirs)
+    testbed.down()
     assert (theirs / "file").read_text() == "precious"
-    assert not bed.folder.exists()
+    assert not testbed.folder.exists()
 
 
 def test_an_unreadable_record_is_stale_and_can_be_taken_down():
-    bed = Bed.up({})
-    images = bed.memory()
+    testbed = Testbed.up({})
+    images = testbed.memory()
     (images / "image").write_bytes(bytes(100))
-    (bed.folder / state.RECORD).write_text("{ half")
-    (seen,) = registry.list_beds()
+    (testbed.folder / state.RECORD).write_text("{ half")
+    (seen,) = registry.list_testbeds()
     assert seen["state"] == "stale"
-    assert registry.take_down("--all") == [bed.folder.name]
-    assert not bed.folder.exists()
+    assert registry.take_down("--all") == [testbed.folder.name]
+    assert not testbed.folder.exists()
     assert not images.exists()
-    assert {d["state"] for d in bed.daemon_states()} == {"dead"}
-    bed.down()
+    assert {d["state"] for d in testbed.daemon_states()} == {"dead"}
+    testbed.down()
 
 
-def test_a_strange_folder_among_the_beds_is_left_alone():
+def test_a_strange_folder_among_the_testbeds_is_left_alone():
     strange = state.state_folder() / "holiday"
     strange.mkdir(parents=True)
-    assert registry.list_beds() == []
+    assert registry.list_testbeds() == []
     assert registry.take_down("--all") == []
     assert strange.exists()
 
@@ -190,7 +190,7 @@ def test_ports_that_are_taken_or_reserved_are_not_given():
 
 def test_an_interruption_waits_for_the_take_down(monkeypatch):
     """Ctrl-C during the clean-up after Ctrl-C."""
-    bed = Bed.up({})
+    testbed = Testbed.up({})
     dismantle = registry.dismantle
 
     def interrupted(folder):
@@ -199,9 +199,9 @@ def test_an_interruption_waits_for_the_take_down(monkeypatch):
 
     monkeypatch.setattr(registry, "dismantle", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        bed.down()
+        testbed.down()
     monkeypatch.undo()
-    assert not bed.folder.exists()
+    assert not testbed.folder.exists()
 
 
 def test_jars_come_whole_or_not_at_all(tmp_path, monkeypatch):
@@ -216,7 +216,7 @@ def test_jars_come_whole_or_not_at_all(tmp_path, monkeypatch):
     copy = 'for a; do case "$a" in -DoutputDirectory=*) o="${a#*=}";; esac; done; mkdir "$o"; '
     maven.write_text(f"#!/bin/sh\n{copy} touch $o/half.jar; echo no network; exit 1\n")
     maven.chmod(0o755)
-    with pytest.raises(BedError, match="no network"):
+    with pytest.raises(TestbedError, match="no network"):
         cache.maven_jars("thing", pom, {}, str)
     assert not [path for path in (tmp_path / "cache/jars").iterdir() if path.is_dir()]
     maven.write_text(f"#!/bin/sh\n{copy} sleep 0.3; touch $o/a.jar $o/b.jar\n")
@@ -234,5 +234,5 @@ def test_jars_come_whole_or_not_at_all(tmp_path, monkeypatch):
     assert heard == ["downloading thing from Maven (only this once)"]
     assert cache.maven_jars("thing", pom, {"v": "2"}, heard.append) != folder
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(BedError, match="install maven"):
+    with pytest.raises(TestbedError, match="install maven"):
         cache.maven_jars("thing", pom, {"v": "3"}, heard.append)

@@ -8,21 +8,21 @@ from pathlib import Path
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "benches"))
-import beds
+import testbeds
 
-pytestmark = pytest.mark.bed
+pytestmark = pytest.mark.testbed
 # Their usual layout is what all tests of `test_real_systems` share.
 SHARED = {"glusterfs", "moosefs", "cephfs", "juicefs", "hdfs"}
-CASES = [case for case in beds.cases() if case.layout or case.system not in SHARED]
+CASES = [case for case in testbeds.cases() if case.layout or case.system not in SHARED]
 
 
 def test_every_system_that_is_shared_has_a_testbed():
-    assert {case.system for case in beds.cases()} >= SHARED
+    assert {case.system for case in testbeds.cases()} >= SHARED
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_a_layout_is_as_declared_verified_and_leaves_nothing(nothing_left, case):
-    seen = beds.one(case, beds.BUSY, print)
+    seen = testbeds.one(case, testbeds.BUSY, print)
     assert seen.left_over == []
     assert (seen.complete, seen.errors) == (True, [])
     assert seen.verified_bytes > 0

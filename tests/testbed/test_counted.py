@@ -6,7 +6,7 @@ import pytest
 from dfslab.cli.traces import trace_work
 from dfslab.instruments.tracing import counters
 
-pytestmark = pytest.mark.bed
+pytestmark = pytest.mark.testbed
 WRITES, SIZE_BYTES = 20, 4096
 COMMAND = ["dd", "if=/dev/zero", "of=written", f"bs={SIZE_BYTES}", f"count={WRITES}", "oflag=sync"]
 

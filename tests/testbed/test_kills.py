@@ -14,7 +14,7 @@ import pytest
 from dfslab.testbeds import registry, state
 from dfslab.testbeds.holdings import holdings, settled
 
-pytestmark = pytest.mark.bed
+pytestmark = pytest.mark.testbed
 DFSLAB = str(Path(sys.executable).with_name("dfslab"))
 UP = [
     "bed",
@@ -31,7 +31,7 @@ UP = [
 ]
 RUN = """schema = 1
 name = "killed"
-file_system = { name = "glusterfs", access = { bed = true } }
+file_system = { name = "glusterfs", access = { testbed = true } }
 workload = { name = "sequential_write", file_size = "32 MiB", operations_per_client = 20 }
 run = { methods = ["measure"] }
 
@@ -55,7 +55,7 @@ def started(words: list[str], folder: Path) -> subprocess.Popen:
 
 
 def phases() -> list[str]:
-    """How far each bed is, by its record."""
+    """How far each testbed is, by its record."""
     records = [folder.read() for folder in state.folders()]
     return [record.phase for record in records if record]
 
@@ -86,7 +86,7 @@ def killed_start(folder: Path, rng: random.Random) -> bool:
 
 
 def killed_run(folder: Path, rng: random.Random) -> bool:
-    """A run on a bed of its own, killed while the load is at work."""
+    """A run on a testbed of its own, killed while the load is at work."""
     before = phases().count("up")
     child = started(["run", "killed.toml"], folder)
     once(lambda: phases().count("up") > before, child)
@@ -97,13 +97,18 @@ def killed_end(folder: Path, rng: random.Random) -> bool:
     """A take-down, killed when it has begun to end the daemons."""
     child = started(UP, folder)
     assert child.wait(240) == 0
-    name = max(registry.list_beds(), key=lambda bed: (bed["state"] == "up", bed["created"]))["name"]
-    child = started(["bed", "down", name], folder)
-    once(lambda: ("up", name) not in {(b["state"], b["name"]) for b in registry.list_beds()}, child)
+    name = max(
+        registry.list_testbeds(), key=lambda testbed: (testbed["state"] == "up", testbed["created"])
+    )["name"]
+    child = started(["testbed", "down", name], folder)
+    once(
+        lambda: ("up", name) not in {(b["state"], b["name"]) for b in registry.list_testbeds()},
+        child,
+    )
     return killed(child, rng.uniform(0, 0.05))
 
 
-def test_ten_kills_leave_what_bed_down_cleans(nothing_left, tmp_path):
+def test_ten_kills_leave_what_testbed_down_cleans(nothing_left, tmp_path):
     """kill -9 while starting, running and going down; interrupted runs leave whole files only."""
     rng = random.Random(5)
     (tmp_path / "killed.toml").write_text(RUN)
@@ -119,7 +124,7 @@ def test_ten_kills_leave_what_bed_down_cleans(nothing_left, tmp_path):
     for kill in set(rounds):
         assert any(cut for one, cut in zip(rounds, ran, strict=True) if one is kill)
     assert settled(before, 0) != [], "there was nothing to clean"
-    down = subprocess.run([DFSLAB, "bed", "down", "--all"], capture_output=True, text=True)
+    down = subprocess.run([DFSLAB, "testbed", "down", "--all"], capture_output=True, text=True)
     assert down.returncode == 0, down.stderr
     assert settled(before) == []
     for path in tmp_path.rglob("*.json"):

@@ -1,4 +1,4 @@
-"""A load runs inside the client hosts of a real bed, at the same time on all of them."""
+"""A load runs inside the client hosts of a real testbed, at the same time on all of them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dfslab.spec.model import build
 from dfslab.spec.scenario import Scenario
 from dfslab.testbeds.hosts.host import DATA_ADAPTER, Host
 
-pytestmark = pytest.mark.bed
+pytestmark = pytest.mark.testbed
 
 
 def test_a_mounted_file_system_is_measured_from_two_client_hosts(nothing_left):
@@ -27,7 +27,7 @@ def test_a_mounted_file_system_is_measured_from_two_client_hosts(nothing_left):
                 ],
                 "tolerance": 0.5,
             },
-            "file_system": {"name": "glusterfs", "copies": 2, "access": {"bed": True}},
+            "file_system": {"name": "glusterfs", "copies": 2, "access": {"testbed": True}},
             "workload": {
                 "name": "sequential_write",
                 "file_size": "4 MiB",
@@ -41,12 +41,12 @@ def test_a_mounted_file_system_is_measured_from_two_client_hosts(nothing_left):
     point = scenario.points()[0]
     with access.session(print) as session:
         session.reach(scenario)
-        bed = session.bed
-        before = [sent_bytes(host) for host in bed.clients]
+        testbed = session.testbed
+        before = [sent_bytes(host) for host in testbed.clients]
         result = Measure(session).run(point)
-        sent = [sent_bytes(host) - was for host, was in zip(bed.clients, before, strict=True)]
+        sent = [sent_bytes(host) - was for host, was in zip(testbed.clients, before, strict=True)]
         created, appended = visibility(scenario, 3, session, changes=("create", "append"))
-        mounts = [host.path(bed.mount_point) for host in bed.clients]
+        mounts = [host.path(testbed.mount_point) for host in testbed.clients]
         assert all(list(mount.glob("dfslab-*")) == [] for mount in mounts)
     assert (created["unseen"], appended["unseen"]) == (0, 0)
     # A client believes cached attributes for a second. How often it looks within that second is

@@ -21,7 +21,7 @@ from dfslab.spec.scenario import Scenario
 from dfslab.spec.streams.stream import stream_spec
 from dfslab.testbeds.hosts.host import DATA_ADAPTER, Host
 
-pytestmark = pytest.mark.bed
+pytestmark = pytest.mark.testbed
 DFSLAB = str(Path(sys.executable).with_name("dfslab"))
 ROUND_TRIP_S = 8e-3
 # Only ends a test that has failed.
@@ -81,7 +81,7 @@ def scenario(case: Case, **workload: Any) -> Scenario:
             "run": run,
             "workload": workload,
             "deployment": {"node": nodes, "network": network, "tolerance": 0.3},
-            "file_system": {"name": case.name, "access": {"bed": True}, **case.layout},
+            "file_system": {"name": case.name, "access": {"testbed": True}, **case.layout},
         },
     )
 
@@ -99,7 +99,7 @@ def measured(session: access.Session, case: Case, **workload: Any):
 
 @pytest.fixture(scope="module", params=CASES, ids=[case.name for case in CASES])
 def case(request, nothing_left):
-    """One bed for all tests of a system."""
+    """One testbed for all tests of a system."""
     chosen = request.param
     with access.session(print) as session:
         session.reach(scenario(chosen, name="metadata"))
@@ -108,12 +108,12 @@ def case(request, nothing_left):
 
 
 def test_links_and_disks_are_what_was_declared(case):
-    """How near a free machine comes to it is for `make beds` to show."""
+    """How near a free machine comes to it is for `make testbeds` to show."""
     known, session = case
-    bed = session.testbed
-    kinds = {check.quantity for check in bed.hardware}
+    testbed = session.running_testbed
+    kinds = {check.quantity for check in testbed.hardware}
     assert kinds >= {"link rate", "round trip", "disk write rate", "disk read rate"}, known.name
-    for check in bed.hardware:
+    for check in testbed.hardware:
         assert check.holds, check
 
 
@@ -137,18 +137,20 @@ SAYS = {
 def test_a_mount_says_what_it_is(case):
     """As an existing cluster would be looked at: from a client, by the command."""
     known, session = case
-    bed = session.testbed
+    testbed = session.running_testbed
     if known.name not in SAYS:
         pytest.skip("it is not mounted")
-    said = json.loads(bed.clients[0].run(DFSLAB, "show", "mount", str(bed.mount_point), "--json"))
+    said = json.loads(
+        testbed.clients[0].run(DFSLAB, "show", "mount", str(testbed.mount_point), "--json")
+    )
     assert said["file_system"] == known.name
-    assert said["mounted_at"] == str(bed.mount_point)
+    assert said["mounted_at"] == str(testbed.mount_point)
     assert {key: said.get(key) for key in SAYS[known.name]} == SAYS[known.name]
 
 
 def test_parameters_reach_the_volume_and_its_profile_the_result(case):
     known, session = case
-    bed = session.testbed
+    testbed = session.running_testbed
     if known.name != "glusterfs":
         pytest.skip("it has no translators")
     options = {
@@ -158,7 +160,7 @@ def test_parameters_reach_the_volume_and_its_profile_the_result(case):
         "write-behind": "on",
     }
     for option, value in options.items():
-        said = bed.servers[0].run("gluster", "volume", "get", "dfslab", f"performance.{option}")
+        said = testbed.servers[0].run("gluster", "volume", "get", "dfslab", f"performance.{option}")
         assert said.split()[-2 if "DEFAULT" in said else -1] == value, said
     result = measured(
         session, known, name="sequential_write", file_size="1 MiB", operations_per_client=2
@@ -203,8 +205,8 @@ def test_a_cold_run_in_memory_is_refused_by_the_clients_hosts(case):
 
 def test_the_client_sends_as_many_copies_as_the_tree_says(case):
     known, session = case
-    bed = session.testbed
-    before = sent_bytes(bed.clients[0])
+    testbed = session.running_testbed
+    before = sent_bytes(testbed.clients[0])
     result = measured(
         session,
         known,
@@ -213,13 +215,13 @@ def test_the_client_sends_as_many_copies_as_the_tree_says(case):
         fsync=True,
         operations_per_client=2,
     )
-    sent = sent_bytes(bed.clients[0]) - before
+    sent = sent_bytes(testbed.clients[0]) - before
     assert result.complete, result.notes
     assert sent / (2 * 16 * 2**20) == pytest.approx(known.copies_sent, rel=0.25)
 
 
 def test_creating_takes_the_round_trips_that_the_tree_says(case):
-    """A busy machine only adds; how near real systems are is for `make beds` to say."""
+    """A busy machine only adds; how near real systems are is for `make testbeds` to say."""
     known, session = case
     workload = {"name": "metadata", "operation": "create", "operations_per_client": 30}
     result = measured(session, known, **workload)
@@ -279,7 +281,7 @@ def test_the_bricks_calls_of_an_operation_are_counted_phase_by_phase(case):
 def test_a_crashed_data_server_is_survived_and_comes_back(case):
     """Killed once a tenth is done; all that was acknowledged is read back while it is dead."""
     known, session = case
-    bed = session.testbed
+    testbed = session.running_testbed
     if not known.victim:
         pytest.skip("its object stores are not replicated, so nothing is promised")
     fault = {"action": "kill", "target": known.victim, "at_share": 0.1}
@@ -304,23 +306,23 @@ def test_a_crashed_data_server_is_survived_and_comes_back(case):
     audit = told.audit
     assert audit.whole == audit.files > 0, (audit, result.notes)
     assert audit.files + audit.doubtful >= 2
-    assert bed.daemon(known.victim).state() == "running"
-    assert bed.lacking() == ""
+    assert testbed.daemon(known.victim).state() == "running"
+    assert testbed.lacking() == ""
 
 
 def test_what_a_crash_takes_is_missed_until_it_is_back(case):
     """A system that says it is whole says otherwise while a server is dead."""
     known, session = case
-    bed = session.testbed
+    testbed = session.running_testbed
     if not known.victim:
         pytest.skip("its object stores are not replicated, so nothing is promised")
-    bed.kill(known.victim)
+    testbed.kill(known.victim)
     deadline = time.monotonic() + MISSED_WITHIN_S
-    while not (said := bed.lacking()):
+    while not (said := testbed.lacking()):
         assert time.monotonic() < deadline, f"{known.victim} is dead and nothing is lacking"
         time.sleep(0.25)
-    bed.restart(known.victim)
-    print(f"{known.name}: lacked {said}; whole again after {bed.await_whole():.1f} s")
+    testbed.restart(known.victim)
+    print(f"{known.name}: lacked {said}; whole again after {testbed.await_whole():.1f} s")
 
 
 AWAY_S = 1.5
@@ -331,10 +333,10 @@ def test_what_passes_stalls_a_load_until_it_is_over(case):
     """A data server is paused, its link is cut, its link is slow, each for a while. Requests go on
     coming at their times, so that those behind a stall are seen to wait for it."""
     known, session = case
-    bed = session.testbed
+    testbed = session.running_testbed
     if not known.victim:
         pytest.skip("its object stores are not replicated, so nothing is promised")
-    host = bed.daemon(known.victim).host.name
+    host = testbed.daemon(known.victim).host.name
     faults = []
     for action, end, at_s in PASSING:
         target = known.victim if action == "pause" else host
@@ -380,21 +382,21 @@ def test_what_passes_stalls_a_load_until_it_is_over(case):
 def test_object_stores_forget_what_they_read(case):
     """Read again, an object comes from memory; once caches are emptied, off the disks."""
     known, session = case
-    bed = session.testbed
+    testbed = session.running_testbed
     if known.name != "cephfs":
         pytest.skip("it has no memory of its own beside the page cache")
-    host = bed.clients[0]
+    host = testbed.clients[0]
 
     def asked(*words: str) -> int:
-        before = bed.disks_read_bytes()
-        host.run("rados", "-c", f"{bed.folder}/ceph.conf", "-p", "cephfs_data", *words)
-        return bed.disks_read_bytes() - before
+        before = testbed.disks_read_bytes()
+        host.run("rados", "-c", f"{testbed.folder}/ceph.conf", "-p", "cephfs_data", *words)
+        return testbed.disks_read_bytes() - before
 
     asked("put", "remembered", "/bin/bash")
     try:
         asked("get", "remembered", "/dev/null")
         again = asked("get", "remembered", "/dev/null")
-        bed.empty_caches()
+        testbed.empty_caches()
         emptied = asked("get", "remembered", "/dev/null")
     finally:
         asked("rm", "remembered")

@@ -20,7 +20,7 @@ import description
 ROOT = Path(__file__).parents[2]
 DFSLAB = Path(sys.executable).with_name("dfslab")
 
-pytestmark = pytest.mark.bed
+pytestmark = pytest.mark.testbed
 # Only ends a test that has failed.
 HANG_S = 240.0
 
@@ -106,7 +106,7 @@ def test_steps_traces_and_versions_are_told(outcome):
 
 
 def test_ctrl_c_leaves_no_daemon(tmp_path):
-    """Interrupted while the bed starts or runs: nothing is left, and the next run works."""
+    """Interrupted while the testbed starts or runs: nothing is left, and the next run works."""
     text = (ROOT / "scenarios" / "hdfs.toml").read_text()
     (tmp_path / "scenario.toml").write_text(text)
     environment = {**os.environ, "DFSLAB_STATE": str(tmp_path / "state")}

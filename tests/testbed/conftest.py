@@ -17,9 +17,9 @@ BY_SYSTEM = ("test_counted", "test_dask_hosts", "test_layouts", "test_real_syste
 # Daemons and clients of Java live for seconds here: the optimising compiler costs them half of
 # their processor time and pays back nothing.
 QUICK_JAVA = "-XX:TieredStopAtLevel=1"
-# Two workers (`pytest tests/bed -n 2`) never meet here: daemons without hosts choose ports of one
-# address, and JuiceFS' mounts meet in the machine's folder for temporary files.
-WITHOUT_HOSTS = ("test_hdfs_bed", "test_hdfs_run", "test_hdfs_trace")
+# Two workers (`pytest tests/testbed -n 2`) never meet here: daemons without hosts choose ports of
+# one address, and JuiceFS' mounts meet in the machine's folder for temporary files.
+WITHOUT_HOSTS = ("test_hdfs_testbed", "test_hdfs_run", "test_hdfs_trace")
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +35,7 @@ def nothing_left(tmp_path_factory):
         patch.setenv("DFSLAB_STATE", str(folder))
         before = holdings()
         yield folder
-        assert registry.take_down("--all") == [], "a test left a bed"
+        assert registry.take_down("--all") == [], "a test left a testbed"
         assert settled(before) == []
 
 

@@ -13,10 +13,10 @@ from dfslab.filesystems.alluxio import testbed as alluxio
 from dfslab.filesystems.hdfs import testbed as hdfs
 from dfslab.testbeds.cache import maven_jars
 
-pytestmark = pytest.mark.bed
+pytestmark = pytest.mark.testbed
 ACTIONS = ("point", "capture", "resume", "advice")
 JARS = {
-    "hdfs": lambda: hdfs.Bed.jars(hdfs.Bed.parse({}), print),
+    "hdfs": lambda: hdfs.Testbed.jars(hdfs.Testbed.parse({}), print),
     "alluxio": lambda: maven_jars(
         f"alluxio-{alluxio.VERSION}", alluxio.POM, {"alluxio.version": alluxio.VERSION}, print
     ),

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from dfslab.spec.model import Model
-from dfslab.testbeds.base import BaseBed
+from dfslab.testbeds.base import BaseTestbed
 from dfslab.testbeds.daemon import Daemon
-from dfslab.testbeds.errors import BedError
+from dfslab.testbeds.errors import TestbedError
 from dfslab.testbeds.hosts.ports import LOOPBACK, can_listen
-from dfslab.testbeds.state import BedFolder
+from dfslab.testbeds.state import TestbedFolder
 
 SERVER = """
 import http.server, sys
@@ -29,7 +29,7 @@ class Parameters(Model):
     elsewhere: str = ""
 
 
-class Bed(BaseBed):
+class Testbed(BaseTestbed):
     """Two servers, the second one stopped first; what it holds is shown to tests."""
 
     SYSTEM = "tiny"
@@ -55,7 +55,7 @@ class Bed(BaseBed):
             daemon.wait_ready()
         self.record(uri=f"http://{LOOPBACK}:{self.ports[0]}")
         if self.parameters.fail:
-            raise BedError("not_ready", "starting tiny", "was told to fail")
+            raise TestbedError("not_ready", "starting tiny", "was told to fail")
 
     def server(self, name: str, port: int) -> Daemon:
         """A server that is neither launched nor recorded."""
@@ -70,7 +70,7 @@ class Bed(BaseBed):
         )
 
     @property
-    def held(self) -> BedFolder:
+    def held(self) -> TestbedFolder:
         """The folder by which it is taken down."""
         return self._folder
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from dfslab.filesystems.hdfs.testbed import Bed
+from dfslab.filesystems.hdfs.testbed import Testbed
 from dfslab.instruments import access
 from dfslab.instruments import trace as tracing
 from dfslab.instruments.tracing import callprofile
@@ -22,7 +22,7 @@ from dfslab.spec.scenario import read
 from dfslab.studies import bottlenecks
 from support.profiles import call_profile
 
-pytestmark = pytest.mark.bed
+pytestmark = pytest.mark.testbed
 SHELL = "org.apache.hadoop.fs.FsShell"
 ROOT = Path(__file__).parents[2]
 MIB = 2**20
@@ -32,21 +32,25 @@ SMALL_FILES = 8
 REPORTED_LATE = "dfs.blockreport.incremental.intervalMsec=1000"
 
 
-def shell(bed: Bed, *words: str) -> None:
+def shell(testbed: Testbed, *words: str) -> None:
     answer = subprocess.run(
-        bed.java_command(SHELL, *words), capture_output=True, text=True, timeout=800, check=False
+        testbed.java_command(SHELL, *words),
+        capture_output=True,
+        text=True,
+        timeout=800,
+        check=False,
     )
     assert answer.returncode == 0, answer.stderr
     assert "dfslab-agent" not in answer.stderr
 
 
-def served(bed: Bed) -> dict[str, int]:
+def served(testbed: Testbed) -> dict[str, int]:
     """Calls by method, as the NameNode's own metrics count them; they lag by up to 10 s."""
-    port = bed.uri.rpartition(":")[2]
+    port = testbed.uri.rpartition(":")[2]
     bean = f"Hadoop:service=NameNode,name=RpcDetailedActivityForPort{port}"
     before: dict[str, int] = {}
     for _ in range(6):
-        seen = bed.namenode.ask(bean) or {}
+        seen = testbed.namenode.ask(bean) or {}
         calls = {key[:-6]: value for key, value in seen.items() if key.endswith("NumOps")}
         if "Rename" in calls and calls == before:
             break
@@ -81,11 +85,11 @@ def traced(tmp_path_factory) -> dict[str, Any]:
             "trace": True,
             "trace_directory": str(folder),
         }
-        with Bed.up(told, notify=print) as bed:
-            shell(bed, "-put", str(source), "/file")
-            shell(bed, "-get", "/file", str(files / "back"))
-            counted = served(bed)
-            logs = "".join(log.read_text() for log in (bed.folder / "logs").glob("*.log"))
+        with Testbed.up(told, notify=print) as testbed:
+            shell(testbed, "-put", str(source), "/file")
+            shell(testbed, "-get", "/file", str(files / "back"))
+            counted = served(testbed)
+            logs = "".join(log.read_text() for log in (testbed.folder / "logs").glob("*.log"))
     assert filecmp.cmp(source, files / "back", shallow=False)
     top = callprofile.merge((str(p), callprofile.read(p)) for p in callprofile.expand([folder]))
     places = dict(callprofile.walk(top))
