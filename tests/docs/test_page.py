@@ -127,7 +127,7 @@ def test_every_section_is_there_and_full(study):
     assert [s.name for s in found if not s.body] == empty
     ours = {one.name for one in all_studies() if one.result.section_order is not None}
     assert ours == {"io500", "expectations", "advice"}
-    assert {s.name for s in found} == set(discover.members("report/sections")) | ours
+    assert {s.name for s in found} == set(discover.members(discover.SECTIONS)) | ours
 
 
 def test_an_empty_study_says_so_in_every_section():

@@ -24,7 +24,7 @@ from dfslab.spec.model import build
 from dfslab.spec.scenario import Scenario
 
 FILE = Path(__file__).parent / "descriptions.json"
-SYSTEMS = list(discover.members("filesystems", folders=True))
+SYSTEMS = list(discover.members(discover.FILE_SYSTEMS))
 CASES = 8
 NETS = 3
 SIZES_BYTES = (1.0, 4096.0, 70_000.0, 3e6, 2e7, 3e8)

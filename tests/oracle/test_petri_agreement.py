@@ -20,7 +20,7 @@ from dfslab.spec.streams.stream import stream_spec
 from support.synthetic import without_times
 
 KINDS = {"read": "sequential_read", "write": "sequential_write", "append": "append"}
-SYSTEMS = list(discover.members("filesystems", folders=True))
+SYSTEMS = list(discover.members(discover.FILE_SYSTEMS))
 METADATA = ("create", "stat", "list", "rename", "delete")
 # (system, operation) that is described, each role on nodes of its own or all on one.
 DESCRIBED = [

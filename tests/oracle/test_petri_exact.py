@@ -19,7 +19,7 @@ OPERATIONS = ("read", "write", "append", "create", "stat", "list", "rename", "de
 # (system, operation) that moves the bytes of a file.
 MOVING = [
     (system, operation)
-    for system in discover.members("filesystems", folders=True)
+    for system in discover.members(discover.FILE_SYSTEMS)
     for operation in ("read", "write", "append")
     if operation in discover.file_system(system).operations
 ]

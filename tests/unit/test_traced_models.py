@@ -108,7 +108,7 @@ def test_an_operation_means_what_came_before_it():
     ]
 
 
-@pytest.mark.parametrize("name", sorted(discover.members("filesystems", folders=True)))
+@pytest.mark.parametrize("name", sorted(discover.members(discover.FILE_SYSTEMS)))
 def test_every_description_gives_the_calls_of_a_trace(name):
     system = discover.file_system(name)
     assert {"open", "pread", "pwrite", "close"} <= set(system.trees)

@@ -258,7 +258,7 @@ def fit(run_folder: RunFolder, as_json: AsJson = False) -> None:
 def report(
     run_folder: RunFolder,
     form: Annotated[
-        str, typer.Option("--as", help="page, csv, parquet, prometheus, fio (JSON), tables (CSV)")
+        str, typer.Option("--as", help="page, csv, tables, … (`dfslab list`: exporters).")
     ] = "page",
     output: Annotated[
         Path | None,

@@ -208,9 +208,7 @@ def trace_report(
     ] = False,
     export: Annotated[
         str,
-        typer.Option(
-            "--export", metavar="FORM", help="otlp, speedscope, chrome, pprof: to stdout."
-        ),
+        typer.Option("--export", metavar="FORM", help="otlp, pprof, … (`dfslab list`), to stdout."),
     ] = "",
     page: Annotated[
         Path | None, typer.Option("--page", help="Write a page to look at: flame view, gains.")
@@ -235,19 +233,13 @@ def trace_report(
     if folded:
         print(traces.folded(files, how), end="")
         return
-    if export == "pprof":
-        sys.stdout.buffer.write(traces.pprof(files, how))
-        return
-    if export == "otlp":
-        text, told = traces.otlp(files, how)
-        print(text)
-        if told:
-            print(told, file=sys.stderr)
+    if export:
+        written = traces.exported(files, export, how, scheduler)
+        sys.stdout.buffer.write(written.document)
+        if written.note:
+            print(written.note, file=sys.stderr)
         return
     profile = traces.profile(files, how, scheduler)
-    if export:
-        print(traces.exported(profile, export))
-        return
     if against:
         profile = traces.against(profile, against, how)
     if cohorts:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from dfslab.documents.plain import plain_trees
-from dfslab.exports import trace_export
+from dfslab.exports import trees
 from dfslab.instruments import trace as tracing
 from dfslab.instruments.tracing import call_document, callprofile, whole_calls
 from dfslab.instruments.tracing.reading import Reading
@@ -78,7 +78,7 @@ def _slow(files: Sequence[Path], reading: Reading) -> Pair:
     """A random sample of traces: the slowest of each kind, and the others."""
     if not files:
         raise InputError("--cohorts", "slow", "needs whole calls beside the profiles (*.otlp.json)")
-    text, _ = tracing.otlp(files, reading.options(), trace_export.MOST_EVENTS)
+    text, _ = tracing.otlp(files, reading.options(), trees.MOST_EVENTS)
     parts = cohort.slow_and_fast(json.loads(text))
     if not all(part["resourceSpans"] for part in parts):
         least = f"needs {cohort.LEAST_TRACES} whole traces of one kind"

@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 from dfslab import discover
 from dfslab.cli.traces import trace_cohorts
-from dfslab.exports import trace_export
+from dfslab.documents.plain import from_plain
+from dfslab.exports import contract as exporters
+from dfslab.exports.contract import TraceExporter, Written
 from dfslab.instruments import access
 from dfslab.instruments import command as programs
 from dfslab.instruments import trace as tracing
@@ -42,7 +44,6 @@ Report = Callable[..., None]
 RECEIVED = "received.json"
 # The reader of the descriptions whose steps are compared with traced ones; needs no measurement.
 MODEL = "sequence"
-SPAN_FORMS = ("pprof", "otlp")
 
 
 def record(scenario: Scenario, output: Path, report: Report) -> dict[str, Any]:
@@ -166,15 +167,6 @@ def write_trace_page(found: dict[str, Any], path: Path) -> None:
     store.write_atomically(path, pages.render_trace(found, "Trace", title))
 
 
-def exported(found: dict[str, Any], form: str) -> str:
-    """A profile in the format of another viewer."""
-    if form not in trace_export.FORMS:
-        raise InputError(
-            "--export", form, f"must be one of {', '.join((*trace_export.FORMS, *SPAN_FORMS))}"
-        )
-    return trace_export.export(found, form)
-
-
 def folded(files: Sequence[Path], reading: Reading) -> str:
     """A profile as folded stacks."""
     found = _existing(files)
@@ -184,23 +176,25 @@ def folded(files: Sequence[Path], reading: Reading) -> str:
     return tracing.folded(found, reading.options())
 
 
-def pprof(files: Sequence[Path], reading: Reading) -> bytes:
-    """A profile in the format of pprof."""
+def exported(files: Sequence[Path], form: str, reading: Reading, scheduler: str = "") -> Written:
+    """Traces in the format of another viewer, and a line about what was left out."""
+    exporter = chosen(form)
     found = _existing(files)
-    if not reading.format and _of_jvms(found):
-        reading.refuse_for_sums()
-        return trace_export.pprof(profile(found))
-    return tracing.pprof(found, reading.options())
+    of_spans = bool(reading.format) or not _of_jvms(found)
+    if of_spans and exporter.write_spans is not None:
+        return exporter.write_spans(found, reading)
+    if exporter.write is None:
+        raise InputError("--export", form, exporter.refused)
+    return Written(exporter.write(from_plain(profile(files, reading, scheduler))))
 
 
-def otlp(files: Sequence[Path], reading: Reading) -> tuple[str, str]:
-    """Complete call trees for other viewers, and a line about the trees left out."""
-    found = _existing(files)
-    if not reading.format and _of_jvms(found):
-        raise InputError("--export", "otlp", "is for spans; of JVMs' profiles there is speedscope")
-    text, left_out = tracing.otlp(found, reading.options(), trace_export.MOST_EVENTS)
-    told = f"{left_out:,} call trees are not in it: it holds {trace_export.MOST_EVENTS:,} spans"
-    return text, told if left_out else ""
+def chosen(form: str) -> TraceExporter:
+    """The exporter of that name. InputError with the known names where there is none."""
+    found = exporters.find(TraceExporter, form)
+    if found is None:
+        known = ", ".join(exporters.exporters(TraceExporter))
+        raise InputError("--export", form, f"must be one of {known}")
+    return found
 
 
 def import_traces(

@@ -7,6 +7,7 @@ from typing import Any
 
 from markupsafe import Markup
 
+from dfslab.report.contract import PageSection
 from dfslab.report.plot import axis, chart, colour, heading, log_axis, with_interval, words
 from dfslab.report.table import folded, note, number, percent, signed, table, wide
 from dfslab.result import Metric
@@ -301,3 +302,6 @@ def _next(found: Learning) -> Markup:
     return Markup("<h3>The next runs, by what they tell for each hour</h3>{}").format(
         table(head, rows)
     )
+
+
+SECTION = PageSection(TITLE, ORDER, EMPTY, render)

@@ -11,6 +11,7 @@ from markupsafe import Markup
 from dfslab.documents import metrics
 from dfslab.documents.measured_load import Buckets
 from dfslab.documents.table import Name
+from dfslab.report.contract import PageSection
 from dfslab.report.plot import SEQUENCE, axis, chart, heading, words
 from dfslab.report.table import DASH, folded, note, seconds, table
 from dfslab.result import Result
@@ -142,3 +143,6 @@ def _curve(name: str, histogram: Mapping[float, float], shade: str, dash: str) -
         "line": {"shape": "hv", "color": shade, "width": 2, "dash": dash},
         "hovertemplate": "%{y:.2%} took longer than %{x:.3s}s<extra></extra>",
     }
+
+
+SECTION = PageSection(TITLE, ORDER, EMPTY, render)

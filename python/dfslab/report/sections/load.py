@@ -12,6 +12,7 @@ from markupsafe import Markup
 
 from dfslab.documents.load_report import GeneratorReport, Second
 from dfslab.documents.measured_load import CountedCalls, DiskReads, MeasuredLoad, MeasuredPhase
+from dfslab.report.contract import PageSection
 from dfslab.report.plot import SEQUENCE, axis, chart, heading, words
 from dfslab.report.table import DASH, folded, note, number, percent, seconds, table
 from dfslab.result import Result
@@ -302,3 +303,6 @@ def _curve(name: str, told: Sequence[Second], shade: str) -> dict[str, Any]:
         "x": [place + 0.5 for place in range(len(counts))],
         "line": {"color": shade, "width": 2, "shape": "hvh"},
     }
+
+
+SECTION = PageSection(TITLE, ORDER, EMPTY, render)

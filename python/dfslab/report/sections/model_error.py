@@ -10,6 +10,7 @@ from typing import Any
 from markupsafe import Markup
 
 from dfslab.documents.answers import RegressionFit
+from dfslab.report.contract import PageSection
 from dfslab.report.plot import axis, chart, colour, heading, words
 from dfslab.report.table import folded, note, number, percent, share, signed, table, wide
 from dfslab.studies.compare import Comparison, Score
@@ -180,3 +181,6 @@ def _importance(fit: RegressionFit) -> Markup:
     left_out = folded("What the regression leaves out", note("; ".join(dropped)))
     shown = table(["quantity", "first-order index", "share"], rows) if rows else Markup("")
     return shown + (left_out if dropped else "")
+
+
+SECTION = PageSection(TITLE, ORDER, EMPTY, render)

@@ -7,6 +7,7 @@ from typing import Any
 
 from markupsafe import Markup
 
+from dfslab.report.contract import PageSection
 from dfslab.report.plot import INK, SEQUENCE, colour, log_axis, panels, with_interval, words
 from dfslab.report.table import DASH, folded, note, number, percent, seconds, signed, table
 from dfslab.result import Metric
@@ -290,3 +291,6 @@ def _told(metric: Metric | None) -> str:
     if metric.low is None or metric.high is None:
         return seconds(metric.value)
     return f"{seconds(metric.value)} ({seconds(metric.low)} to {seconds(metric.high)})"
+
+
+SECTION = PageSection(TITLE, ORDER, EMPTY, render)

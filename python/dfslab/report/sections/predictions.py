@@ -10,6 +10,7 @@ from typing import Any
 from markupsafe import Markup
 
 from dfslab.documents.table import Name
+from dfslab.report.contract import PageSection
 from dfslab.report.plot import BASELINES, INK, SYMBOLS, chart, colour, heading, log_axis, words
 from dfslab.report.table import FAR_OFF, note, number, predicted, signed, table
 from dfslab.studies.compare import Comparison, Row
@@ -124,3 +125,6 @@ def _hover(row: Row, method: str, name: Name) -> str:
         f"{name(row.labels)}: {method} {number(one.value)}{bounds}, measured "
         f"{number(row.measured.value)}, error {signed(row.errors.get(method))}"
     )
+
+
+SECTION = PageSection(TITLE, ORDER, EMPTY, render)

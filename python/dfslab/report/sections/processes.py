@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from markupsafe import Markup
 
 from dfslab.models.learn.features import describe
+from dfslab.report.contract import PageSection
 from dfslab.report.plot import SEQUENCE, axis, chart, log_axis, with_interval, words
 from dfslab.report.sections.scaling import PROCESSES, THREADS, rest, way
 from dfslab.report.table import note, number, predicted, table
@@ -113,3 +114,6 @@ def _row(pair: Pair) -> list[Any]:
     counts = [str(pair.work.clients), str(pair.processes)]
     rates = [predicted(pair.threads), predicted(pair.apart)]
     return [pair.work.varied, *counts, *rates, number(pair.apart.value / pair.threads.value)]
+
+
+SECTION = PageSection(TITLE, ORDER, EMPTY, render)

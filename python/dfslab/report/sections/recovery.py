@@ -5,6 +5,7 @@ from __future__ import annotations
 from markupsafe import Markup
 
 from dfslab.documents.measured_load import FaultReport
+from dfslab.report.contract import PageSection
 from dfslab.report.plot import SEQUENCE, axis, chart, heading, words
 from dfslab.report.table import DASH, note, number, seconds, table
 from dfslab.result import Result
@@ -132,3 +133,6 @@ def _rate(value: float | None) -> str:
 
 def _count(value: float | None) -> str:
     return DASH if value is None else f"{value:,.0f}"
+
+
+SECTION = PageSection(TITLE, ORDER, EMPTY, render)

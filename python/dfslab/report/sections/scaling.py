@@ -7,6 +7,7 @@ from typing import Any
 
 from markupsafe import Markup
 
+from dfslab.report.contract import PageSection
 from dfslab.report.plot import INK, SEQUENCE, axis, panels, words
 from dfslab.report.table import DASH, note, number, table
 from dfslab.result import Result
@@ -139,3 +140,6 @@ def _rows(spread: str, series: Series) -> list[list[str]]:
             told = number(speed_up) if count != first else DASH
             rows.append([spread, name, str(count), f"{number(rate)}/s", told, f"{efficiency:.0%}"])
     return rows
+
+
+SECTION = PageSection(TITLE, ORDER, EMPTY, render)

@@ -8,6 +8,7 @@ from typing import Any
 
 from markupsafe import Markup
 
+from dfslab.report.contract import PageSection
 from dfslab.report.plot import INK, SEQUENCE, axis, log_axis, panels, with_interval
 from dfslab.report.table import DASH, note, number, percent, seconds, signed, table
 from dfslab.studies.contract import FinishedRun
@@ -238,3 +239,6 @@ def _bursts(bursts: Sequence[Burst]) -> Markup:
         "measured",
     ]
     return table(head, rows)
+
+
+SECTION = PageSection(TITLE, ORDER, EMPTY, render)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from markupsafe import Markup
 
 from dfslab.documents.table import Name
+from dfslab.report.contract import PageSection
 from dfslab.report.plot import axis, chart, colour, heading, time_scale, words
 from dfslab.report.table import DASH, folded, note, seconds, signed, table
 from dfslab.studies.compare import Comparison, Row
@@ -108,3 +109,6 @@ def _chart(row: Row, methods: list[str], name: Name) -> Markup:
         "legend": {"orientation": "h", "y": -0.16, "yanchor": "top", "x": 0},
     }
     return chart(data, layout, f"time per step of {name(row.labels)}")
+
+
+SECTION = PageSection(TITLE, ORDER, EMPTY, render)

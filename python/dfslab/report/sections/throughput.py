@@ -10,6 +10,7 @@ from markupsafe import Markup
 
 from dfslab.documents.table import labels_text
 from dfslab.models.learn.features import describe
+from dfslab.report.contract import PageSection
 from dfslab.report.plot import (
     BASELINES,
     DASHES,
@@ -177,3 +178,6 @@ def _hover(method: str, one: Metric, metric: str, labels: Mapping[str, Any]) -> 
 
 def _text(value: float, unit: str) -> str:
     return units.text(value, unit, 3) if math.isfinite(value) else "–"
+
+
+SECTION = PageSection(TITLE, ORDER, EMPTY, render)

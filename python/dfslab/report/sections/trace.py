@@ -8,6 +8,7 @@ from typing import Any
 from markupsafe import Markup
 
 from dfslab.report import repeats
+from dfslab.report.contract import PageSection
 from dfslab.report.flame import NOTE, flame
 from dfslab.report.table import (
     DASH,
@@ -352,3 +353,6 @@ def _compression(profile: Mapping[str, Any]) -> Markup:
     ]
     text += f". Repaired or dropped: {', '.join(lost)}." if lost else ". Nothing was lost."
     return text + "".join(f" {line}" for line in repeats.left_out(profile))
+
+
+SECTION = PageSection(TITLE, ORDER, EMPTY, render)
