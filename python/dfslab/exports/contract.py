@@ -10,14 +10,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from dfslab import discover
 from dfslab.documents.trace_profile import TraceProfile
 from dfslab.instruments.tracing.reading import Reading
-from dfslab.report.diagrams.uml import Uml
 from dfslab.result import Result
 from dfslab.studies.contract import FinishedRun
+
+if TYPE_CHECKING:
+    from dfslab.report.diagrams.uml import Uml  # imports SymPy, which only descriptions need
 
 KEY = "exporter"
 
