@@ -89,10 +89,10 @@ def recorded(content: bytes) -> Replay:
 def blkparse(lines: Iterable[str]) -> list[Done]:
     """Queued reads and writes in the output of `blkparse`; each device is one file, which begins
     at the lowest sector in the trace."""
-    found: list[tuple[str, float, int, str, int, int]] = []
+    found: list[tuple[str, float, int, OperationName, int, int]] = []
     for line in lines:
         if (part := BLOCK_LINE.match(line)) and (("R" in part[4]) != ("W" in part[4])):
-            operation = "pread" if "R" in part[4] else "pwrite"
+            operation: OperationName = "pread" if "R" in part[4] else "pwrite"
             sector, sectors = int(part[5]), int(part[6])
             if sectors:
                 found.append((part[1], float(part[2]), int(part[3]), operation, sector, sectors))

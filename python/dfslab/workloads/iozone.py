@@ -99,8 +99,10 @@ def stream(parameters: Parameters) -> Stream:
             continue
         operation, way = orders[test]
         # The file is the one written last; a first test that reads uses an existing file.
-        how: PhaseSettings = {} if operation == "write" else {"access": Access(order=way)}
-        phases.append(phase(test, 1, operation, file_choice="newest", **how))
+        how: PhaseSettings = {"file_choice": "newest"}
+        if operation != "write":
+            how["access"] = Access(order=way)
+        phases.append(phase(test, 1, operation, **how))
     return Stream(
         phases=phases,
         file_size=fixed(parameters.file_size),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, Self
+from typing import Annotated, Literal, Self, TypedDict
 
 from pydantic import Field, model_validator
 
@@ -94,7 +94,22 @@ class LoadPlan(CoreDocument):
     clients_to: Annotated[int, Field(ge=0)] | None = None
     keep: bool = False
 
+    @property
+    def clients(self) -> range:
+        """The clients of this shard."""
+        last = self.stream.clients if self.clients_to is None else self.clients_to
+        return range(self.clients_from or 0, last)
+
     def shard(self, clients: range) -> LoadPlan:
         """The plan of the agent that runs a range of the clients."""
         part = {"clients_from": clients.start, "clients_to": clients.stop}
         return self.model_copy(update=part)
+
+
+class PlanChanges(TypedDict, total=False):
+    """Fields of a plan that an instrument replaces."""
+
+    stream: Stream
+    verify: Verify
+    max_errors: int
+    spans: SpanLimit
