@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 from dfslab import _core, discover
-from dfslab.imports.replay import RECORDED, recorded
+from dfslab.imports.formats.recorded import RECORDED
+from dfslab.imports.formats.recorded import stream as recorded
 from dfslab.models import petri
 from dfslab.models.compiled.net_job import BEGINS, ENTERING
 from dfslab.models.tree.prediction import Situation
