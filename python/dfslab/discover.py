@@ -357,6 +357,13 @@ def method(name: str) -> Method:
     return make(name)
 
 
+def is_instrument(name: str) -> bool:
+    """Whether the method of that name measures; a model, or none of that name, does not."""
+    return name in _in_files(INSTRUMENTS) or (
+        name not in _in_files(MODELS) and name in members(INSTRUMENTS)
+    )
+
+
 def method_file(name: str) -> Path:
     """The file of the method of that name; InputError with the known names otherwise."""
     found = _in_files(INSTRUMENTS) | _in_files(MODELS)

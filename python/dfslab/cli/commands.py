@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from dfslab import discover
 from dfslab.cli.shared import (
     AsJson,
     Budget,
@@ -115,7 +116,7 @@ def sweep(
 ) -> None:
     """Run the scenario's instruments over its grids; resumes what was interrupted."""
     asked = read_scenario(scenario, sets, scheduler=scheduler)
-    chosen = asked.with_methods([m for m in asked.run.methods if m in ("measure", "trace")])
+    chosen = asked.with_methods([m for m in asked.run.methods if discover.is_instrument(m)])
     with of(scenario):
         done = with_laboratory(as_json, lambda lab: lab.run(lab.plan(chosen), out, fresh))
     tell(as_json, documents.of(done), *documents.tables(done))
