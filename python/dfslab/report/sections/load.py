@@ -13,6 +13,7 @@ from markupsafe import Markup
 from dfslab.documents.load_report import GeneratorReport, Second
 from dfslab.documents.measured_load import CountedCalls, DiskReads, MeasuredLoad, MeasuredPhase
 from dfslab.report.contract import PageSection
+from dfslab.report.figure import Curve, Layout
 from dfslab.report.plot import SEQUENCE, axis, chart, heading, words
 from dfslab.report.table import DASH, folded, note, number, percent, seconds, table
 from dfslab.result import Result
@@ -282,7 +283,7 @@ def _course(names: Sequence[str], ordered: Sequence[Sequence[Run]]) -> Markup:
     for turn, place in enumerate(places):
         name, told = long[round(place)]
         data.append(_curve(name, told, SEQUENCE[turn % len(SEQUENCE)]))
-    layout = {
+    layout: Layout = {
         "title": heading("operations of each second"),
         "xaxis": axis("seconds after the start"),
         "yaxis": axis("operations per second", rangemode="tozero"),
@@ -292,7 +293,7 @@ def _course(names: Sequence[str], ordered: Sequence[Sequence[Run]]) -> Markup:
     return chart(data, layout, "operations of each second of the load")
 
 
-def _curve(name: str, told: Sequence[Second], shade: str) -> dict[str, Any]:
+def _curve(name: str, told: Sequence[Second], shade: str) -> Curve:
     # The last second is incomplete.
     counts = [one.count for one in told[:-1]]
     return {

@@ -6,6 +6,7 @@ from markupsafe import Markup
 
 from dfslab.documents.measured_load import FaultReport
 from dfslab.report.contract import PageSection
+from dfslab.report.figure import Annotation, Curve, Layout, Shape
 from dfslab.report.plot import SEQUENCE, axis, chart, heading, words
 from dfslab.report.table import DASH, note, number, seconds, table
 from dfslab.result import Result
@@ -56,7 +57,7 @@ def _title(study: FinishedRun, result: Result) -> str:
 
 def _figure(title: str, faults: FaultReport) -> Markup:
     step_s = faults.step_s
-    line = {
+    line: Curve = {
         "type": "scatter",
         "mode": "lines",
         "name": "operations per second",
@@ -64,7 +65,7 @@ def _figure(title: str, faults: FaultReport) -> Markup:
         "y": faults.rates_per_s,
         "line": {"color": SEQUENCE[0], "width": 2, "shape": "hvh"},
     }
-    shapes = [
+    shapes: list[Shape] = [
         {
             "type": "line",
             "x0": one.at_s,
@@ -76,7 +77,7 @@ def _figure(title: str, faults: FaultReport) -> Markup:
         }
         for one in faults.done
     ]
-    marks = [
+    marks: list[Annotation] = [
         # Labels of neighbouring faults are placed below each other.
         {
             "x": one.at_s,
@@ -89,7 +90,7 @@ def _figure(title: str, faults: FaultReport) -> Markup:
         }
         for turn, one in enumerate(faults.done)
     ]
-    layout = {
+    layout: Layout = {
         "title": heading(title),
         "xaxis": axis("seconds after the start"),
         "yaxis": axis("operations per second", rangemode="tozero"),
