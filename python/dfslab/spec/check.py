@@ -63,7 +63,9 @@ def check(scenario: Scenario) -> list[Point]:
     return points
 
 
-def _check_hold_out(match: dict, swept: Mapping[str, Mapping[Value, None]]) -> None:
+def _check_hold_out(
+    match: Mapping[str, Value | list[Value]], swept: Mapping[str, Mapping[Value, None]]
+) -> None:
     for key, value in match.items():
         if key not in swept:
             raise InputError(f"judge.hold_out.{key}", value, unknown(key, sorted(swept)))

@@ -137,15 +137,16 @@ def mean_size(distribution: Mapping[str, Any]) -> float:
     if "fixed" in distribution:
         return float(distribution["fixed"])
     if "uniform" in distribution:
-        return (distribution["uniform"]["low"] + distribution["uniform"]["high"]) / 2
+        return float(distribution["uniform"]["low"] + distribution["uniform"]["high"]) / 2
     if "choice" in distribution:
         weights = sum(weight for _, weight in distribution["choice"])
-        return sum(size * weight for size, weight in distribution["choice"]) / weights
+        return float(sum(size * weight for size, weight in distribution["choice"]) / weights)
     for name in ("normal", "gamma"):
         if name in distribution:
             return float(min(distribution[name]["max"], distribution[name]["mean"]))
     shape = distribution["lognormal"]
-    return min(shape["max"], shape["median"] * 2.718281828459045 ** (shape["sigma"] ** 2 / 2))
+    mean = shape["median"] * 2.718281828459045 ** (shape["sigma"] ** 2 / 2)
+    return float(min(shape["max"], mean))
 
 
 def _hardware(deployment: Deployment, role: str) -> dict[str, float]:

@@ -7,12 +7,13 @@ from typing import Any
 
 from markupsafe import Markup
 
+from dfslab.models.fit.step_functions import WHOLE
 from dfslab.report.plot import INK, SEQUENCE, colour, log_axis, panels, with_interval, words
 from dfslab.report.table import DASH, folded, note, number, percent, seconds, signed, table
 from dfslab.result import Metric
 from dfslab.studies.compare import Score, sort_key
 from dfslab.studies.contract import FinishedRun
-from dfslab.studies.operations import LEAST_TIME_S, NOISE_FLOOR, SIZE, WHOLE, At, Operations
+from dfslab.studies.operations import LEAST_TIME_S, NOISE_FLOOR, SIZE, At, Operations
 
 TITLE = "Operations by size and count"
 ORDER = 44

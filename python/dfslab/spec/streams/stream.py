@@ -67,4 +67,4 @@ def operations_per_client(spec: Mapping[str, Any]) -> int:
         return max(counts.values())
     if spec.get("phases"):
         return sum(phase["operations_per_client"] for phase in spec["phases"])
-    return spec["operations_per_client"]
+    return int(spec["operations_per_client"])

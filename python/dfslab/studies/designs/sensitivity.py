@@ -217,7 +217,8 @@ def rbd_fast(
     def of(some: np.ndarray, answer: np.ndarray) -> np.ndarray:
         spread = some + random.uniform(-0.5, 0.5, some.shape)
         found = salib_rbd_fast.analyze(problem, spread, answer, M=4, num_resamples=2)["S1"]
-        return np.clip(np.array(found, dtype=float), 0.0, 1.0)
+        shares: np.ndarray = np.clip(np.array(found, dtype=float), 0.0, 1.0)
+        return shares
 
     return _bootstrapped(levels, values, names, seed, of, repeats=30)
 
