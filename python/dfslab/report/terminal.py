@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from dfslab.documents.table import Cell
     from dfslab.documents.table import Table as Contents
     from dfslab.studies.designs.design import Plan
+    from dfslab.testbeds.hosts.hardware import Check
+    from dfslab.testbeds.hosts.kernel import Feature
 
 WIDE = 180
 # A small terminal, the least width of a column of words, and what a column takes besides its text.
@@ -140,7 +142,7 @@ def console(json_wanted: bool) -> Console:
     return Console(stderr=json_wanted, highlight=False, width=None if stream.isatty() else WIDE)
 
 
-def checks_table(checks: Sequence[dict[str, Any]]) -> Table:
+def checks_table(checks: Sequence[Check]) -> Table:
     """A testbed's hardware: declared and measured values."""
     table = Table(title="Hardware, declared and measured")
     for name in ("host", "quantity"):
@@ -148,24 +150,24 @@ def checks_table(checks: Sequence[dict[str, Any]]) -> Table:
     for name in ("declared", "measured", "difference"):
         table.add_column(name, justify="right")
     for check in checks:
-        unit = "s" if check["quantity"] == "round trip" else "B/s"
-        declared, measured = check["declared"], check["measured"]
+        unit = "s" if check.quantity == "round trip" else "B/s"
+        declared, measured = check.declared, check.measured
         shown = [
             units.text(value, unit) if value is not None else "-" for value in (declared, measured)
         ]
         error = f"{measured / declared - 1:+.1%}" if declared else "-"
-        table.add_row(check["host"], check["quantity"], *shown, error)
+        table.add_row(check.host, check.quantity, *shown, error)
     return table
 
 
-def features_table(features: Sequence[dict[str, Any]]) -> Table:
+def features_table(features: Sequence[Feature]) -> Table:
     """The features of this machine that testbeds use."""
     table = Table(title="Features that testbeds use")
     for name in ("feature", "here", "without it"):
         table.add_column(name)
     for feature in features:
-        lack = "" if feature["present"] else f"disables {feature['disables']}"
-        table.add_row(feature["name"], "yes" if feature["present"] else "no", lack)
+        lack = "" if feature.present else f"disables {feature.disables}"
+        table.add_row(feature.name, "yes" if feature.present else "no", lack)
     return table
 
 
