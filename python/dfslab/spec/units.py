@@ -82,9 +82,11 @@ def by_pint(text: str, unit: str) -> float:
     return _convert(quantity, unit)
 
 
-def _convert(quantity: Any, unit: str) -> float:
+def _convert(quantity: object, unit: str) -> float:
     """pint counts information as dimensionless, so the base is checked by name here."""
-    text = str(getattr(quantity, "units", ""))
+    if not isinstance(quantity, pint.Quantity):
+        raise ValueError("a number without a unit")
+    text = str(quantity.units)
     information = "bit" in text or "byte" in text
     if information != unit.startswith("B"):
         raise ValueError("information units only where bytes are meant")

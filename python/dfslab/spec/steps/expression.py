@@ -94,10 +94,8 @@ class Expr:
         if self.name == "named":
             return self.args[1].symbolic
         args = [one.symbolic for one in self.args]
-        if self.name in _FUNCTIONS:
-            return getattr(sympy, self.name)(*args)
-        if self.name in _SYMBOLIC:
-            return getattr(sympy, _SYMBOLIC[self.name])(*args)
+        if self.name in _symbolic():
+            return _symbolic()[self.name](*args)
         if self.name == "select":
             holds, then, otherwise = args
             return sympy.Piecewise((then, holds), (otherwise, True))
@@ -187,8 +185,6 @@ _COMPUTED: dict[str, Callable[[Any, Any], Any]] = {
     "div": lambda a, b: a / b,
     "pow": lambda a, b: a**b,
 }
-# Condition -> name of SymPy's class.
-_SYMBOLIC = {"gt": "Gt", "ge": "Ge", "and": "And", "or": "Or", "not": "Not"}
 ZERO, ONE = Expr("number", 0), Expr("number", 1)
 
 
@@ -273,13 +269,31 @@ def expression(value: Any) -> Any:
     return value if found is None else found
 
 
+@lru_cache(maxsize=1)
+def _symbolic() -> dict[str, Callable[..., Any]]:
+    """SymPy's functions and relations by our names."""
+    import sympy
+
+    return {
+        "Max": sympy.Max,
+        "Min": sympy.Min,
+        "ceiling": sympy.ceiling,
+        "floor": sympy.floor,
+        "sqrt": sympy.sqrt,
+        "log": sympy.log,
+        "gt": sympy.Gt,
+        "ge": sympy.Ge,
+        "and": sympy.And,
+        "or": sympy.Or,
+        "not": sympy.Not,
+    }
+
+
 def _function(name: str) -> Callable[..., Any]:
     def build(*values: Any) -> Any:
         ours = [_ours(value) for value in values]
         if any(one is None for one in ours):
-            import sympy
-
-            return getattr(sympy, name)(*values)
+            return _symbolic()[name](*values)
         return Expr(name, *ours)
 
     return build
@@ -306,7 +320,7 @@ def sympify(value: Any) -> sympy.Expr:
     return sympy.sympify(value)
 
 
-def _space(arrays: bool) -> dict[str, Any]:
+def _space(arrays: bool) -> dict[str, Callable[..., Any] | float]:
     """Namespace of compiled expressions, with functions of numbers or of arrays."""
     if not arrays:
         return {
@@ -371,7 +385,9 @@ def function(root: Expr, arrays: bool = False) -> tuple[tuple[str, ...], Callabl
     source = "\n".join((f"def found({parameters}):", *lines, f"    return {answer}"))
     space = _space(arrays)
     exec(compile(source, "<description>", "exec"), space)
-    return tuple(names), space["found"]
+    function = space["found"]
+    assert callable(function), "the compiled text defines it"
+    return tuple(names), function
 
 
 # Precedence of each operation, lowest first.
