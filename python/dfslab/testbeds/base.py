@@ -20,6 +20,7 @@ from dfslab.documents.measured_load import ServerCounts
 from dfslab.spec.deployment import Deployment
 from dfslab.spec.design import Value
 from dfslab.spec.model import Model
+from dfslab.spec.systems.endpoint import Endpoint
 from dfslab.spec.systems.standard import standard
 from dfslab.testbeds import registry, state
 from dfslab.testbeds.capabilities import WarmUp
@@ -271,8 +272,8 @@ class BaseTestbed(Generic[Parameters]):
         return dict(self._record.versions)
 
     @property
-    def access(self) -> dict[str, Any]:
-        """The access table of a load generator on a client host. BedError when nothing serves."""
+    def endpoint(self) -> Endpoint:
+        """Where client hosts reach the file system. TestbedError when nothing serves."""
         raise NotImplementedError
 
     def down(self) -> None:

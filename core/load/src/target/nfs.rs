@@ -14,6 +14,7 @@ use nfs3_client::nfs3_types::nfs3::{
     REMOVE3args, RENAME3args, RMDIR3args, SETATTR3args,
 };
 use nfs3_client::nfs3_types::xdr_codec::Opaque;
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 use self::file::NfsFile;
@@ -38,7 +39,7 @@ const FILE_MODE: u32 = 0o644;
 const DIRECTORY_MODE: u32 = 0o755;
 
 /// How durable a write is before the server answers.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Stability {
     /// The server may keep data in memory until a COMMIT.
@@ -51,8 +52,9 @@ pub enum Stability {
 }
 
 /// An export, how to reach it and how to use it.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(inline)]
 pub struct Spec {
     /// Host name or address.
     pub server: String,
