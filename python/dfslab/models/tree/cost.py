@@ -146,7 +146,8 @@ class Cost:
 
 def station_bound_s(demands: Demands) -> float:
     """Least time in which the busiest station can do this work."""
-    return largest(d / (s.copies * s.servers) for s, d in demands.items())
+    bound_s: float = largest(d / (s.copies * s.servers) for s, d in demands.items())
+    return bound_s
 
 
 def _wait_s(together: Demands, own: Cost, branches: Sequence[Cost]) -> float:
@@ -163,7 +164,8 @@ def _wait_s(together: Demands, own: Cost, branches: Sequence[Cost]) -> float:
         first_s = _smallest([lead_s(one, station) for one in branches if station in one.whole])
         all_s = together[station] / (station.copies * station.servers)
         waits.append(all_s - demand - largest((lead_s(own, station) - first_s,)))
-    return largest(waits)
+    longest_s: float = largest(waits)
+    return longest_s
 
 
 @lru_cache(maxsize=8192)
@@ -253,7 +255,8 @@ class Reader(Visitor[str, Cost]):
         number = self.value(expression)
         if isinstance(number, np.ndarray):
             raise Varies(str(expression))
-        return number
+        count: float = number
+        return count
 
     def holds(self, condition: Expr) -> bool:
         """Whether a condition holds. Varies if that differs between the sets of constants."""

@@ -8,6 +8,7 @@ from typing import Any
 from markupsafe import Markup
 
 from dfslab.documents.table import Value
+from dfslab.models.fit.step_functions import WHOLE
 from dfslab.report.contract import PageSection
 from dfslab.report.figure import Curve, Line
 from dfslab.report.plot import INK, SEQUENCE, colour, log_axis, panels, with_interval, words
@@ -15,7 +16,7 @@ from dfslab.report.table import DASH, folded, note, number, percent, seconds, si
 from dfslab.result import Metric
 from dfslab.studies.compare import Score, sort_key
 from dfslab.studies.contract import FinishedRun
-from dfslab.studies.operations import LEAST_TIME_S, NOISE_FLOOR, SIZE, WHOLE, At, Operations
+from dfslab.studies.operations import LEAST_TIME_S, NOISE_FLOOR, SIZE, At, Operations
 
 TITLE = "Operations by size and count"
 ORDER = 44
@@ -106,7 +107,9 @@ def lines_of(ones: Sequence[At]) -> list[list[At]]:
     return [sorted(line, key=lambda one: one.size_bytes) for line in lines.values()]
 
 
-def gapped(lines: Sequence[Sequence[At]], value: Callable[[At], float]) -> list[float | None]:
+def gapped(
+    lines: Sequence[Sequence[At]], value: Callable[[At], float | None]
+) -> list[float | None]:
     """The values of each line, with a gap between lines, so that they are not joined."""
     return [told for line in lines for told in (*map(value, line), None)][:-1]
 
@@ -115,15 +118,15 @@ def _curve(ones: Sequence[At], method: str) -> list[Curve]:
     """A model's line and its interval band."""
     lines = lines_of([one for one in ones if method in one.predictions])
 
-    def said(end: str) -> list[float | None]:
-        return gapped(lines, lambda one: getattr(one.predictions[method], end))
+    def said(of: Callable[[Metric], float | None]) -> list[float | None]:
+        return gapped(lines, lambda one: of(one.predictions[method]))
 
     line: Curve = {
         "type": "scatter",
         "mode": "lines+markers",
         "name": words(method),
         "x": gapped(lines, lambda one: one.size_bytes),
-        "y": said("value"),
+        "y": said(lambda found: found.value),
         "line": {"color": colour(method), "width": 1.5},
         "marker": {"color": colour(method), "size": 3},
     }
@@ -131,12 +134,12 @@ def _curve(ones: Sequence[At], method: str) -> list[Curve]:
         {
             **line,
             "name": f"{words(method)}, 90 %",
-            "y": said(end),
+            "y": end,
             "mode": "lines",
             "hoverinfo": "skip",
             "line": {"color": colour(method), "width": 0.7, "dash": "dot"},
         }
-        for end in ("low", "high")
+        for end in (said(lambda found: found.low), said(lambda found: found.high))
     ]
     return [line, *edges]
 
