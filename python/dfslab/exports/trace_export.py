@@ -4,40 +4,88 @@ from __future__ import annotations
 
 import gzip
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import TypedDict
+
+from dfslab.documents.trace_profile import TraceProfile
+from dfslab.documents.trace_tree import walk
 
 FORMS = ("speedscope", "chrome")
 SCHEMA = "https://www.speedscope.app/file-format-schema.json"
 MOST_EVENTS = 100_000
 
 
-def export(profile: Mapping[str, Any], form: str) -> str:
+class SpeedscopeFrame(TypedDict):
+    """A function."""
+
+    name: str
+
+
+class SpeedscopeFrames(TypedDict):
+    """What all profiles of a file share."""
+
+    frames: list[SpeedscopeFrame]
+
+
+class SpeedscopeProfile(TypedDict):
+    """Weighted stacks; a stack is a list of indices of frames, from the root."""
+
+    type: str
+    name: str
+    unit: str
+    startValue: int
+    endValue: int
+    samples: list[list[int]]
+    weights: list[int]
+
+
+# A file of speedscope; "$schema" is no identifier.
+Speedscope = TypedDict(
+    "Speedscope",
+    {
+        "$schema": str,
+        "shared": SpeedscopeFrames,
+        "profiles": list[SpeedscopeProfile],
+        "exporter": str,
+    },
+)
+
+
+class ChromeEvent(TypedDict):
+    """A complete event; times in microseconds."""
+
+    ph: str
+    name: str
+    cat: str
+    pid: int
+    tid: int
+    ts: float
+    dur: float
+    args: dict[str, int]
+
+
+class ChromeTrace(TypedDict):
+    """A trace in Chrome's JSON."""
+
+    traceEvents: list[ChromeEvent]
+    displayTimeUnit: str
+    otherData: dict[str, int | str]
+
+
+def export(profile: TraceProfile, form: str) -> str:
     """The trees as text in one of `FORMS`; the text states what is left out for size."""
     assert form in FORMS, form
     return json.dumps((speedscope if form == "speedscope" else chrome)(profile))
 
 
-def _walk(roots: Sequence[Mapping[str, Any]]) -> Iterator[tuple[list[str], Mapping[str, Any]]]:
-    """Every node with the names from its root, the trees with the longest total time first."""
-    open_nodes: list[tuple[list[str], Mapping[str, Any]]] = [
-        ([root["name"]], root) for root in reversed(roots)
-    ]
-    while open_nodes:
-        path, node = open_nodes.pop()
-        yield path, node
-        open_nodes += [([*path, child["name"]], child) for child in reversed(node["children"])]
-
-
-def speedscope(profile: Mapping[str, Any]) -> dict[str, Any]:
+def speedscope(profile: TraceProfile) -> Speedscope:
     """One weighted stack for each node, with its self time (speedscope's "sampled" profile)."""
     frames: dict[str, int] = {}
     samples, weights = [], []
-    for path, node in _walk(profile["roots"]):
-        own_ns = max(0, node["self_ns"])
-        if node.get("kind") == "detail" or not own_ns:
+    for path, node in walk(profile.roots):
+        own_ns = max(0, node.self_ns)
+        if node.kind == "detail" or not own_ns:
             continue
-        samples.append([frames.setdefault(name or "(unnamed)", len(frames)) for name in path])
+        samples.append([frames.setdefault(name or "(unnamed)", len(frames)) for name in path.names])
         weights.append(own_ns)
     return {
         "$schema": SCHEMA,
@@ -57,34 +105,34 @@ def speedscope(profile: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def chrome(profile: Mapping[str, Any]) -> dict[str, Any]:
+def chrome(profile: TraceProfile) -> ChromeTrace:
     """Merged trees laid out one after the other, each node as if it were one long call."""
     widths: dict[int, int] = {}
-    nodes = list(_walk(profile["roots"]))
+    nodes = list(walk(profile.roots))
     for _, node in reversed(nodes):
-        own_ns = 0 if node.get("kind") == "detail" else max(0, node["self_ns"])
-        widths[id(node)] = own_ns + sum(widths[id(child)] for child in node["children"])
-    events: list[dict[str, Any]] = []
+        own_ns = 0 if node.kind == "detail" else max(0, node.self_ns)
+        widths[id(node)] = own_ns + sum(widths[id(child)] for child in node.children)
+    events: list[ChromeEvent] = []
     left_out = 0
     starts: dict[int, int] = {}
     at = 0
-    for root in profile["roots"]:
+    for root in profile.roots:
         starts[id(root)] = at
         at += widths[id(root)]
     for _, node in nodes:
         start = starts[id(node)]
-        for child in node["children"]:
+        for child in node.children:
             starts[id(child)] = start
             start += widths[id(child)]
         if len(events) >= MOST_EVENTS or not widths[id(node)]:
             left_out += 1
             continue
-        told = {"calls": node["count"], "bytes": node["bytes"]}
+        told = {"calls": node.count, "bytes": node.bytes}
         events.append(
             {
                 "ph": "X",
-                "name": node["name"],
-                "cat": node.get("kind", "service"),
+                "name": node.name,
+                "cat": node.kind,
                 "pid": 1,
                 "tid": 1,
                 "ts": starts[id(node)] / 1e3,
@@ -92,11 +140,14 @@ def chrome(profile: Mapping[str, Any]) -> dict[str, Any]:
                 "args": told,
             }
         )
-    other = {"left_out": left_out, "note": "merged call trees, not a time line"}
+    other: dict[str, int | str] = {
+        "left_out": left_out,
+        "note": "merged call trees, not a time line",
+    }
     return {"traceEvents": events, "displayTimeUnit": "ms", "otherData": other}
 
 
-def pprof(profile: Mapping[str, Any]) -> bytes:
+def pprof(profile: TraceProfile) -> bytes:
     """The trees as pprof's profile.proto, gzip-compressed: calls and self time."""
     texts: dict[str, int] = {"": 0}
 
@@ -109,12 +160,14 @@ def pprof(profile: Mapping[str, Any]) -> bytes:
     )
     places: dict[str, int] = {}
     samples = []
-    for path, node in _walk(profile["roots"]):
-        if node.get("kind") == "detail":
+    for path, node in walk(profile.roots):
+        if node.kind == "detail":
             continue
         # A stack is listed from its innermost call outwards; identifiers start at 1.
-        stack = [places.setdefault(name or "(unnamed)", len(places) + 1) for name in path][::-1]
-        values = (node["count"], max(0, node["self_ns"]))
+        stack = [places.setdefault(name or "(unnamed)", len(places) + 1) for name in path.names][
+            ::-1
+        ]
+        values = (node.count, max(0, node.self_ns))
         packed = _field(1, b"".join(map(_varint, stack))) + _field(
             2, b"".join(map(_varint, values))
         )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,7 @@ import jinja2
 from markupsafe import Markup
 
 from dfslab import discover
+from dfslab.documents.trace_profile import TraceProfile
 from dfslab.report.plot import INK
 from dfslab.report.table import blocks
 from dfslab.studies.contract import FinishedRun, StudyResult, all_studies
@@ -72,7 +72,7 @@ def caption(run: FinishedRun) -> str:
     return " · ".join(parts)
 
 
-def render_trace(profile: Mapping[str, Any], name: str, title: str) -> str:
+def render_trace(profile: TraceProfile, name: str, title: str) -> str:
     """A page of traces only, without a scenario."""
     module = discover.load(discover.members("report/sections")["trace"])
     section = Section("trace", module.TITLE, module.ORDER, module.body(profile), module.EMPTY)
