@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
+
 from pydantic import ValidationError
 from rich.console import Console, Group
 from rich.live import Live
