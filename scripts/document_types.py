@@ -25,6 +25,8 @@ DOCUMENTS = {
         "Call trees, compressed and ranked; generated from core/trace/schema.json.",
     ),
 }
+# Formats of strings that have a type.
+FORMATS = {"call-path": ("dfslab.documents.call_path", "CallPath")}
 PLAIN = {"integer": "int", "number": "float", "string": "str", "boolean": "bool"}
 COLUMNS = 100
 REFERENCE = re.compile(r'"#/\$defs/(\w+)"')
@@ -47,6 +49,8 @@ def python_type(schema: Mapping[str, Any]) -> str:
         return f"list[{python_type(schema['items'])}]"
     if kind == "object" and "additionalProperties" in schema:
         return f"dict[str, {python_type(schema['additionalProperties'])}]"
+    if kind == "string" and schema.get("format") in FORMATS:
+        return FORMATS[str(schema["format"])][1]
     if kind in PLAIN:
         return PLAIN[str(kind)]
     raise ValueError(f"no type for {schema}")
@@ -107,8 +111,10 @@ def in_order(structs: Mapping[str, Mapping[str, Any]]) -> list[str]:
 def module_text(schema: Mapping[str, Any], sentence: str) -> str:
     """A module with a class for each struct of a document, the whole one last."""
     structs = {**schema["$defs"], schema["title"]: schema}
+    text = json.dumps(structs)
+    imports = [f"from {home} import {kind}" for key, (home, kind) in FORMATS.items() if key in text]
     lines = [f'"""{sentence}"""', "", "from __future__ import annotations", ""]
-    lines += ["from dfslab.documents.document import Document"]
+    lines += sorted([*imports, "from dfslab.documents.document import Document"])
     for name in in_order(structs):
         lines += ["", "", *class_lines(name, structs[name])]
     return "\n".join(lines) + "\n"

@@ -10,7 +10,7 @@ import pytest
 from dfslab import discover
 from dfslab.cli import laboratory
 from dfslab.cli.traces import trace_work
-from dfslab.documents.trace_profile import TraceProfile, TreeNode
+from dfslab.documents.trace_profile import TraceProfile
 from dfslab.exports import contract
 from dfslab.exports.contract import DescriptionExporter, ResultExporter, RunExporter, TraceExporter
 from dfslab.report.diagrams.uml import uml
@@ -18,6 +18,7 @@ from dfslab.spec.model import InputError
 from dfslab.studies.contract import FinishedRun
 from dfslab.studies.runs import store
 from support import synthetic
+from support.profiles import tree_node, tree_profile
 
 NAMES = list(discover.members(discover.EXPORTERS))
 KINDS = (ResultExporter, RunExporter, TraceExporter, DescriptionExporter)
@@ -25,18 +26,12 @@ OF_RESULTS = sorted(contract.exporters(ResultExporter))
 OF_TREES = sorted(k for k, one in contract.exporters(TraceExporter).items() if one.write)
 
 
-def node(name: str, self_ns: int, *children: TreeNode) -> TreeNode:
-    return TreeNode.model_construct(
-        name=name, kind="service", count=2, bytes=0, self_ns=self_ns, children=list(children)
-    )
-
-
 def deep(levels: int) -> TraceProfile:
     """A profile of one tree of so many levels above its leaf."""
-    tree = node("leaf", 7)
+    tree = tree_node("leaf", self_ns=7)
     for level in range(levels):
-        tree = node(f"level {level}", 3, tree)
-    return TraceProfile.model_construct(roots=[tree])
+        tree = tree_node(f"level {level}", tree, self_ns=3)
+    return tree_profile(tree)
 
 
 def test_every_exporter_is_there():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from dfslab.documents.trace_profile import TraceProfile, TreeNode
@@ -24,16 +24,4 @@ def plain_trees(roots: Sequence[TreeNode]) -> list[dict[str, Any]]:
         table = node.model_dump(mode="json", exclude_unset=True, exclude={"children"})
         siblings.append({**table, "children": children})
         open_nodes += [(child, children) for child in reversed(node.children)]
-    return found
-
-
-def from_plain(profile: Mapping[str, Any]) -> TraceProfile:
-    """The inverse of `plain`; ValidationError if a field is missing or has another type."""
-    found = TraceProfile.model_validate({**profile, "roots": []})
-    open_nodes = [(node, found.roots) for node in reversed(profile["roots"])]
-    while open_nodes:
-        table, siblings = open_nodes.pop()
-        node = TreeNode.model_validate({**table, "children": []})
-        siblings.append(node)
-        open_nodes += [(child, node.children) for child in reversed(table["children"])]
     return found

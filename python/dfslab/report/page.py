@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import jinja2
 from markupsafe import Markup
 
+from dfslab.documents.trace_profile import TraceProfile
 from dfslab.report.contract import page_sections
 from dfslab.report.plot import INK
 from dfslab.report.sections import trace
@@ -71,7 +70,7 @@ def caption(run: FinishedRun) -> str:
     return " · ".join(parts)
 
 
-def render_trace(profile: Mapping[str, Any], name: str, title: str) -> str:
+def render_trace(profile: TraceProfile, name: str, title: str) -> str:
     """A page of traces only, without a scenario."""
     one = trace.SECTION
     section = Rendered("trace", one.title, one.order, trace.body(profile), one.empty)

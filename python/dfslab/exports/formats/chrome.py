@@ -6,6 +6,7 @@ import json
 from typing import TypedDict
 
 from dfslab.documents.trace_profile import TraceProfile, TreeNode
+from dfslab.documents.trace_tree import walk
 from dfslab.exports import trees
 from dfslab.exports.contract import TraceExporter
 
@@ -30,7 +31,7 @@ def write(profile: TraceProfile) -> bytes:
 
     The document states how many nodes are left out for its size, or because they took no time.
     """
-    nodes = [node for _, node in trees.walk(profile.roots)]
+    nodes = [node for _, node in walk(profile.roots)]
     widths = _widths_ns(nodes)
     starts = _starts_ns(profile.roots, nodes, widths)
     events: list[_Event] = []

@@ -16,7 +16,7 @@ REFUSED = "is for spans; of JVMs' profiles there is speedscope"
 
 def write_spans(files: Sequence[Path], reading: Reading) -> Written:
     """Whole trees until the document is large enough; the note counts the others."""
-    text, left_out = trace.otlp(files, reading.options(), trees.MOST_EVENTS)
+    text, left_out = trace.otlp(files, reading, trees.MOST_EVENTS)
     note = f"{left_out:,} call trees are not in it: it holds {trees.MOST_EVENTS:,} spans"
     return Written(f"{text}\n".encode(), note if left_out else "")
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from dfslab.documents.trace_profile import TraceProfile
+from dfslab.documents.trace_tree import walk
 from dfslab.exports import trees
 from dfslab.exports.contract import TraceExporter, Written
 from dfslab.instruments import trace
@@ -28,11 +29,13 @@ def write(profile: TraceProfile) -> bytes:
     )
     places: dict[str, int] = {}
     samples = []
-    for path, node in trees.walk(profile.roots):
+    for path, node in walk(profile.roots):
         if node.kind == trees.DETAIL:
             continue
         # A stack is listed from its innermost call outwards; identifiers start at 1.
-        stack = [places.setdefault(name or "(unnamed)", len(places) + 1) for name in path][::-1]
+        stack = [places.setdefault(name or "(unnamed)", len(places) + 1) for name in path.names][
+            ::-1
+        ]
         values = (node.count, max(0, node.self_ns))
         packed = _field(1, b"".join(map(_varint, stack))) + _field(
             2, b"".join(map(_varint, values))
@@ -50,7 +53,7 @@ def write(profile: TraceProfile) -> bytes:
 
 def write_spans(files: Sequence[Path], reading: Reading) -> Written:
     """The same from spans, before their trees are compressed."""
-    return Written(trace.pprof(files, reading.options()))
+    return Written(trace.pprof(files, reading))
 
 
 def _varint(value: int) -> bytes:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 from dfslab.documents.trace_profile import TraceProfile
+from dfslab.documents.trace_tree import walk
 from dfslab.exports import trees
 from dfslab.exports.contract import TraceExporter
 
@@ -16,11 +17,11 @@ def write(profile: TraceProfile) -> bytes:
     """One weighted stack for each node, with its self time (speedscope's "sampled" profile)."""
     frames: dict[str, int] = {}
     samples, weights = [], []
-    for path, node in trees.walk(profile.roots):
+    for path, node in walk(profile.roots):
         self_ns = max(0, node.self_ns)
         if node.kind == trees.DETAIL or not self_ns:
             continue
-        samples.append([frames.setdefault(name or "(unnamed)", len(frames)) for name in path])
+        samples.append([frames.setdefault(name or "(unnamed)", len(frames)) for name in path.names])
         weights.append(self_ns)
     document = {
         "$schema": SCHEMA,
