@@ -80,8 +80,8 @@ def design(
     chosen = read_scenario(scenario, sets, budget)
     with of(scenario):
         plan = with_progress(as_json, lambda report: laboratory.design(chosen))
-    document = terminal.plan_document(plan)
-    tell(as_json, document, *terminal.plan_tables(document))
+    planned = terminal.plan_document(plan)
+    tell(as_json, planned.model_dump(mode="json"), *terminal.plan_tables(planned))
 
 
 @app.command()
