@@ -26,7 +26,7 @@ from dfslab.spec import units
 from dfslab.spec.environment import parameters
 from dfslab.spec.model import InputError
 from dfslab.spec.scenario import Scenario, WorkloadChoice
-from dfslab.spec.streams.target import FileTarget, Fsync, PosixTarget
+from dfslab.spec.streams.target import AnyTarget, FileTarget, Fsync, PosixTarget
 from dfslab.spec.systems.endpoint import Endpoint
 from dfslab.testbeds.base import BaseTestbed
 from dfslab.testbeds.capabilities import JavaReachable, Traceable
@@ -93,7 +93,9 @@ class Session:
             class_path=tuple(asked.class_path),
             properties=asked.properties,
         )
-        found = _called(system.target(endpoint, parameters(scenario, system)), workload)
+        target = system.target(endpoint, parameters(scenario, system))
+        assert isinstance(target, AnyTarget), f"{system.folder}: target must return a Target"
+        found = _called(target, workload)
         cold = "system" if os.geteuid() == 0 else "files"
         return found.model_copy(
             update={
