@@ -144,6 +144,44 @@ def test_what_its_importer_reads_is_replayed(installed, tmp_path):
     assert result["load"]["operations"]["pwrite"]["bytes"] == 4096 + 8192
 
 
+# Member of the package -> the folder of DFSLAB_PATH in which it would be a file.
+FOLDERS = {
+    "mostly_listed": discover.WORKLOADS,
+    "stopwatch": discover.INSTRUMENTS,
+    "guess": discover.MODELS,
+    "spread": discover.STUDIES,
+    "repetitions": discover.SECTIONS,
+    "lines": discover.IMPORTERS,
+    "rates": discover.EXPORTERS,
+}
+
+
+def test_the_same_files_in_a_folder_are_members_too(tmp_path, monkeypatch):
+    for name, room in FOLDERS.items():
+        folder = tmp_path / room.folder
+        folder.mkdir(parents=True, exist_ok=True)
+        shutil.copy(PACKAGE / "strange_lab" / f"{name}.py", folder)
+    monkeypatch.setenv("DFSLAB_PATH", str(tmp_path))
+    before = set(sys.modules)
+    try:
+        found = {
+            row["from"]
+            for rows in listed().values()
+            for row in rows
+            if row["from"].startswith(str(tmp_path))
+        }
+        assert found == {str(tmp_path / r.folder / f"{n}.py") for n, r in FOLDERS.items()}
+        assert isinstance(discover.method("stopwatch"), Instrument)
+        assert studies.find("spread_of_package").name == "spread_of_package"
+        assert page_section("repetitions").title == "Number of runs"
+        assert exports.find(exports.ResultExporter, "rates") is not None
+        assert imports.importer("lines").title == "Written files, one in a line"
+    finally:
+        for name in set(sys.modules) - before:
+            if str(vars(sys.modules[name]).get("__file__")).startswith(str(tmp_path)):
+                del sys.modules[name]
+
+
 def test_a_module_that_is_not_there_is_named(tmp_path, monkeypatch):
     shutil.copytree(PACKAGE / "strange_lab-1.dist-info", tmp_path / "strange_lab-1.dist-info")
     monkeypatch.syspath_prepend(tmp_path)
