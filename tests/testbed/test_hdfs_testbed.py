@@ -36,7 +36,7 @@ SMALL = {"datanodes": 1, "replication": 1}
 STARTER = """
 import sys
 from dfslab.filesystems.hdfs.testbed import Testbed
-bed = Testbed.up({"datanodes": 1, "replication": 1}, outlive=sys.argv[1] == "outlive")
+testbed = Testbed.up({"datanodes": 1, "replication": 1}, outlive=sys.argv[1] == "outlive")
 print("up", flush=True)
 if sys.argv[1] != "outlive":
     import time
