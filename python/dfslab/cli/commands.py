@@ -387,7 +387,7 @@ def visibility(
     chosen = read_scenario(scenario, sets)
     with of(scenario):
         found = with_laboratory(as_json, lambda lab: laboratory.visible(lab, chosen, trials))
-    tell(as_json, found, terminal.visibility_table(found))
+    tell(as_json, [row.table() for row in found], terminal.visibility_table(found))
 
 
 @app.command("list")

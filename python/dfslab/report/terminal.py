@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     # Used in annotations only; callers that have such a value have imported its module.
     from dfslab.documents.table import Cell
     from dfslab.documents.table import Table as Contents
+    from dfslab.documents.visibility import Visibility
     from dfslab.studies.designs.design import Plan
 
 WIDE = 180
@@ -100,7 +101,7 @@ def search_tables(found: dict[str, Any]) -> list[Any]:
     return [table, *lines]
 
 
-def visibility_table(rows: Sequence[dict[str, Any]]) -> Table:
+def visibility_table(rows: Sequence[Visibility]) -> Table:
     """Times from the acknowledgement at one client to the observation by another."""
     caption = "stale looks: begun after the acknowledgement, and still the old state"
     table = Table(title="From acknowledged at one client to visible at another", caption=caption)
@@ -116,19 +117,24 @@ def visibility_table(rows: Sequence[dict[str, Any]]) -> Table:
     ):
         table.add_column(name, justify="left" if name == "change" else "right")
     for row in rows:
-        shown = ["-"] * 3
-        if "visible_s_p50" in row:
-            keys = ("p50_low", "p50_high", "p50", "p90", "max")
-            low, high, *times = (units.text(row[f"visible_s_{key}"], "s", 3) for key in keys)
-            shown = [f"{times[0]} ({low}–{high})", *times[1:]]
-        counts = f"{row['stale_trials']} of {row['trials']}"
+        found, shown = row.summary, ["-"] * 3
+        if (times := found.times) is not None:
+            seconds = (
+                times.visible_s_p50_low,
+                times.visible_s_p50_high,
+                times.visible_s_p50,
+                times.visible_s_p90,
+                times.visible_s_max,
+            )
+            low, high, median, *longer = (units.text(one, "s", 3) for one in seconds)
+            shown = [f"{median} ({low}–{high})", *longer]
         table.add_row(
-            row["change"],
+            row.change,
             *shown,
-            str(row["stale_looks"]),
-            counts,
-            str(row["torn_looks"]),
-            str(row["unseen"]),
+            str(found.stale_looks),
+            f"{found.stale_trials} of {found.trials}",
+            str(found.torn_looks),
+            str(found.unseen),
         )
     return table
 

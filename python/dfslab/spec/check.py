@@ -124,14 +124,13 @@ def _check_times(scenario: Scenario, own: FileParameters) -> None:
     """A trace exists and has all clients; it is replayed at recorded times or back to back."""
     asked = scenario.workload
     stream = discover.workload(asked.name).stream(own)
-    given = stream.get("given")
-    if not given:
+    if not stream.given:
         return
     if getattr(own, "trace", None) == "":
         raise InputError("workload.trace", "", "needs the file that holds the trace")
-    if (needed := 1 + max(one.get("client", 0) for one in given)) > asked.clients:
+    if (needed := 1 + max(one.client for one in stream.given)) > asked.clients:
         raise InputError("workload.clients", asked.clients, f"the trace is of {needed} clients")
-    if "arrival" not in stream:
+    if stream.arrival == "closed":
         return
     if asked.arrival != "closed":
         allowed = "with rate_factor a trace's operations arrive at its own times"
@@ -146,20 +145,20 @@ def _check_described(
         return
     workload = discover.workload(scenario.workload.name)
     stream = workload.stream(own)
-    known = system.trees if stream.get("given") else system.operations
+    known = system.trees if stream.given else system.operations
     for operation in workload.mix(own):
         if operation not in known:
             raise InputError(
                 "workload.name", scenario.workload.name, f"{system.name} describes no {operation}"
             )
-    if "arrival" in stream and not stream.get("given"):
+    if stream.arrival != "closed" and not stream.given:
         allowed = (
             "arrives by itself, which is not modelled; without "
             f"{', '.join(sorted(modelled))} it runs"
         )
         raise InputError("workload.name", scenario.workload.name, allowed)
     timeless = modelled - TIMED
-    if "arrival" in stream and timeless:
+    if stream.arrival != "closed" and timeless:
         allowed = (
             f"only {', '.join(sorted(TIMED))} can start operations at a trace's times; "
             f"without {', '.join(sorted(timeless))} it runs"

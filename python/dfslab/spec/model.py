@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 
 from dfslab.spec.errors import InputError, unknown
 
-__all__ = ["InputError", "Model", "build", "unknown"]
+__all__ = ["InputError", "Model", "build", "input_error", "unknown"]
 
 
 class Model(BaseModel):
@@ -48,10 +48,11 @@ def build(model: type[BaseModel], table: Any, prefix: str = "") -> Any:
     try:
         return model.model_validate(table)
     except ValidationError as error:
-        raise _first(error, model, prefix) from error
+        raise input_error(error, model, prefix) from error
 
 
-def _first(error: ValidationError, model: type[BaseModel], prefix: str) -> InputError:
+def input_error(error: ValidationError, model: type[BaseModel], prefix: str = "") -> InputError:
+    """The first of a model's validation errors, its key under `prefix`."""
     detail = error.errors()[0]
     cause = detail.get("ctx", {}).get("error")
     if isinstance(cause, InputError):

@@ -18,6 +18,7 @@ from typing import Any, ClassVar, Self
 from dfslab import discover
 from dfslab.documents.measured_load import ServerCounts
 from dfslab.spec.deployment import Deployment
+from dfslab.spec.systems.endpoint import Endpoint
 from dfslab.spec.systems.standard import standard
 from dfslab.testbeds import registry, state
 from dfslab.testbeds.capabilities import WarmUp
@@ -260,8 +261,8 @@ class BaseTestbed:
         return dict(self._record.versions)
 
     @property
-    def access(self) -> dict[str, Any]:
-        """The access table of a load generator on a client host. BedError when nothing serves."""
+    def endpoint(self) -> Endpoint:
+        """Where client hosts reach the file system. TestbedError when nothing serves."""
         raise NotImplementedError
 
     def down(self) -> None:

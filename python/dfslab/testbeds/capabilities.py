@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from dfslab.spec.systems.endpoint import JavaConfiguration
 
 
 @dataclass(frozen=True)
@@ -51,5 +53,6 @@ class JavaReachable(ABC):
 
     @property
     @abstractmethod
-    def java_access(self) -> Mapping[str, str]:
-        """Keys of `file_system.access` that Hadoop's client needs. BedError when nothing serves."""
+    def java_configuration(self) -> JavaConfiguration:
+        """What Hadoop's client needs in addition to the endpoint. TestbedError when nothing
+        serves."""

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from dfslab.spec.systems.endpoint import Endpoint
 from dfslab.testbeds.errors import TestbedError, last_lines
 from dfslab.testbeds.hosted import HostedTestbed
 from dfslab.testbeds.hosts.host import Host
@@ -67,10 +68,10 @@ class MountedTestbed(HostedTestbed):
         return self.folder / "mnt"
 
     @property
-    def access(self) -> dict[str, Any]:
-        """The access table of a load generator inside a client host."""
+    def endpoint(self) -> Endpoint:
+        """The mount point inside the client hosts. TestbedError when a mount is lost."""
         self.check_mounts()
-        return {"directory": str(self.mount_point)}
+        return Endpoint(directory=str(self.mount_point))
 
     def check_mounts(self) -> None:
         """BedError when a client has lost its mount or its client process is dead.

@@ -25,6 +25,7 @@ from dfslab.filesystems.hdfs.parameters import (
     decided_properties,
     parse_parameters,
 )
+from dfslab.spec.systems.endpoint import Endpoint, JavaConfiguration
 from dfslab.testbeds.agent import agent_jar, java_option
 from dfslab.testbeds.base import BaseTestbed, Notify
 from dfslab.testbeds.cache import maven_jars, program
@@ -144,20 +145,14 @@ class Testbed(BaseTestbed, Traceable, JavaReachable):
         )
 
     @property
-    def access(self) -> dict[str, Any]:
-        """The load generator's target."""
-        return {
-            "kind": "hdfs",
-            "uri": self.uri,
-            "root": "/",
-            "replication": self.parameters.replication,
-            "block_size_bytes": int(self.parameters.block_size_bytes),
-        }
+    def endpoint(self) -> Endpoint:
+        """The NameNode's address."""
+        return Endpoint(uri=self.uri)
 
     @property
-    def java_access(self) -> dict[str, str]:
-        """Keys that Hadoop's own client needs in addition to `access`."""
-        return {"configuration": str(self.configuration), "version": self.parameters.version}
+    def java_configuration(self) -> JavaConfiguration:
+        """What Hadoop's own client needs in addition to the endpoint."""
+        return JavaConfiguration(str(self.configuration), self.parameters.version)
 
     @property
     def configuration(self) -> Path:

@@ -93,7 +93,7 @@ class Situation:
         self.mix = dict(workload.mix(own))
         self.environment = environment(scenario, self.system, workload)
         stream = workload.stream(own)
-        self.trace = Trace(stream) if stream.get("given") else None
+        self.trace = Trace(stream) if stream.given else None
         self.parameters = parameters(scenario, self.system)
         self.placement = Placement(scenario.deployment)
         self.client = next(r.name for r in self.system.roles if r.kind == "client")

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
 from dfslab.spec.model import InputError, Model
+from dfslab.spec.streams.plan import PlanLayer
 from dfslab.spec.units import BytesPerSecond, PerSecond, Seconds, quantity
 
 Kind = Literal["throttle", "timeout", "fault", "stall", "delay"]
@@ -54,7 +55,8 @@ class Layer(Model):
         """Whether the layer makes calls fail, so that errors are expected."""
         return self.kind in ("timeout", "fault")
 
-    def plan(self) -> dict[str, Any]:
-        """The layer in the format of core/load."""
+    def plan(self) -> PlanLayer:
+        """The layer in the load generator's plan."""
         names = TOLD[self.kind].items()
-        return {self.kind: {name: value for key, name in names if (value := getattr(self, key))}}
+        values = {name: value for key, name in names if (value := getattr(self, key))}
+        return PlanLayer.model_validate({self.kind: values})
