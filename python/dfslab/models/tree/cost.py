@@ -67,9 +67,8 @@ def largest(values: Iterable[float]) -> float:
 def share_of(part: float, whole: float) -> float:
     """`part` / `whole`, or 0 where `whole` is 0; element-wise for arrays."""
     if isinstance(part, np.ndarray) or isinstance(whole, np.ndarray):
-        parts, wholes = np.broadcast_arrays(part, whole)
-        shares: Any = np.divide(parts, wholes, out=np.zeros(wholes.shape), where=wholes > 0)
-        return cast(float, shares)
+        over, under = np.broadcast_arrays(part, whole)
+        return cast(float, np.divide(over, under, out=np.zeros(under.shape), where=under > 0))
     return part / whole if whole else 0.0
 
 
