@@ -25,6 +25,7 @@ from dfslab.instruments.access import testbed_parameters
 from dfslab.instruments.existing import existing
 from dfslab.spec.model import InputError
 from dfslab.spec.scenario import read
+from dfslab.spec.systems.endpoint import Endpoint
 from dfslab.testbeds import registry, state
 from dfslab.testbeds.errors import TestbedError
 from dfslab.testbeds.hosts.ports import can_listen
@@ -148,13 +149,7 @@ def test_what_it_says_of_itself(testbed):
     assert all(5e7 < daemon.resident_bytes < 1e9 for daemon in status.daemons)
     assert testbed.versions["hadoop"] == "3.4.3"
     assert testbed.versions["java"].startswith(("11.", "17.", "21."))
-    assert testbed.access == {
-        "kind": "hdfs",
-        "uri": testbed.uri,
-        "root": "/",
-        "replication": 2,
-        "block_size_bytes": 2**20,
-    }
+    assert testbed.endpoint == Endpoint(uri=testbed.uri)
     print(f"start to ready: {testbed.start_s:.1f} s")
 
 
@@ -186,7 +181,7 @@ def test_what_was_closed_before_it_was_reported_is_read_whole(testbed, order):
     }
     plan = {
         "stream": stream,
-        "target": testbed.access,
+        "target": {"kind": "hdfs", "uri": testbed.uri, "replication": 2, "block_size_bytes": 2**20},
         "run_directory": f"dfslab-{order}",
         "verify": "inline",
     }

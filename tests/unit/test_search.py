@@ -14,6 +14,7 @@ from dfslab.fleet.places import HERE
 from dfslab.report import terminal
 from dfslab.spec.model import InputError, build
 from dfslab.spec.search import Search, objective
+from dfslab.spec.streams.plan import LoadPlan
 from dfslab.studies.runs.offered import RateProbe
 from dfslab.studies.runs.search import Seen, search
 from support.synthetic import scenario
@@ -92,7 +93,7 @@ def watched(rate_per_s: float, number: int, count: int = 120) -> Watched:
         "layers": [{"delay": {"by_s": SERVICE_S}}],
         "spans": {"limit": 4 * count},
     }
-    report, spans, _ = run.run_load(plan, [HERE])
+    report, spans, _ = run.run_load(LoadPlan.model_validate(plan), [HERE])
     response, schedule = report.operations["stat"].response, report.schedule
     seen = Seen(
         report.rate_per_s,

@@ -23,10 +23,11 @@ from dfslab.fleet.watch import Watch
 from dfslab.fleet.workers import ClusterFailed, opened
 from dfslab.method import RunFailed
 from dfslab.spec import units
+from dfslab.spec.design import Value
 from dfslab.spec.environment import parameters
 from dfslab.spec.model import InputError
 from dfslab.spec.scenario import Scenario, WorkloadChoice
-from dfslab.spec.streams.target import FileTarget, Fsync, PosixTarget
+from dfslab.spec.streams.target import AnyTarget, FileTarget, Fsync, PosixTarget
 from dfslab.spec.systems.endpoint import Endpoint
 from dfslab.testbeds.base import BaseTestbed
 from dfslab.testbeds.capabilities import JavaReachable, Traceable
@@ -93,7 +94,9 @@ class Session:
             class_path=tuple(asked.class_path),
             properties=asked.properties,
         )
-        found = _called(system.target(endpoint, parameters(scenario, system)), workload)
+        target = system.target(endpoint, parameters(scenario, system))
+        assert isinstance(target, AnyTarget), f"{system.folder}: target must return a Target"
+        found = _called(target, workload)
         cold = "system" if os.geteuid() == 0 else "files"
         return found.model_copy(
             update={
@@ -237,17 +240,17 @@ class Session:
         return testbed
 
 
-def _tracing(kind: type[BaseTestbed], name: str) -> dict[str, Any]:
+def _tracing(kind: type[BaseTestbed], name: str) -> dict[str, Value]:
     """Parameters that make a testbed's processes count their calls. InputError when they cannot."""
     if not issubclass(kind, Traceable):
         raise InputError("run.methods", "trace", f"the processes of {name} count no calls")
     return kind.traced()
 
 
-def testbed_parameters(scenario: Scenario) -> dict[str, Any]:
+def testbed_parameters(scenario: Scenario) -> dict[str, Value]:
     """Parameters of a testbed: those of the file system with units, and the number of each role."""
     system = discover.file_system(scenario.file_system.name)
-    told: dict[str, Any] = {}
+    told: dict[str, Value] = {}
     for key, value in parameters(scenario, system).items():
         unit = system.parameter(key).unit
         told[key] = units.exact(value, unit) if unit != "1" else value

@@ -78,7 +78,7 @@ def advice(said: str) -> str:
     return ""
 
 
-def target(endpoint: Endpoint, parameters: Mapping[str, Any]) -> PosixTarget:
+def target(endpoint: Endpoint, parameters: Mapping[str, float]) -> PosixTarget:
     """The load generator's target: POSIX calls under the mount."""
     return PosixTarget(root=endpoint.directory)
 

@@ -74,7 +74,7 @@ def address(uri: str) -> tuple[str, int] | None:
     return (parsed.hostname, parsed.port) if parsed.hostname and parsed.port else None
 
 
-def target(endpoint: Endpoint, parameters: Mapping[str, Any]) -> HadoopTarget:
+def target(endpoint: Endpoint, parameters: Mapping[str, float]) -> HadoopTarget:
     """The load generator's target at `endpoint.uri`, with the Java client of that file system."""
     # Hadoop's jars are looked up only for this client.
     from dfslab.filesystems.hdfs import java

@@ -306,7 +306,7 @@ def address(uri: str) -> tuple[str, int]:
     return parsed.hostname, parsed.port or NAMENODE_PORT
 
 
-def target(endpoint: Endpoint, parameters: Mapping[str, Any]) -> HdfsTarget | HadoopTarget:
+def target(endpoint: Endpoint, parameters: Mapping[str, float]) -> HdfsTarget | HadoopTarget:
     """The load generator's target at `endpoint.uri`: its own client, or Hadoop's."""
     root = endpoint.directory or "/"
     replication, block_size_bytes = int(parameters["replication"]), int(parameters["block_size"])

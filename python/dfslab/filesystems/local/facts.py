@@ -49,7 +49,7 @@ def check(parameters: Mapping[str, Any], instances: Mapping[str, int]) -> list[t
     return []
 
 
-def target(endpoint: Endpoint, parameters: Mapping[str, Any]) -> PosixTarget:
+def target(endpoint: Endpoint, parameters: Mapping[str, float]) -> PosixTarget:
     """The load generator's target: POSIX calls under `endpoint.directory`."""
     return PosixTarget(root=endpoint.directory)
 

@@ -42,7 +42,7 @@ def check(parameters: Mapping[str, Any], instances: Mapping[str, int]) -> list[t
     return [] if instances["server"] == 1 else [("server", "exactly one server is described")]
 
 
-def target(endpoint: Endpoint, parameters: Mapping[str, Any]) -> NfsTarget | PosixTarget:
+def target(endpoint: Endpoint, parameters: Mapping[str, float]) -> NfsTarget | PosixTarget:
     """The load generator's target: NFSv3 calls to a server, or POSIX calls under an existing
     mount."""
     if endpoint.server:

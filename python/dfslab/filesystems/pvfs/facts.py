@@ -105,7 +105,7 @@ def check(parameters: Mapping[str, Any], instances: Mapping[str, int]) -> list[t
     return wrong
 
 
-def target(endpoint: Endpoint, parameters: Mapping[str, Any]) -> PosixTarget:
+def target(endpoint: Endpoint, parameters: Mapping[str, float]) -> PosixTarget:
     """The load generator's target: POSIX calls under an existing mount."""
     return PosixTarget(root=endpoint.directory)
 

@@ -75,7 +75,7 @@ def address(uri: str) -> tuple[str, int] | None:
     return endpoint.hostname, endpoint.port or HTTP_PORTS.get(endpoint.scheme, 443)
 
 
-def target(endpoint: Endpoint, parameters: Mapping[str, Any]) -> OpendalTarget:
+def target(endpoint: Endpoint, parameters: Mapping[str, float]) -> OpendalTarget:
     """The load generator's target at `endpoint.uri`, by OpenDAL."""
     return OpendalTarget(
         uri=endpoint.uri,

@@ -134,9 +134,11 @@ class Workload:
         """The workload's part of the stream. InputError when the parameters give an impossible
         value."""
         try:
-            return self.make(parameters)
+            found = self.make(parameters)
         except ValidationError as error:
             raise input_error(error, Stream, "stream") from error
+        assert isinstance(found, Stream), f"{self.file}: stream must return a Stream"
+        return found
 
     def mix(self, parameters: FileParameters) -> Mapping[str, float]:
         """Operation -> share of all operations, over all phases."""

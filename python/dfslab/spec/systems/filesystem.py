@@ -66,7 +66,7 @@ class Facts:
     parameters: Parameters
     access_keys: tuple[str, ...]
     check: Callable[[Mapping[str, Any], Mapping[str, int]], list[tuple[str, str]]]
-    target: Callable[[Endpoint, Mapping[str, Any]], FileTarget]
+    target: Callable[[Endpoint, Mapping[str, float]], FileTarget]
     memory: tuple[ObjectMemory, ...] = ()
     address: Callable[[str], tuple[str, int] | None] = host_and_port
     functions: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
