@@ -103,7 +103,7 @@ class Agent:
         except Stopped as stopped:
             # Usually nobody reads this any more; a remaining reader learns what could not be
             # removed.
-            left = getattr(stopped, "__notes__", [])
+            left = vars(stopped).get("__notes__", [])
             self._say({"error": "stopped", "text": str(stopped), "left": left})
         except ProtocolError as error:
             self._say({"error": "protocol", "text": str(error)})

@@ -190,7 +190,8 @@ def fire(
         report = _core.net_run(json.dumps(document), json.dumps(options))
     except (_core.RunError, _core.InputError) as error:
         raise RunFailed(f"net {document['name']}: {error}") from error
-    return json.loads(report)["replications"]
+    found: list[dict[str, Any]] = json.loads(report)["replications"]
+    return found
 
 
 def job_of(
@@ -271,7 +272,7 @@ def _firings_per_operation(
     job = job_of(situation, constants, stream, "deterministic", units)
     document, _ = job.net("trial", 1, stream)
     (report,) = fire(document, [], seed=0, replications=1)
-    return report["firings"] / len(stream)
+    return float(report["firings"]) / len(stream)
 
 
 def steady_rates_per_s(

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from dfslab.documents.table import Table as Contents
     from dfslab.documents.visibility import Visibility
     from dfslab.studies.designs.design import Plan
+    from dfslab.studies.runs.search import SearchDocument
+    from dfslab.testbeds.hosts.hardware import Check
+    from dfslab.testbeds.hosts.kernel import Feature
 
 WIDE = 180
 # A small terminal, the least width of a column of words, and what a column takes besides its text.
@@ -67,36 +70,36 @@ def plain_table(title: str, head: Sequence[str], rows: Iterable[Sequence[str]]) 
     return table
 
 
-def search_tables(found: dict[str, Any]) -> list[Any]:
+def search_tables(found: SearchDocument) -> list[Table | str]:
     """The throughput-latency curve and its conclusion."""
-    table = Table(title=f"Rates offered, {found['objective']} (90 % interval)")
+    table = Table(title=f"Rates offered, {found.objective} (90 % interval)")
     for name in ("offered", "done", "mean response", "objective's", "verdict", "runs"):
         table.add_column(name, justify="left" if name == "verdict" else "right")
-    for row in found["curve"]:
+    for row in found.curve:
         shown = [
-            units.text(row[key], "s", 3)
-            for key in ("value_s", "value_s_low", "value_s_high")
-            if row[key] is not None
+            units.text(seconds, "s", 3)
+            for seconds in (row.value_s, row.value_s_low, row.value_s_high)
+            if seconds is not None
         ]
         value = f"{shown[0]} ({'–'.join(shown[1:])})" if len(shown) > 1 else shown[0]
-        verdict = "fails: cannot keep up" if row["saturated"] else row["verdict"]
+        verdict = "fails: cannot keep up" if row.saturated else row.verdict
         table.add_row(
-            f"{row['offered_per_s']:.4g}/s",
-            f"{row['rate_per_s']:.4g}/s",
-            units.text(row["response_s_mean"], "s", 3),
+            f"{row.offered_per_s:.4g}/s",
+            f"{row.rate_per_s:.4g}/s",
+            units.text(row.response_s_mean, "s", 3),
             value,
             verdict,
-            str(row["runs"]),
+            str(row.runs),
         )
-    meets, fails, knee = found["meets_per_s"], found["fails_per_s"], found["knee"]
+    meets, fails, knee = found.meets_per_s, found.fails_per_s, found.knee
     lines = [
         f"keeps to it: {meets:.4g} a second" if meets else "no rate that was tried keeps to it",
         f"does not any more: {fails:.4g} a second" if fails else "no rate that was tried breaks it",
     ]
     if knee:
         lines.append(
-            f"knee (rate over response time is largest): {knee['rate_per_s']:.4g} "
-            f"({knee['low']:.4g} to {knee['high']:.4g}) a second"
+            f"knee (rate over response time is largest): {knee.rate_per_s:.4g} "
+            f"({knee.low:.4g} to {knee.high:.4g}) a second"
         )
     return [table, *lines]
 
@@ -146,7 +149,7 @@ def console(json_wanted: bool) -> Console:
     return Console(stderr=json_wanted, highlight=False, width=None if stream.isatty() else WIDE)
 
 
-def checks_table(checks: Sequence[dict[str, Any]]) -> Table:
+def checks_table(checks: Sequence[Check]) -> Table:
     """A testbed's hardware: declared and measured values."""
     table = Table(title="Hardware, declared and measured")
     for name in ("host", "quantity"):
@@ -154,24 +157,24 @@ def checks_table(checks: Sequence[dict[str, Any]]) -> Table:
     for name in ("declared", "measured", "difference"):
         table.add_column(name, justify="right")
     for check in checks:
-        unit = "s" if check["quantity"] == "round trip" else "B/s"
-        declared, measured = check["declared"], check["measured"]
+        unit = "s" if check.quantity == "round trip" else "B/s"
+        declared, measured = check.declared, check.measured
         shown = [
             units.text(value, unit) if value is not None else "-" for value in (declared, measured)
         ]
         error = f"{measured / declared - 1:+.1%}" if declared else "-"
-        table.add_row(check["host"], check["quantity"], *shown, error)
+        table.add_row(check.host, check.quantity, *shown, error)
     return table
 
 
-def features_table(features: Sequence[dict[str, Any]]) -> Table:
+def features_table(features: Sequence[Feature]) -> Table:
     """The features of this machine that testbeds use."""
     table = Table(title="Features that testbeds use")
     for name in ("feature", "here", "without it"):
         table.add_column(name)
     for feature in features:
-        lack = "" if feature["present"] else f"disables {feature['disables']}"
-        table.add_row(feature["name"], "yes" if feature["present"] else "no", lack)
+        lack = "" if feature.present else f"disables {feature.disables}"
+        table.add_row(feature.name, "yes" if feature.present else "no", lack)
     return table
 
 

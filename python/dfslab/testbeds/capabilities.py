@@ -6,8 +6,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
+from dfslab.spec.design import Value
 from dfslab.spec.systems.endpoint import JavaConfiguration
 
 
@@ -31,7 +31,7 @@ class Traceable(ABC):
 
     @classmethod
     @abstractmethod
-    def traced(cls, folder: Path | None = None) -> dict[str, Any]:
+    def traced(cls, folder: Path | None = None) -> dict[str, Value]:
         """Parameters for `parse` that turn counting on, by name."""
 
     @property

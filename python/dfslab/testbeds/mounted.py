@@ -5,10 +5,10 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 from dfslab.spec.systems.endpoint import Endpoint
 from dfslab.testbeds.errors import TestbedError, last_lines
@@ -124,13 +124,15 @@ class MountedTestbed(HostedTestbed):
         script = f"printf {text} > {path} && sync {path} && cat {path}"
         _until("the first write", lambda: first.run("sh", "-c", script) == text)
         for host in self.clients[1:]:
-            _until(
-                f"the first read on {host.name}", lambda host=host: host.run("cat", path) == text
-            )
+            _until(f"the first read on {host.name}", partial(_reads, host, path, text))
         first.run("rm", path)
 
 
-def _until(what: str, work: Any) -> None:
+def _reads(host: Host, path: str, text: str) -> bool:
+    return host.run("cat", path) == text
+
+
+def _until(what: str, work: Callable[[], bool]) -> None:
     """Repeat `work` until it returns true. BedError with its last error at the time limit."""
     deadline = time.monotonic() + FIRST_WRITE_LIMIT_S
     said = "it gave another answer"

@@ -14,6 +14,7 @@ from dfslab.filesystems.hdfs.node import NAMENODE_PORTS, Node, stored
 from dfslab.spec.model import InputError, Model, build, unknown
 from dfslab.spec.units import Bytes, parse
 from dfslab.testbeds.hosts.ports import LOOPBACK
+from dfslab.testbeds.settings import Setting
 
 MIB = 2**20
 
@@ -106,20 +107,21 @@ class TestbedParameters(Model):
         return self
 
 
-def parse_parameters(values: Mapping[str, Any]) -> dict[str, Any]:
+def parse_parameters(values: Mapping[str, Setting]) -> dict[str, Setting]:
     """Parameters as typed on a command line; a key with a dot is a Hadoop property.
 
     InputError for an unknown key or a wrong value.
     """
     told = {key: value for key, value in values.items() if "." not in key}
-    properties = {key: value for key, value in values.items() if "." in key}
+    properties = {key: str(value) for key, value in values.items() if "." in key}
     if properties:
-        told["properties"] = {**told.get("properties", {}), **properties}
+        given = told.get("properties", {})
+        told["properties"] = {**(given if isinstance(given, dict) else {}), **properties}
     checked(told)
     return told
 
 
-def checked(told: Mapping[str, Any]) -> TestbedParameters:
+def checked(told: Mapping[str, Setting]) -> TestbedParameters:
     """The checked parameters. InputError for the first one that is wrong."""
     known = set(TestbedParameters.model_fields) | {
         "block_size",

@@ -38,11 +38,11 @@ class Layer(Model):
     @model_validator(mode="after")
     def _has_its_keys(self) -> Self:
         keys = TOLD[self.kind]
-        said = [key for key in type(self).model_fields if key != "kind" and getattr(self, key)]
-        for key in said:
+        said = {key: value for key, value in self if key != "kind" and value}
+        for key, value in said.items():
             if key not in keys:
                 allowed = f"{self.kind} takes {', '.join(keys)}"
-                raise InputError(f"run.layer.{key}", getattr(self, key), allowed)
+                raise InputError(f"run.layer.{key}", value, allowed)
         # A throttle needs one of its keys, other layers need all.
         if not said or (self.kind != "throttle" and len(said) < len(keys)):
             raise InputError("run.layer", self.kind, f"needs {', '.join(keys)} above 0")
@@ -57,6 +57,6 @@ class Layer(Model):
 
     def plan(self) -> PlanLayer:
         """The layer in the load generator's plan."""
-        names = TOLD[self.kind].items()
-        values = {name: value for key, name in names if (value := getattr(self, key))}
+        names, given = TOLD[self.kind].items(), dict(self)
+        values = {name: value for key, name in names if (value := given[key])}
         return PlanLayer.model_validate({self.kind: values})

@@ -124,7 +124,7 @@ class SizeDistribution(CoreDocument):
             return float(min(around.max, around.mean))
         shape = self.lognormal
         assert shape is not None
-        return min(shape.max, shape.median * 2.718281828459045 ** (shape.sigma**2 / 2))
+        return float(min(shape.max, shape.median * 2.718281828459045 ** (shape.sigma**2 / 2)))
 
 
 class Strided(CoreDocument):
