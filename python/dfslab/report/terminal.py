@@ -206,7 +206,7 @@ def plan_tables(document: dict[str, Any]) -> list[Any]:
         title=f"{document['kind']} design over {len(document['factors'])} factors",
         caption="what all runs of a testbed have in common",
     )
-    for name in ("bed", "runs", "deployment and layout"):
+    for name in ("testbed", "runs", "deployment and layout"):
         table.add_column(name)
     for number, rows in enumerate(document["beds"], 1):
         same = {k: v for k, v in rows[0].items() if all(row[k] == v for row in rows)}
