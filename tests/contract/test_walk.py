@@ -1,4 +1,4 @@
-"""The walk in ARCHITECTURE.md, from a scenario's file to the page, passes through named types only."""
+"""The walk in ARCHITECTURE.md, from a scenario to the page, passes through named types only."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-LINE = re.compile(r"^\d+\. `(?P<file>[\w/]+\.py):(?P<name>[\w.]+)\((?P<given>.*)\) -> (?P<gives>.*)`")
+LINE = re.compile(
+    r"^\d+\. `(?P<file>[\w/]+\.py):(?P<name>[\w.]+)\((?P<given>.*)\) -> (?P<gives>.*)`"
+)
 
 
 @dataclass(frozen=True)

@@ -327,7 +327,10 @@ def test_a_scenario_s_parameters_are_understood():
         ({"block_size": "100 B"}, "testbed.block_size_bytes = 100: must be a multiple of the 512"),
         ({"block_size": "big"}, "testbed.block_size = 'big': "),
         ({"version": "newest"}, "testbed.version = 'newest': "),
-        ({"data_directory": "/no/such"}, "testbed.data_directory = '/no/such': must be an existing"),
+        (
+            {"data_directory": "/no/such"},
+            "testbed.data_directory = '/no/such': must be an existing",
+        ),
         ({"complete_retry_delay": "soon"}, "testbed.complete_retry_delay = 'soon': "),
         ({"heap_bytes": "1 MiB"}, "testbed.heap_bytes = 1048576: must be at least 64 MiB"),
         ({"fs.defaultFS": "x"}, "testbed.fs.defaultFS = 'x': is decided by the testbed"),

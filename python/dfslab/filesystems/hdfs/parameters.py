@@ -103,7 +103,9 @@ class TestbedParameters(Model):
         decided = decided_properties(self, Path(), anywhere)
         for key in self.properties:
             if key in decided or re.fullmatch(r"dfs\.datanode\..*(address|data\.dir)", key):
-                raise InputError(f"testbed.{key}", self.properties[key], "is decided by the testbed")
+                raise InputError(
+                    f"testbed.{key}", self.properties[key], "is decided by the testbed"
+                )
         return self
 
 
