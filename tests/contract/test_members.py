@@ -170,7 +170,7 @@ BEDS = [name for name in SYSTEMS if discover.file_system(name).has_testbed]
 @pytest.mark.parametrize("name", BEDS)
 def test_a_testbed_keeps_its_contract(name, tmp_path):
     kind = found.testbed_class(name, "file_system.access.testbed")
-    for member in ("parse", "prepare", "start", "access"):
+    for member in ("parse", "prepare", "start", "endpoint"):
         assert vars(BaseTestbed)[member] is not inspect.getattr_static(kind, member), member
     assert name == kind.SYSTEM
     assert kind.WARM_UP.file_bytes > 0

@@ -37,7 +37,7 @@ SMALL = {"datanodes": 1, "replication": 1}
 STARTER = """
 import sys
 from dfslab.filesystems.hdfs.testbed import Testbed
-bed = Testbed.up({"datanodes": 1, "replication": 1}, outlive=sys.argv[1] == "outlive")
+testbed = Testbed.up({"datanodes": 1, "replication": 1}, outlive=sys.argv[1] == "outlive")
 print("up", flush=True)
 if sys.argv[1] != "outlive":
     import time
@@ -321,16 +321,19 @@ def test_a_scenario_s_parameters_are_understood():
 @pytest.mark.parametrize(
     ("told", "line"),
     [
-        ({"datanodes": "0"}, "bed.datanodes = '0': "),
-        ({"datanode": "3"}, "bed.datanode = '3': unknown; "),
-        ({"replication": "4"}, "bed.replication = 4: must be at most the 3 datanodes"),
-        ({"block_size": "100 B"}, "bed.block_size_bytes = 100: must be a multiple of the 512"),
-        ({"block_size": "big"}, "bed.block_size = 'big': "),
-        ({"version": "newest"}, "bed.version = 'newest': "),
-        ({"data_directory": "/no/such"}, "bed.data_directory = '/no/such': must be an existing"),
-        ({"complete_retry_delay": "soon"}, "bed.complete_retry_delay = 'soon': "),
-        ({"heap_bytes": "1 MiB"}, "bed.heap_bytes = 1048576: must be at least 64 MiB"),
-        ({"fs.defaultFS": "x"}, "bed.fs.defaultFS = 'x': is decided by the testbed"),
+        ({"datanodes": "0"}, "testbed.datanodes = '0': "),
+        ({"datanode": "3"}, "testbed.datanode = '3': unknown; "),
+        ({"replication": "4"}, "testbed.replication = 4: must be at most the 3 datanodes"),
+        ({"block_size": "100 B"}, "testbed.block_size_bytes = 100: must be a multiple of the 512"),
+        ({"block_size": "big"}, "testbed.block_size = 'big': "),
+        ({"version": "newest"}, "testbed.version = 'newest': "),
+        (
+            {"data_directory": "/no/such"},
+            "testbed.data_directory = '/no/such': must be an existing",
+        ),
+        ({"complete_retry_delay": "soon"}, "testbed.complete_retry_delay = 'soon': "),
+        ({"heap_bytes": "1 MiB"}, "testbed.heap_bytes = 1048576: must be at least 64 MiB"),
+        ({"fs.defaultFS": "x"}, "testbed.fs.defaultFS = 'x': is decided by the testbed"),
     ],
 )
 def test_wrong_parameters_are_one_clear_line(own_state, told, line):

@@ -208,7 +208,7 @@ def plan_tables(planned: PlannedDesign) -> list[Table | str]:
         title=f"{planned.kind} design over {len(planned.factors)} factors",
         caption="what all runs of a testbed have in common",
     )
-    for name in ("bed", "runs", "deployment and layout"):
+    for name in ("testbed", "runs", "deployment and layout"):
         table.add_column(name)
     for number, rows in enumerate(planned.beds, 1):
         same = {k: v for k, v in rows[0].items() if all(row[k] == v for row in rows)}

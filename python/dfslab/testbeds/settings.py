@@ -31,7 +31,7 @@ def told(
     for key, value in values.items():
         if key not in {*declared, *options, *counts}:
             known = sorted([*declared, *options])
-            raise InputError(f"bed.{key}", value, unknown(key, known))
+            raise InputError(f"testbed.{key}", value, unknown(key, known))
     found: dict[str, Value] = {
         key: number(parameter, values.get(key)) for key, parameter in declared.items()
     }
@@ -46,16 +46,16 @@ def _option(key: str, value: Setting | Default, default: Default) -> Value:
         if value is default:
             return default[0]
         if not isinstance(value, str) or value not in default:
-            raise InputError(f"bed.{key}", value, f"must be one of {', '.join(default)}")
+            raise InputError(f"testbed.{key}", value, f"must be one of {', '.join(default)}")
         return value
     if isinstance(default, bool) and isinstance(value, str):
         if value not in ("true", "false"):
-            raise InputError(f"bed.{key}", value, "must be true or false")
+            raise InputError(f"testbed.{key}", value, "must be true or false")
         return value == "true"
     try:
         return _like(default, value)
     except (TypeError, ValueError) as error:
-        raise InputError(f"bed.{key}", value, f"must be like {default!r}") from error
+        raise InputError(f"testbed.{key}", value, f"must be like {default!r}") from error
 
 
 def _like(default: Value, value: Setting | Default) -> Value:
@@ -77,4 +77,4 @@ def check_layout(system: str, parameters: Mapping[str, Value], deployment: Deplo
         if not count:
             raise InputError("deployment.node", None, f"no node plays {role}")
     for key, allowed in described.check(parameters, instances):
-        raise InputError(f"bed.{key}", parameters.get(key), f"must be {allowed}")
+        raise InputError(f"testbed.{key}", parameters.get(key), f"must be {allowed}")

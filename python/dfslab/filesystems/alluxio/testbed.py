@@ -361,9 +361,9 @@ def _quantity(key: str, value: str, unit: str, least: str) -> float:
     try:
         number = float(parse(value, unit))
     except ValueError as error:
-        raise InputError(f"bed.{key}", value, str(error)) from error
+        raise InputError(f"testbed.{key}", value, str(error)) from error
     if number < parse(least, unit):
-        raise InputError(f"bed.{key}", value, f"must be at least {least}")
+        raise InputError(f"testbed.{key}", value, f"must be at least {least}")
     return number
 
 

@@ -93,17 +93,19 @@ class TestbedParameters(Model):
     def _together(self) -> Self:
         if self.replication > self.datanodes:
             allowed = f"must be at most the {self.datanodes} datanodes"
-            raise InputError("bed.replication", self.replication, allowed)
+            raise InputError("testbed.replication", self.replication, allowed)
         if self.block_size_bytes % 512 or not self.block_size_bytes:
             allowed = "must be a multiple of the 512-byte checksum chunk"
-            raise InputError("bed.block_size_bytes", int(self.block_size_bytes), allowed)
+            raise InputError("testbed.block_size_bytes", int(self.block_size_bytes), allowed)
         if self.heap_bytes < 64 * MIB:
-            raise InputError("bed.heap_bytes", int(self.heap_bytes), "must be at least 64 MiB")
+            raise InputError("testbed.heap_bytes", int(self.heap_bytes), "must be at least 64 MiB")
         anywhere = Node("namenode", None, LOOPBACK, NAMENODE_PORTS)
         decided = decided_properties(self, Path(), anywhere)
         for key in self.properties:
             if key in decided or re.fullmatch(r"dfs\.datanode\..*(address|data\.dir)", key):
-                raise InputError(f"bed.{key}", self.properties[key], "is decided by the testbed")
+                raise InputError(
+                    f"testbed.{key}", self.properties[key], "is decided by the testbed"
+                )
         return self
 
 
@@ -131,7 +133,7 @@ def checked(told: Mapping[str, Setting]) -> TestbedParameters:
     for key, value in told.items():
         if key not in known:
             raise InputError(
-                f"bed.{key}", value, unknown(key, sorted(TestbedParameters.model_fields))
+                f"testbed.{key}", value, unknown(key, sorted(TestbedParameters.model_fields))
             )
     return build(TestbedParameters, dict(told), "testbed")
 

@@ -44,8 +44,7 @@ class Amounts:
         """A number, or an inscription over token fields where open symbols occur."""
         if self._depends(expression):
             return self._written(sympify(expression))
-        amount: float = self._reader.value(expression)
-        return amount
+        return self._reader.value(expression)
 
     def holds(self, condition: Expr) -> bool | str:
         """The truth value of a condition, or a guard where open symbols occur."""
