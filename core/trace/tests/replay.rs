@@ -46,7 +46,7 @@ fn check(planted: &Pipeline, tolerance: f64) -> Savings {
     assert_eq!(&found.steps[0].step, best, "{planted:?}");
     assert_eq!(
         found.steps[0].verdict, "faster",
-        "{planted:?} {:?} {}",
+        "{planted:?} {:?} {:?}",
         found.steps[0], found.unexplained
     );
     found
@@ -62,7 +62,10 @@ fn the_slow_disk_is_found_where_sums_and_last_finishers_name_others() {
         let found = check(&planted, 0.005);
         assert_eq!(found.steps[0].step, "dn2:disk");
         assert_ne!(first_by(&found, |one| one.summed_share), "dn2:disk");
-        assert_ne!(first_by(&found, |one| one.last_finisher_share.unwrap()), "dn2:disk");
+        assert_ne!(
+            first_by(&found, |one| one.last_finisher_share.unwrap()),
+            "dn2:disk"
+        );
         assert!(of(&found, "dn2:disk").last_finisher_share.unwrap() < 0.01);
         assert!(of(&found, "dn2:disk").utilisation.unwrap() > 0.7);
     }
