@@ -1,0 +1,60 @@
+"""Nets in a form that does not depend on how they were written, and what they fire by a seed."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+
+from dfslab import _core
+
+INSCRIBED = ("guard", "delay", "token", "count", "value", "body")
+
+
+def plain(net):
+    """A net as JSON data."""
+    return net if isinstance(net, dict) else net.document()
+
+
+def tree(text: str) -> str:
+    """The syntax tree of an inscription; brackets that change no meaning are gone."""
+    # Python's words for the operators of inscriptions; `~` binds as tightly as `!` does.
+    words = re.sub(r"!(?!=)", "~", text.replace("&&", " and ").replace("||", " or "))
+    words = re.sub(r"\bif\(", "if_(", words)
+    try:
+        return ast.dump(ast.parse(words.strip(), mode="eval"), annotate_fields=False)
+    except SyntaxError:
+        return text
+
+
+def canonical(net):
+    """A net whose inscriptions are syntax trees, without empty parts and unused colours."""
+    return _without(_canonical(plain(net)))
+
+
+def _canonical(one, key=""):
+    if isinstance(one, dict):
+        return {name: _canonical(value, name) for name, value in one.items()}
+    if isinstance(one, list):
+        return [_canonical(value, key) for value in one]
+    return tree(one) if key in INSCRIBED and isinstance(one, str) else one
+
+
+def _without(net):
+    used = {place["colour"] for place in net["places"]}
+    net["colours"] = {
+        name: fields for name, fields in net["colours"].items() if name != "unit" or name in used
+    }
+    return {key: value for key, value in net.items() if value}
+
+
+def fired(net, monitors=None, seed: int = 7, firings: int = 20_000):
+    """The engine's report of two replications, as JSON data."""
+    options = {
+        "seed": seed,
+        "replications": 2,
+        "max_firings": firings,
+        "laws": True,
+        "monitors": list((monitors or {}).values()),
+    }
+    return json.loads(_core.net_run(json.dumps(plain(net)), json.dumps(options)))
