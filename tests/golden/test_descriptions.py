@@ -131,8 +131,8 @@ def of_net(given, operation, tree, values):
     places = [[place["colour"], place.get("initial", [])] for place in net["places"]]
     moves = [
         [
-            [names[arc["place"]] for arc in one["in"]],
-            [[names[arc["place"]], arc["token"], arc.get("delay")] for arc in one["out"]],
+            [names[arc["place"]] for arc in one.get("in", [])],
+            [[names[arc["place"]], arc["token"], arc.get("delay")] for arc in one.get("out", [])],
             one.get("guard"),
         ]
         for one in net["transitions"]

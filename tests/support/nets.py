@@ -7,13 +7,18 @@ import json
 import re
 
 from dfslab import _core
+from dfslab.nets.build import Net
 
+DEFAULTS = [("discipline", "fifo"), *((name, []) for name in ("initial", "in", "out"))]
 INSCRIBED = ("guard", "delay", "token", "count", "value", "body")
 
 
 def plain(net):
     """A net as JSON data."""
-    return net if isinstance(net, dict) else net.document()
+    if isinstance(net, dict):
+        return net
+    definition = net.document() if isinstance(net, Net) else net
+    return definition.model_dump(mode="json", by_alias=True, exclude_unset=True)
 
 
 def tree(text: str) -> str:
@@ -22,9 +27,21 @@ def tree(text: str) -> str:
     words = re.sub(r"!(?!=)", "~", text.replace("&&", " and ").replace("||", " or "))
     words = re.sub(r"\bif\(", "if_(", words)
     try:
-        return ast.dump(ast.parse(words.strip(), mode="eval"), annotate_fields=False)
+        parsed = ast.parse(words.strip(), mode="eval")
     except SyntaxError:
         return text
+    return ast.dump(_Greater().visit(parsed), annotate_fields=False)
+
+
+class _Greater(ast.NodeTransformer):
+    """`a < b` as `b > a`."""
+
+    def visit_Compare(self, node: ast.Compare) -> ast.AST:  # noqa: N802
+        self.generic_visit(node)
+        turned = {ast.Lt: ast.Gt, ast.LtE: ast.GtE}
+        if len(node.ops) > 1 or type(node.ops[0]) not in turned:
+            return node
+        return ast.Compare(node.comparators[0], [turned[type(node.ops[0])]()], [node.left])
 
 
 def canonical(net):
@@ -34,7 +51,8 @@ def canonical(net):
 
 def _canonical(one, key=""):
     if isinstance(one, dict):
-        return {name: _canonical(value, name) for name, value in one.items()}
+        made = {name: _canonical(value, name) for name, value in one.items()}
+        return {name: value for name, value in made.items() if (name, value) not in DEFAULTS}
     if isinstance(one, list):
         return [_canonical(value, key) for value in one]
     return tree(one) if key in INSCRIBED and isinstance(one, str) else one
@@ -55,6 +73,8 @@ def fired(net, monitors=None, seed: int = 7, firings: int = 20_000):
         "replications": 2,
         "max_firings": firings,
         "laws": True,
-        "monitors": list((monitors or {}).values()),
+        "monitors": [
+            one.model_dump(by_alias=True, exclude_none=True) for one in (monitors or {}).values()
+        ],
     }
     return json.loads(_core.net_run(json.dumps(plain(net)), json.dumps(options)))

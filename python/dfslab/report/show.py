@@ -9,6 +9,7 @@ from rich.table import Table
 
 from dfslab import discover
 from dfslab.models import petri
+from dfslab.nets.net_json import ordered
 from dfslab.report import description
 from dfslab.report.diagrams import diagram, structure, xmi
 from dfslab.report.diagrams.uml import uml
@@ -32,7 +33,7 @@ def filesystem(name: str, form: str, operation: str) -> tuple[Any, list[Any]]:
         text = description.formulas(system, chosen)
         return {"formula": text}, [text]
     if form == "net":
-        nets = {one: petri.net_of(system, one) for one in chosen}
+        nets = {one: ordered(petri.net_of(system, one)) for one in chosen}
         return nets, [json.dumps(nets, indent=1)]
     if form == "xmi":
         document = xmi.export(uml(system, chosen))

@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from dfslab.documents.net_run import CountMonitor, Until
 from dfslab.filesystems.pvfs.net_parts import (
     FRAME_OVERHEAD_BYTES,
     GIB,
@@ -149,22 +150,22 @@ def simulate(setup: Setup, seed: int = 0, operations: int = 0) -> Point:
     (report,) = run(
         net,
         seed=seed,
-        monitors=[{"kind": "count", "transition": closing}],
-        until={"monitor": 0, "count": setup.clients},
+        monitors={"ends": CountMonitor(transition=closing)},
+        until=Until(monitor="ends", count=setup.clients),
     )
-    if report["reason"] != "until":
-        done = report["monitors"][0]["count"]
-        left = ", ".join(f"{place} ({count})" for place, count in report.get("left", {}).items())
+    if report.reason != "until":
+        done = report.counts["ends"].count
+        left = ", ".join(f"{place} ({count})" for place, count in report.left.items())
         raise InputError(
             "net",
             net.title,
             f"stopped with {done} of {setup.clients} clients done"
             + (f"; tokens are left in {left}" if left else ""),
         )
-    time_s = report["end_time_ns"] / 1e9
+    time_s = report.end_time_ns / 1e9
     whole = setup.clients * setup.file_size
     moved = sum(one.total_bytes for one in setup.calls) if setup.calls else whole
-    return Point(setup, moved / time_s, time_s, report["firings"], operations or setup.clients)
+    return Point(setup, moved / time_s, time_s, report.firings, operations or setup.clients)
 
 
 def grains(setup: Setup) -> Mapping[str, Point]:

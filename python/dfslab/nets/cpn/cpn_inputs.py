@@ -9,8 +9,8 @@ import itertools
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any
 
+from dfslab.nets.build import Local
 from dfslab.nets.cpn.cpn_declarations import Declarations
 from dfslab.nets.cpn.cpn_match import equal, matched
 from dfslab.nets.cpn.cpn_ml import Tree, free_names, parse
@@ -75,7 +75,7 @@ class Inputs:
         self.env: dict[str, Value] = {}
         self.conditions: list[str] = []
         self.taken: list[Taken] = []
-        self.locals: list[dict[str, Any]] = []
+        self.locals: list[Local] = []
         self.free: list[tuple[str, str, list[Value]]] = []
         self.wanted: list[Wanted] = []
 

@@ -1,4 +1,4 @@
-"""Nets of CPN Tools (`.cpn`) as flat documents: the subset described in docs/nets.md.
+"""Nets of CPN Tools (`.cpn`) as flat nets: the subset described in docs/nets.md.
 
 What is not in the subset is refused in one line that names the page, the node and the inscription.
 """
@@ -10,10 +10,12 @@ import sys
 import xml.etree.ElementTree as ET
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
+from dfslab.documents.net_definition import Cell, NetDefinition
+from dfslab.nets.build import Net, Place
+from dfslab.nets.colour import UNIT, Colour
 from dfslab.nets.cpn.cpn_declarations import Declarations
-from dfslab.nets.cpn.cpn_functions import documents
+from dfslab.nets.cpn.cpn_functions import add_functions
 from dfslab.nets.cpn.cpn_inputs import Arc
 from dfslab.nets.cpn.cpn_ml import parse
 from dfslab.nets.cpn.cpn_transition import Inscriptions, Transition
@@ -26,18 +28,18 @@ PRIORITIES = {"P_HIGH": 100, "P_NORMAL": 1000, "P_LOW": 10000}
 ORIENTATIONS = ("PtoT", "TtoP", "BOTHDIR", "Inhibitor", "Reset")
 
 
-def read(text: str) -> dict[str, Any]:
+def read(text: str) -> NetDefinition:
     """A `.cpn` file's net; the time unit of the file is taken as a second."""
-    return document_of_element(_parse(text))
+    return definition_of_element(_parse(text))
 
 
-def document_of_element(net: ET.Element) -> dict[str, Any]:
+def definition_of_element(net: ET.Element) -> NetDefinition:
     """The net of a `cpnet` element."""
     limit = sys.getrecursionlimit()
     # Functions that call themselves are followed as deep as the evaluator's own bound allows.
     sys.setrecursionlimit(max(limit, FRAMES_MOST))
     try:
-        return _Reader(net).document()
+        return _Reader(net).definition()
     except RecursionError:
         raise InputError("cpn", None, "its expressions are nested too deeply") from None
     finally:
@@ -101,8 +103,10 @@ class _Reader:
             for fusion in net.findall("fusion")
             for element in fusion.findall("fusion_elm")
         }
-        self.places: dict[str, dict[str, Any]] = {}
-        self.transitions: list[dict[str, Any]] = []
+        self.net = Net(next(iter(self.pages.values())).name or "cpn")
+        self.places: dict[str, Place] = {}
+        # The colour set of each place by its name.
+        self.sets: dict[str, str] = {}
         self.laid: set[str] = set()
         used = {
             key
@@ -117,24 +121,23 @@ class _Reader:
         for page in self.pages.values():
             if page.key not in self.laid:
                 raise InputError(f"page {page.name}", None, "a page cannot contain itself")
-        if not self.transitions:
+        if not self.net.transitions:
             raise InputError("net", None, "has no transition")
 
-    def document(self) -> dict[str, Any]:
-        used = {one["colour"] for one in self.places.values()}
-        made = {
-            "name": next(iter(self.pages.values())).name or "cpn",
-            "enums": self.colours.enums,
-            "colours": self.colours.documents(used, "declarations"),
-            "constants": self.constants(),
-            "places": [
-                one | {"colour": self.colours.colour_name(one["colour"])}
-                for one in self.places.values()
-            ],
-            "transitions": self.transitions,
-        }
-        functions = dict(documents(self.known.functions))
-        return made | ({"functions": functions} if functions else {})
+    def definition(self) -> NetDefinition:
+        """The net, once all colour sets in use are known."""
+        net = self.net
+        for name, values in self.colours.enums.items():
+            net.enum(name, *values)
+        fields = self.colours.documents(set(self.sets.values()), "declarations")
+        net.colours = {name: Colour(name, tuple(of)) for name, of in fields.items()}
+        for name, value in self.constants().items():
+            net.constant(name, value)
+        for place in self.places.values():
+            place.colour = net.colours[self.colours.colour_name(self.sets[place.name])]
+        net.places = list(self.places.values())
+        add_functions(self.known.functions, net)
+        return net.document()
 
     def constants(self) -> dict[str, float]:
         """The numbers whose names nothing else in our document has."""
@@ -206,21 +209,21 @@ class _Reader:
         context = f"page {page.name}, place {place.name}"
         rows = self.rows(place.marking, place.colour, f"{context}, initial marking")
         if name in self.places:
-            if self.places[name]["colour"] != place.colour:
+            if self.sets[name] != place.colour:
                 raise InputError(context, place.colour, f"fusion {name} needs one colour")
-            if not self.places[name]["initial"]:
-                self.places[name]["initial"] = rows
+            if not self.places[name].initial:
+                self.places[name].initial = rows
             return
-        self.places[name] = {"name": name, "colour": place.colour, "initial": rows}
+        self.places[name], self.sets[name] = Place(name, UNIT, rows), place.colour
 
-    def rows(self, text: str, colour: str, context: str) -> list[list[Any]]:
+    def rows(self, text: str, colour: str, context: str) -> list[list[Cell]]:
         """An initial marking as rows."""
         if not text:
             return []
         evaluator = self.known.evaluator
         evaluator.context, evaluator.unknown = context, "is not declared"
         value = evaluator.value(parse(text, context), {})
-        made: list[list[Any]] = []
+        made: list[list[Cell]] = []
         for entry in self.known.tokens(value, colour):
             if not entry.count.known or entry.when or entry.delay:
                 reason = "a first token is known, and there from the start"
@@ -287,8 +290,6 @@ class _Reader:
         context = f"page {page.name}, transition {name}"
         one = Transition(name, page.name, self.known, context)
         texts = Inscriptions(*(words(node, f"{part}/text") for part in ("cond", "time", "code")))
-        made, places = one.document(arcs, texts)
-        self.places.update((place["name"], place) for place in places)
         priority = words(node, "priority/text")
         level = PRIORITIES.get(priority or "P_NORMAL")
         if level is None:
@@ -296,6 +297,6 @@ class _Reader:
             if not re.fullmatch(r"\d{1,9}", str(constant)):
                 raise InputError(f"{context}, priority", priority, "must be a whole number")
             level = int(constant)
-        if level != PRIORITIES["P_NORMAL"]:
-            made["priority"] = PRIORITIES["P_NORMAL"] - level
-        self.transitions.append(made)
+        urgency = PRIORITIES["P_NORMAL"] - level
+        for place, colour in one.add_to(self.net, self.places, arcs, texts, urgency):
+            self.places[place.name], self.sets[place.name] = place, colour
