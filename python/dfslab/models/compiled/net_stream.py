@@ -22,6 +22,7 @@ from dfslab.models.compiled.token_flow import (
     numbered,
     other,
     reread,
+    summed,
     times,
 )
 from dfslab.nets.inscription import equal, number
@@ -63,10 +64,10 @@ def pipeline(trees: TreeCompiler, node: Pipeline, context: Context, then: Entry)
 
     body = trees.compiled(*first[0], brought) if first else brought
 
-    def unit(at: Expr) -> Changes:
-        return {counter: at, key: numbered(context.key, MOST_UNITS, at)}
+    def unit(*at: Expr) -> Changes:
+        return {counter: summed(*at), key: numbered(context.key, MOST_UNITS, *at)}
 
-    again = body(unit(turn), 0.0)
+    again = body(unit(main(counter), number(1)), 0.0)
     trees.flow.transition(f"{turned} (1)", context.page, [turned], again, turn < units)
     trees.flow.transition(f"{turned} (2)", context.page, [turned], [], turn >= units)
     return lambda row, delay: body(after(row, unit(number(0))), delay)

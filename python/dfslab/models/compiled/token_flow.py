@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from functools import partial, reduce
 
 from dfslab.documents.net_definition import Cell
 from dfslab.nets.build import Net, Place, Put, Take
@@ -86,9 +86,14 @@ def reread(value: Expr, row: Changes) -> Expr:
     return substituted(value, MAIN, row)
 
 
-def numbered(key: str, count: int, at: Expr) -> Expr:
-    """The key of part `at` of `count` parts of the token with this key."""
-    return Expr("add", main(key) * count, at)
+def summed(first: Expr, *others: Expr) -> Expr:
+    """A sum as written, zeros included."""
+    return reduce(lambda one, other: Expr("add", one, other), others, first)
+
+
+def numbered(key: str, count: int, *at: Expr) -> Expr:
+    """The key of one of `count` parts of the token with this key; `at` add up to its number."""
+    return summed(main(key) * count, *at)
 
 
 @dataclass
