@@ -149,7 +149,9 @@ def module_text(schema: Mapping[str, Any], sentence: str) -> str:
     bodies: list[str] = []
     for name in in_order(structs):
         make = class_lines if is_struct(structs[name]) else alias_lines
-        bodies += ["", "", *make(name, structs[name])]
+        # The formatter's rule: two empty lines around classes, one behind imports.
+        gap = [""] if make is alias_lines and not bodies else ["", ""]
+        bodies += [*gap, *make(name, structs[name])]
     imported = [
         line
         for word, line in (

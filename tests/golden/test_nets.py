@@ -21,7 +21,7 @@ from dfslab.imports.replay import RECORDED
 from dfslab.models import petri
 from dfslab.models.tree.prediction import Situation
 from dfslab.nets import files
-from dfslab.spec.model import InputError, build
+from dfslab.spec.model import build
 from dfslab.spec.scenario import Scenario
 from dfslab.spec.steps.calls import Done
 from dfslab.spec.streams.stream import stream_spec
@@ -39,7 +39,9 @@ WORKLOADS = {
     "mdtest_easy": {"items": 2},
     "replay": {"form": "recorded"},
 }
-CLIENTS, OPERATIONS = 2, 8
+CLIENTS, OPERATIONS, CALLS = 2, 8, 12
+# Some file systems have no step of their own for the last one.
+KINDS = ("pread", "pwrite", "open", "close", "fsync")
 
 
 def digest(value) -> str:
@@ -51,7 +53,8 @@ def digest(value) -> str:
 def packed(index: int, one: Done) -> bytes:
     """A call as a recorded trace has it."""
     kind, size, at = OPERATIONS_KNOWN.index(one.kind), one.size_bytes, one.offset_bytes
-    return RECORDED.pack(one.client, kind, index, one.file, size, 65536, at, one.owner, 0, 0)
+    numbers = (index % CALLS, one.file, size, 65536, at, one.owner, 0, 0)
+    return RECORDED.pack(one.client, kind, *numbers)
 
 
 def situation(system: str, workload: str, folder: Path) -> Situation:
@@ -60,7 +63,7 @@ def situation(system: str, workload: str, folder: Path) -> Situation:
     if workload == "replay":
         own["trace"] = str(folder / "trace")
         (folder / "trace").write_bytes(
-            b"".join(packed(index, one) for index, one in enumerate(trace(CLIENTS)))
+            b"".join(packed(index, one) for index, one in enumerate(trace(CLIENTS, KINDS[:-1])))
         )
     roles = discover.file_system(system).roles
     nodes = [
@@ -77,11 +80,7 @@ def situation(system: str, workload: str, folder: Path) -> Situation:
 
 def compiled(system: str, workload: str, folder: Path) -> list[str]:
     """Digests of a compiled net and of its firings, for two kinds of service."""
-    try:
-        given = situation(system, workload, folder)
-    except InputError as error:
-        assert workload == "replay", error
-        return ["refused"]
+    given = situation(system, workload, folder)
     calibrated = given.system.parameters.of_origin("calibrated")
     constants = {key: float(one.default or 0.0) for key, one in calibrated.items()}
     stream = petri.streams(stream_spec(given.scenario), OPERATIONS, CLIENTS)
@@ -98,12 +97,12 @@ def test_compiled_nets_are_those_recorded(system, tmp_path):
     compare(system, {workload: compiled(system, workload, tmp_path) for workload in WORKLOADS})
 
 
-def trace(clients: int) -> list[Done]:
-    """Calls of every kind, drawn by a seed."""
+def trace(clients: int, kinds: tuple[str, ...] = KINDS) -> list[Done]:
+    """Calls of some kinds, drawn by a seed."""
     chance, found = random.Random(3), []
     for client in range(clients):
-        for index in range(12):
-            kind = chance.choice(("pread", "pwrite", "open", "fsync", "close"))
+        for index in range(CALLS):
+            kind = chance.choice(kinds)
             size = chance.choice((4096, 65536, 200_000))
             at = chance.choice((0, 65536, 131072, 900_000))
             found.append(Done(client, kind, client, index % 2, at, size))
@@ -136,7 +135,9 @@ def test_nets_of_pvfs_are_those_recorded():
 @pytest.mark.parametrize("due", ["", "due"])
 def test_traces_in_the_net_of_pvfs_are_those_recorded(due):
     done = trace(2)
-    calls = calls_of(done, 4, 64 * KIB, False, [index * 0.01 for index in range(len(done))] if due else ())
+    calls = calls_of(
+        done, 4, 64 * KIB, False, [index * 0.01 for index in range(len(done))] if due else ()
+    )
     net = trace_net(Setup("replay", 2, 4, calls=calls, grain="chunk"))
     compare(f"pvfs trace {due}".strip(), {"net": [digest(canonical(net)), digest(fired(net))]})
 

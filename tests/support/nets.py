@@ -7,6 +7,7 @@ import json
 import re
 
 from dfslab import _core
+from dfslab.documents.net_definition import NetDefinition
 from dfslab.nets.build import Net
 
 DEFAULTS = [("discipline", "fifo"), *((name, []) for name in ("initial", "in", "out"))]
@@ -78,3 +79,8 @@ def fired(net, monitors=None, seed: int = 7, firings: int = 20_000):
         ],
     }
     return json.loads(_core.net_run(json.dumps(plain(net)), json.dumps(options)))
+
+
+def definition(document) -> NetDefinition:
+    """A net given as JSON data."""
+    return NetDefinition.model_validate(document)

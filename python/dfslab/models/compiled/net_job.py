@@ -28,7 +28,9 @@ from dfslab.spec.steps.node import Node
 
 BEGINS = "operation begins"
 MOST_LOGGED = 1_000_000
-ENTERING = ("client", "index", "kind", "file", "size", "transfer", "offset", "owner", "phase")
+ENTERED = ("client", "index", "kind", "file", "size", "transfer", "offset", "owner", "phase")
+# What monitors may read of an operation that begins.
+ENTERING = tuple(map(other, ENTERED))
 
 # (client, index, kind's name, file, size in bytes, bytes per call) and, as core/workload gives
 # them, (offset in bytes, the file's owner, phase).
@@ -102,7 +104,7 @@ class Job:
         same = equal(main("client"), other("client"))
         flow.transition(BEGINS, "clients", [ready, "stream"], arcs, same)
         watched = _watched(trees, names)
-        read: dict[str, list[Expr]] = {BEGINS: [other(one) for one in ENTERING]}
+        read: dict[str, list[Expr]] = {BEGINS: list(ENTERING)}
         for monitor in watched.named.values():
             for transition in _transitions(monitor):
                 read.setdefault(transition, []).extend([main("k0"), main("client")])
