@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from pydantic import ValidationError
+
 from dfslab.documents.net_definition import (
     Cell,
     FunctionDefinition,
@@ -243,7 +245,12 @@ class Net(Page):
 
     def document(self) -> NetDefinition:
         """The flat net as the engine reads it. InputError where the building is wrong."""
-        return _Flat(self).document()
+        try:
+            return _Flat(self).document()
+        except ValidationError as error:
+            first = error.errors()[0]
+        where = ".".join(map(str, first["loc"]))
+        raise InputError(f"net {self.title}, {where}", first["input"], first["msg"])
 
 
 def definition_of(net: Net | NetDefinition) -> NetDefinition:

@@ -17,8 +17,8 @@ def write_server(
     """Receive buffers first come first served, then the write of the local file system."""
     net, k = pvfs.net, pvfs.constants
     cache, files = _server_files(pvfs)
-    p, d, q = pvfs.payload.token("p"), pvfs.one.token("d"), pvfs.request.token("q")
-    w, c, f = pvfs.payload.token("w"), cache.colour.token("c"), files.colour.token("f")
+    p, d = pvfs.payload.token("p"), pvfs.one.token("d")
+    w, f = pvfs.payload.token("w"), files.colour.token("f")
     daemon = pvfs.daemons
     writing = net.place("writing", pvfs.payload)
     queue, done = pvfs.disks
@@ -28,6 +28,37 @@ def write_server(
         [Put(writing, "p", k["server_request_s"])],
         guard=equal(p["server"], d["id"]),
     )
+    _absorb(pvfs, writing, cache, files)
+    net.transition(
+        "written",
+        [Take(writing, "w")],
+        [Put(daemon, [w["server"]]), Put(acks, [w["client"]], k["network_latency_s"])],
+        guard=equal(w["bytes"], 0),
+    )
+    net.transition(
+        "sync",
+        [Take(close, "p"), Take(files, "f")],
+        [Put(files, [f["client"], f["server"], f["dirty"], True])],
+        guard=equal(p["client"], f["client"]) & equal(p["server"], f["server"]),
+    )
+    net.transition(
+        "synced",
+        [Take(files, "f")],
+        [
+            Put(files, [f["client"], f["server"], f["dirty"], False]),
+            Put(synced, [f["client"]], k["network_latency_s"]),
+        ],
+        guard=f["sync"] & equal(f["dirty"], 0),
+    )
+    _write_back(pvfs, cache, files, queue, done)
+
+
+def _absorb(pvfs: Components, writing: Place, cache: Place, files: Place) -> None:
+    """Stripes that become dirty pages; pages that find no room are swapped."""
+    net, k = pvfs.net, pvfs.constants
+    w, c, f = pvfs.payload.token("w"), cache.colour.token("c"), files.colour.token("f")
+    q = pvfs.request.token("q")
+    queue, _ = pvfs.disks
     full = net.place("full", pvfs.request)
     net.transition("has_room", [Take(full, "q")], guard=equal(q["bytes"], 0))
     net.transition("reclaim", [Take(full, "q")], [Put(queue, "q")], guard=q["bytes"] > 0)
@@ -63,28 +94,6 @@ def write_server(
         ],
         guard=same & (w["bytes"] > 0) & (c["dirty"] + size <= k["dirty_limit_bytes"]),
     )
-    net.transition(
-        "written",
-        [Take(writing, "w")],
-        [Put(daemon, [w["server"]]), Put(acks, [w["client"]], k["network_latency_s"])],
-        guard=equal(w["bytes"], 0),
-    )
-    net.transition(
-        "sync",
-        [Take(close, "p"), Take(files, "f")],
-        [Put(files, [f["client"], f["server"], f["dirty"], True])],
-        guard=equal(p["client"], f["client"]) & equal(p["server"], f["server"]),
-    )
-    net.transition(
-        "synced",
-        [Take(files, "f")],
-        [
-            Put(files, [f["client"], f["server"], f["dirty"], False]),
-            Put(synced, [f["client"]], k["network_latency_s"]),
-        ],
-        guard=f["sync"] & equal(f["dirty"], 0),
-    )
-    _write_back(pvfs, cache, files, queue, done)
 
 
 def _server_files(pvfs: Components) -> tuple[Place, Place]:
