@@ -42,7 +42,7 @@ __all__ = [
     "MIB",
     "MSS_BYTES",
     "Hardware",
-    "Point",
+    "SetupResult",
     "Setup",
     "grains",
     "read_net",
@@ -126,7 +126,7 @@ def read_net(setup: Setup) -> Net:
 
 
 @dataclass(frozen=True)
-class Point:
+class SetupResult:
     """The result of one setup: bytes of all clients over the time until the last one is done."""
 
     setup: Setup
@@ -148,7 +148,7 @@ NETS = {
 }
 
 
-def simulate(setup: Setup, seed: int = 0, operations: int = 0) -> Point:
+def simulate(setup: Setup, seed: int = 0, operations: int = 0) -> SetupResult:
     """Fire the net of a setup until the last client is done; `operations` are per client."""
     build, closing = NETS[setup.operation]
     net = build(setup)
@@ -170,10 +170,10 @@ def simulate(setup: Setup, seed: int = 0, operations: int = 0) -> Point:
     time_s = report.end_time_ns / 1e9
     whole = setup.clients * setup.file_size
     moved = sum(one.total_bytes for one in setup.calls) if setup.calls else whole
-    return Point(setup, moved / time_s, time_s, report.firings, operations or setup.clients)
+    return SetupResult(setup, moved / time_s, time_s, report.firings, operations or setup.clients)
 
 
-def grains(setup: Setup) -> Mapping[str, Point]:
+def grains(setup: Setup) -> Mapping[str, SetupResult]:
     """The same setup at every level of detail of the network."""
     return {grain: simulate(replace(setup, grain=grain)) for grain in GRAINS}
 

@@ -16,9 +16,9 @@ from dfslab.nets.build import Net, Place
 from dfslab.nets.colour import UNIT, Colour
 from dfslab.nets.cpn.cpn_declarations import Declarations
 from dfslab.nets.cpn.cpn_functions import add_functions
-from dfslab.nets.cpn.cpn_inputs import Arc
+from dfslab.nets.cpn.cpn_inputs import FileArc
 from dfslab.nets.cpn.cpn_ml import parse
-from dfslab.nets.cpn.cpn_transition import Inscriptions, Transition
+from dfslab.nets.cpn.cpn_transition import Inscriptions, TransitionReader
 from dfslab.spec.model import InputError
 
 CHARACTERS_MOST, PAGES_DEEP, NODES_MOST, TOKENS_MOST = 50_000_000, 20, 100_000, 100_000
@@ -72,7 +72,7 @@ def words(element: ET.Element | None, path: str = "text") -> str:
 
 
 @dataclass
-class _Place:
+class _FilePlace:
     key: str
     name: str
     colour: str
@@ -81,10 +81,10 @@ class _Place:
 
 
 @dataclass
-class _Page:
+class _FilePage:
     key: str
     name: str
-    places: dict[str, _Place] = field(default_factory=dict)
+    places: dict[str, _FilePlace] = field(default_factory=dict)
     transitions: dict[str, ET.Element] = field(default_factory=dict)
     arcs: list[ET.Element] = field(default_factory=list)
 
@@ -144,15 +144,15 @@ class _Reader:
         taken = {value for values in self.colours.enums.values() for value in values}
         return {key: one for key, one in self.known.constants.items() if key not in taken}
 
-    def page(self, element: ET.Element) -> _Page:
+    def page(self, element: ET.Element) -> _FilePage:
         attributes = element.find("pageattr")
         name = attributes.get("name", "") if attributes is not None else ""
-        page = _Page(element.get("id", ""), name or element.get("id", ""))
+        page = _FilePage(element.get("id", ""), name or element.get("id", ""))
         names: set[str] = set()
         for node in element.iter("place"):
             key, named = self.node(node, page, names)
             context = f"page {page.name}, place {named}"
-            page.places[key] = _Place(
+            page.places[key] = _FilePlace(
                 key,
                 named,
                 self.colours.known(words(node, "type/text") or "UNIT", f"{context}, type").name,
@@ -165,7 +165,7 @@ class _Reader:
         page.arcs = list(element.iter("arc"))
         return page
 
-    def node(self, node: ET.Element, page: _Page, names: set[str]) -> tuple[str, str]:
+    def node(self, node: ET.Element, page: _FilePage, names: set[str]) -> tuple[str, str]:
         """The id and a name that is unique on the page."""
         key = node.get("id", "")
         if not key or key in page.places or key in page.transitions:
@@ -181,7 +181,7 @@ class _Reader:
         found = transition.find("subst")
         return found.get("subpage", "") if found is not None else ""
 
-    def lay(self, page: _Page, path: str, sockets: Mapping[str, str], deep: int) -> None:
+    def lay(self, page: _FilePage, path: str, sockets: Mapping[str, str], deep: int) -> None:
         """Add one copy of a page; `sockets` names what stands for its port places, by id."""
         if deep > PAGES_DEEP:
             raise InputError(f"page {page.name}", path, "a page cannot contain itself")
@@ -205,7 +205,7 @@ class _Reader:
     def free(self, name: str) -> str:
         return name if name not in self.places else f"{name}'"
 
-    def place(self, page: _Page, place: _Place, name: str) -> None:
+    def place(self, page: _FilePage, place: _FilePlace, name: str) -> None:
         context = f"page {page.name}, place {place.name}"
         rows = self.rows(place.marking, place.colour, f"{context}, initial marking")
         if name in self.places:
@@ -234,14 +234,14 @@ class _Reader:
                 raise InputError(context, len(made), f"at most {TOKENS_MOST} tokens")
         return made
 
-    def inner(self, node: ET.Element, page: _Page, name: str) -> _Page:
+    def inner(self, node: ET.Element, page: _FilePage, name: str) -> _FilePage:
         key = self.subpage(node)
         if key not in self.pages:
             raise InputError(f"page {page.name}, transition {name}", key, "is no page of the net")
         return self.pages[key]
 
     def ports(
-        self, node: ET.Element, page: _Page, name: str, names: Mapping[str, str]
+        self, node: ET.Element, page: _FilePage, name: str, names: Mapping[str, str]
     ) -> dict[str, str]:
         """`(port,socket)(port,socket)` as port id to the place that stands for it."""
         text = node.find("subst").get("portsock", "")  # type: ignore[union-attr]
@@ -255,14 +255,14 @@ class _Reader:
                 )
         return {port: names[socket] for port, socket in found}
 
-    def arcs(self, page: _Page, names: Mapping[str, str]) -> dict[str, list[Arc]]:
-        found: dict[str, list[Arc]] = {}
+    def arcs(self, page: _FilePage, names: Mapping[str, str]) -> dict[str, list[FileArc]]:
+        found: dict[str, list[FileArc]] = {}
         for arc in page.arcs:
             for one in self.arc(arc, page, names):
                 found.setdefault(one.transition, []).append(one)
         return found
 
-    def arc(self, arc: ET.Element, page: _Page, names: Mapping[str, str]) -> Iterator[Arc]:
+    def arc(self, arc: ET.Element, page: _FilePage, names: Mapping[str, str]) -> Iterator[FileArc]:
         context = f"page {page.name}, arc {arc.get('id', '')}"
         ends = {}
         for tag, allowed in (("transend", page.transitions), ("placeend", page.places)):
@@ -277,7 +277,7 @@ class _Reader:
         if kind not in ORIENTATIONS:
             raise InputError(context, kind, f"the orientation is one of {', '.join(ORIENTATIONS)}")
         for one in ("PtoT", "TtoP") if kind == "BOTHDIR" else (kind,):
-            yield Arc(
+            yield FileArc(
                 ends["transend"],
                 names[place.key],
                 place.colour,
@@ -286,9 +286,9 @@ class _Reader:
                 context,
             )
 
-    def transition(self, page: _Page, node: ET.Element, name: str, arcs: list[Arc]) -> None:
+    def transition(self, page: _FilePage, node: ET.Element, name: str, arcs: list[FileArc]) -> None:
         context = f"page {page.name}, transition {name}"
-        one = Transition(name, page.name, self.known, context)
+        one = TransitionReader(name, page.name, self.known, context)
         texts = Inscriptions(*(words(node, f"{part}/text") for part in ("cond", "time", "code")))
         priority = words(node, "priority/text")
         level = PRIORITIES.get(priority or "P_NORMAL")

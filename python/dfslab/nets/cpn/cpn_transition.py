@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from dfslab.nets.build import Local, Net, Place, Put, Take
 from dfslab.nets.colour import UNIT
 from dfslab.nets.cpn.cpn_evaluate import EFFECTS_REFUSED, has_effects
-from dfslab.nets.cpn.cpn_inputs import WEIGHT_MOST, Arc, Inputs, split
+from dfslab.nets.cpn.cpn_inputs import WEIGHT_MOST, FileArc, Inputs, split
 from dfslab.nets.cpn.cpn_merge import merged
 from dfslab.nets.cpn.cpn_ml import COMMENT, Tree, conjuncts, free_names, names_of, parse
 from dfslab.nets.cpn.cpn_values import (
@@ -53,14 +53,14 @@ class Inscriptions:
     code: str = ""
 
 
-class Transition(Inputs):
+class TransitionReader(Inputs):
     """What the names of a transition's inscriptions stand for."""
 
     def add_to(
         self,
         net: Net,
         places: Mapping[str, Place],
-        arcs: list[Arc],
+        arcs: list[FileArc],
         texts: Inscriptions,
         priority: int,
     ) -> list[tuple[Place, str]]:
@@ -234,13 +234,13 @@ class Transition(Inputs):
         tree = parse(text, context)
         return self.evaluator.leaf(tree, self.env, (INT, REAL), "a delay")
 
-    def puts(self, arc: Arc, tree: Tree) -> Iterator[Put]:
+    def puts(self, arc: FileArc, tree: Tree) -> Iterator[Put]:
         self.evaluator.context, self.evaluator.unknown = arc.context, self.unbound()
         value = self.evaluator.value(tree, self.env)
         for entry in self.known.tokens(value, arc.colour):
             yield from self.put(entry, arc)
 
-    def put(self, entry: Entry, arc: Arc) -> Iterator[Put]:
+    def put(self, entry: Entry, arc: FileArc) -> Iterator[Put]:
         """The output arcs of an entry of a multiset."""
         always = entry.count.known and entry.when is None
         if always and entry.count.constant > WEIGHT_MOST:
@@ -271,7 +271,7 @@ class Transition(Inputs):
         assert isinstance(count, Leaf)
         yield Put(place, token, wait, count.text)
 
-    def token(self, value: Value, arc: Arc) -> list[Inscription] | str:
+    def token(self, value: Value, arc: FileArc) -> list[Inscription] | str:
         if isinstance(value, Rec) and value.base and value.fields:
             return value.base
         return [one.text for one in self.colours.leaves(value, arc.context)]

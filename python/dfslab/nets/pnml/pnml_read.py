@@ -57,7 +57,7 @@ def _tag(element: ET.Element) -> str:
 
 
 @dataclass
-class _Transition:
+class _TransitionNode:
     """A transition while its arcs are read."""
 
     name: str
@@ -75,7 +75,7 @@ class _Reader:
         self.name = self.text(net, "name") or net.get("id") or "net"
         self.net = Net(self.name)
         self.places: dict[str, Place] = {}
-        self.transitions: dict[str, _Transition] = {}
+        self.transitions: dict[str, _TransitionNode] = {}
         self.arcs: list[ET.Element] = []
         self.taken: set[str] = set()
         self.gather(net, "main")
@@ -101,7 +101,7 @@ class _Reader:
                 self.places[key] = self.net.place(self.named(child), initial=[()] * tokens)
             elif tag == "transition":
                 key = self.identity(child)
-                self.transitions[key] = _Transition(self.named(child), page)
+                self.transitions[key] = _TransitionNode(self.named(child), page)
             elif tag == "arc":
                 self.arcs.append(child)
             elif tag not in IGNORED and tag != "comment":
