@@ -7,6 +7,8 @@ export DFSLAB_CACHE ?= $(CURDIR)/.cache
 unexport PYTHONDONTWRITEBYTECODE
 # As maturin says it, so that nobody else's build makes another one of the same crate.
 export PYO3_BUILD_EXTENSION_MODULE := 1
+# Maven runs for seconds: the optimising compiler would cost more than it saves.
+export MAVEN_OPTS ?= -XX:TieredStopAtLevel=1 -XX:+UseSerialGC
 AGENT := $(shell find agent -name '*.java' -o -name pom.xml 2>/dev/null)
 RUST := $(shell find core -name '*.rs' -o -name Cargo.toml 2>/dev/null) Cargo.toml Cargo.lock
 PYTHON := $(shell find python tests verification -name '*.py' 2>/dev/null)
@@ -68,7 +70,7 @@ demo: $(ENVIRONMENT) .venv/.core .venv/.bytecode ## the quickstart scenario: mea
 test: setup ## everything, real file systems included
 	$(STAGE) "tests: Rust" env DFSLAB_HADOOP_JARS=$$($(PY) -m dfslab.filesystems.hdfs.java) \
 		cargo test --workspace --profile ci --locked --quiet
-	$(STAGE) "tests: Python" $(PY) -m pytest -n 2 --dist worksteal -m "not testbed"
+	$(STAGE) "tests: Python" $(PY) -m pytest -n 3 --dist worksteal -m "not testbed"
 	$(STAGE) "tests: testbeds" $(PY) -m pytest -n 2 -m testbed tests/testbed
 
 shake: setup ## the tests of Python, testbeds and documents apart, three times on a busy machine (SHAKE_ROUNDS, SHAKE_TESTS)
@@ -90,7 +92,7 @@ verify: setup ## every recording against its bar, every case of every grid; rene
 	$(PY) -m verification.run
 
 beds: setup ## every real file system here in turn: started, checked, loaded, taken down (root)
-	$(PY) benches/beds.py
+	$(PY) benches/testbeds.py
 
 bench-description: release ## uncalibrated descriptions beside a real HDFS, each error under its bar (Java)
 	$(PY) benches/description.py

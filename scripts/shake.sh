@@ -42,7 +42,7 @@ failed=0
 for round in $(seq "$rounds"); do
   began=$SECONDS
   # shellcheck disable=SC2046 # several tests are several words
-  if "$PY" -m pytest -n 2 --dist worksteal -m "not testbed" $(ordered "$round"); then
+  if "$PY" -m pytest -n 3 --dist worksteal -m "not testbed" $(ordered "$round"); then
     result=green
   else
     result=FAILED failed=$((failed + 1))

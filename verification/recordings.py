@@ -11,7 +11,7 @@ from pathlib import Path
 
 from dfslab.result import Result
 from dfslab.spec.scenario import Point, Scenario, read
-from dfslab.studies import table
+from dfslab.studies.runs import table
 
 from verification.figures import HERE, moment
 

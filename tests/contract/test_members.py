@@ -169,7 +169,7 @@ BEDS = [name for name in SYSTEMS if discover.file_system(name).has_testbed]
 
 @pytest.mark.parametrize("name", BEDS)
 def test_a_testbed_keeps_its_contract(name, tmp_path):
-    kind = found.testbed(name, "file_system.access.testbed")
+    kind = found.testbed_class(name, "file_system.access.testbed")
     for member in ("parse", "prepare", "start", "access"):
         assert vars(BaseTestbed)[member] is not inspect.getattr_static(kind, member), member
     assert name == kind.SYSTEM
@@ -184,7 +184,7 @@ def test_a_testbed_keeps_its_contract(name, tmp_path):
 
 def test_a_file_system_without_a_testbed_says_which_have_one():
     with pytest.raises(InputError, match=", ".join(BEDS)):
-        found.testbed("lustre", "--on")
+        found.testbed_class("lustre", "--on")
 
 
 def test_a_member_of_the_wrong_kind_is_named(tmp_path, monkeypatch):

@@ -11,8 +11,8 @@ from support import command
 
 FACTS = '''"""What is known of a directory with a made-up lock server before it."""
 
-from dfslab.spec.filesystem import Facts, Role
-from dfslab.spec.parameters import Parameter, Parameters
+from dfslab.spec.systems.filesystem import Facts, Role
+from dfslab.spec.systems.parameters import Parameter, Parameters
 
 TITLE = "A directory behind a lock server"
 SOURCE = "made up"
@@ -43,7 +43,7 @@ FACTS = Facts(title=TITLE, source=SOURCE, roles=ROLES, parameters=PARAMETERS,
 OPERATIONS = '''"""Operations behind a lock server."""
 
 from dfslab.filesystems.shelffs.facts import PARAMETERS as P
-from dfslab.spec.operation import call, cpu, repeat, seq
+from dfslab.spec.steps.operation import call, cpu, repeat, seq
 
 _ticket = repeat(P.tickets, call("keeper", "ticket", cpu("keeper", P.ticket_cpu)))
 _move = seq(cpu("client", P.file_size * P.byte_cpu), name="move")
@@ -56,7 +56,7 @@ OPERATIONS = {
 
 WORKLOAD = '''"""Reads with a few writes between them."""
 
-from dfslab.spec.workload import FileParameters, Streams
+from dfslab.spec.streams.workload import FileParameters, Streams
 
 TITLE = "Mostly reads"
 Parameters = FileParameters

@@ -107,7 +107,7 @@ WRONG = {
     ),
     "a testbed emulated otherwise": (
         hdfs(file_system__access={"testbed": True}, deployment__emulated={"burst": "1 MiB"}),
-        ["deployment.emulated", "bed"],
+        ["deployment.emulated", "testbed"],
     ),
     "replication over servers": (hdfs(file_system__replication=4), ["replication", "3 datanode"]),
     "broken replication": (hdfs(file_system__replication=1.5), ["replication", "whole"]),

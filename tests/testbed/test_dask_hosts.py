@@ -78,6 +78,7 @@ def asked(system: str, **workload) -> Scenario:
     )
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("system", SYSTEMS)
 def test_clients_scale_over_hosts_and_a_killed_agent_loses_its_own(nothing_left, system):
     rows = []

@@ -35,8 +35,8 @@ HANG_S = 240.0
 SMALL = {"datanodes": 1, "replication": 1}
 STARTER = """
 import sys
-from dfslab.filesystems.hdfs.bed import Testbed
-bed = Testbed.up({"datanodes": 1, "replication": 1}, outlive=sys.argv[1] == "outlive")
+from dfslab.filesystems.hdfs.testbed import Testbed
+testbed = Testbed.up({"datanodes": 1, "replication": 1}, outlive=sys.argv[1] == "outlive")
 print("up", flush=True)
 if sys.argv[1] != "outlive":
     import time

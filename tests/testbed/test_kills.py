@@ -17,7 +17,7 @@ from dfslab.testbeds.holdings import holdings, settled
 pytestmark = pytest.mark.testbed
 DFSLAB = str(Path(sys.executable).with_name("dfslab"))
 UP = [
-    "bed",
+    "testbed",
     "up",
     "glusterfs",
     "--servers",

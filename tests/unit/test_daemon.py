@@ -193,7 +193,7 @@ def test_it_dies_with_its_owner(tmp_path):
     source = """
         import os, signal, sys
         from pathlib import Path
-        from dfslab.beds.daemon import Daemon
+        from dfslab.testbeds.daemon import Daemon
         folder = Path(sys.argv[1])
         daemon = Daemon("child", [sys.executable, "-c", sys.argv[2], str(folder / "ready")],
                         folder / "log", (folder / "ready").exists, os.environ, folder,

@@ -365,7 +365,7 @@ def test_each_number_of_clients_has_a_line_of_its_own_in_the_figures():
 
 
 @pytest.mark.parametrize(
-    ("bed", "emulated", "term"),
+    ("testbed", "emulated", "term"),
     [
         (True, None, 8.0),
         (False, None, 0.0),

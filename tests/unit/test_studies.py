@@ -201,8 +201,8 @@ import sys, time
 sys.path.insert(0, {tests!r})
 from support import synthetic
 from pathlib import Path
-from dfslab.studies import store
-from dfslab.studies.sweep import sweep
+from dfslab.studies.runs import store
+from dfslab.studies.runs.sweep import sweep
 class Slow:
     name = "measure"
     def run(self, point, repetition=0):

@@ -25,8 +25,8 @@ def in_other_process(tmp_path: Path, action: str) -> subprocess.Popen:
     source = f"""
 import os, signal, sys, time
 sys.path.insert(0, {str(Path(__file__).parents[1])!r})
-from support.tiny_bed import Testbed
-bed = Testbed.up({{}}, outlive={action == "outlive"})
+from support.tiny_testbed import Testbed
+testbed = Testbed.up({{}}, outlive={action == "outlive"})
 print(testbed.held.id, flush=True)
 if {action == "wait"}: time.sleep(60)
 """
