@@ -11,6 +11,7 @@ from dfslab import discover
 from dfslab.exports import contract as exporters
 from dfslab.exports.contract import DescriptionExporter
 from dfslab.models import petri
+from dfslab.nets.net_json import ordered
 from dfslab.report import description
 from dfslab.report.diagrams import diagram, structure
 from dfslab.report.diagrams.uml import uml
@@ -37,7 +38,7 @@ def filesystem(name: str, form: str, operation: str) -> tuple[Any, list[Any]]:
         text = description.formulas(system, chosen)
         return {"formula": text}, [text]
     if form == "net":
-        nets = {one: petri.net_of(system, one) for one in chosen}
+        nets = {one: ordered(petri.net_of(system, one)) for one in chosen}
         return nets, [json.dumps(nets, indent=1)]
     if exporter is not None:
         document = exporter.write(uml(system, chosen)).decode()
