@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from dfslab.lazily import lazily
 from dfslab.models.compiled.net_build import Amount, times
-from dfslab.models.tree.cost import Reader
+from dfslab.models.tree.reader import Reader
 from dfslab.spec.steps.calls import UNFORCED
 from dfslab.spec.steps.expression import Expr, symbol, sympify
 

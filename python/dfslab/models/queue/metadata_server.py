@@ -15,7 +15,7 @@ from typing import Any
 from dfslab.models.fit.demand import Calibration, uncalibrated
 from dfslab.models.queue import burst
 from dfslab.models.queue.lock import Locks
-from dfslab.models.tree.cost import Cost
+from dfslab.models.tree.costs import Cost
 from dfslab.models.tree.placement import Station
 from dfslab.models.tree.prediction import Situation
 from dfslab.spec.model import InputError

@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from dfslab.models.tree.cost import Cost, Reader
+from dfslab.models.tree.costs import Cost
 from dfslab.models.tree.placement import Placement
+from dfslab.models.tree.reader import Reader
 from dfslab.spec.steps.calls import TRANSFERS, WHOLE, Done, Meaning, followed
 from dfslab.spec.steps.node import Node
 
