@@ -10,7 +10,9 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-LINE = re.compile(r"^\d+\. `(?P<file>[\w/]+\.py):(?P<name>[\w.]+)\((?P<given>.*)\) -> (?P<gives>.*)`")
+LINE = re.compile(
+    r"^\d+\. `(?P<file>[\w/]+\.py):(?P<name>[\w.]+)\((?P<given>.*)\) -> (?P<gives>.*)`"
+)
 
 
 @dataclass(frozen=True)

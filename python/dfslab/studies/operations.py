@@ -33,6 +33,8 @@ NOISE_FLOOR = 0.15
 LEAST_TIME_S = 1e-4
 # Repetitions that differ from their mean by more than this factor are inconsistent.
 INCONSISTENT = 2.0
+# Factor of an interval where fewer than two errors are known.
+UNKNOWN_FACTOR = 3.0
 LATENCY = metrics.time_name(metrics.LATENCY, metrics.MEAN)
 FITTED = "fitted"
 FUNCTIONS: Mapping[str, Sequence[str]] = {
@@ -358,7 +360,7 @@ def _add_models(found: Sequence[At], modelled: Mapping[str, Mapping[str, Mapping
 def _reach(errors: Sequence[float]) -> float:
     """Interval factor of a 90 % interval, from the spread and bias of log errors."""
     if len(errors) < 2:
-        return 3.0
+        return UNKNOWN_FACTOR
     quantile = quantiles.student(0.5 + CONFIDENCE / 2, len(errors) - 1)
     return float(np.exp(quantile * np.sqrt(np.mean(np.square(errors)))))
 

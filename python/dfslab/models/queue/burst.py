@@ -18,7 +18,7 @@ from dfslab.method import CONFIDENCE
 # Load (arrival rate / capacity): the fluid model is within 5 % above SATURATED, steady-state
 # queueing is within 5 % below CALM.
 SATURATED, CALM = 1.1, 0.9
-REPLICATIONS = 200
+FEWEST_REPLICATIONS, REPLICATIONS = 20, 200
 MEAN = 0.5
 MOST_SIMULATED = 2_000_000
 
@@ -139,7 +139,7 @@ def simulated(
     """
     random = np.random.default_rng(seed)
     count = max(1, round(peak_per_s * length_s))
-    replications = max(20, min(REPLICATIONS, MOST_SIMULATED // count))
+    replications = max(FEWEST_REPLICATIONS, min(REPLICATIONS, MOST_SIMULATED // count))
     wait_s = _steady_state(random, base_per_s / capacity_per_s, capacity_per_s, replications)
     all_s = np.empty((count, replications))
     for index in range(count):
