@@ -8,12 +8,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
+from typing import TypeVar
 
+from dfslab.documents.document import Document
+from dfslab.filesystems.cephfs import answers
 from dfslab.spec import clock
 from dfslab.testbeds.errors import TestbedError
 from dfslab.testbeds.hosts.host import Host
 from dfslab.testbeds.mounted import CLIENT_STAGE, MountedTestbed
 
+Answer = TypeVar("Answer", bound=Document)
 DATA_POOL, METADATA_POOL = "cephfs_data", "cephfs_meta"
 OSD_LIMIT_S = 300.0
 MOST_OPERATIONS = 20_000
@@ -77,9 +81,9 @@ class Testbed(MountedTestbed):
 
     def lacking(self) -> str:
         """Placement groups that are not active and clean, or not yet reported."""
-        groups = self._asked("status").get("pgmap", {})
-        states = {one["state_name"]: one["count"] for one in groups.get("pgs_by_state", [])}
-        if states and states.get("active+clean", 0) == groups.get("num_pgs"):
+        groups = self._asked(answers.Status, "status").groups
+        states = {one.name: one.count for one in groups.states}
+        if states and states.get("active+clean", 0) == groups.count:
             return ""
         said = ", ".join(f"{count} {state}" for state, count in states.items())
         return f"placement groups: {said or 'unknown'}"
@@ -110,7 +114,9 @@ class Testbed(MountedTestbed):
         began = clock.date().isoformat()
         yield
         for name, host in self._answering.items():
-            told = json.loads(self._told(host, name, "dump_historic_ops"))
+            told: answers.TrackedOperations = json.loads(
+                self._told(host, name, "dump_historic_ops")
+            )
             told["ops"] = [one for one in told["ops"] if one["initiated_at"] >= began]
             if told["ops"]:
                 (folder / f"{name}.trace").write_text(json.dumps(told), encoding="utf-8")
@@ -248,24 +254,24 @@ class Testbed(MountedTestbed):
     def _ceph(self, *words: str) -> str:
         return self._master.run("ceph", "-c", str(self._file), "--connect-timeout", "20", *words)
 
-    def _asked(self, *words: str) -> dict:
-        """An answer in JSON; empty when there is none yet."""
+    def _asked(self, kind: type[Answer], *words: str) -> Answer:
+        """The answer to a command; an empty one when there is none yet."""
         try:
-            return json.loads(self._ceph(*words, "--format", "json"))
+            return kind.model_validate_json(self._ceph(*words, "--format", "json"))
         except (TestbedError, ValueError):
-            return {}
+            return kind()
 
     def _monitor_serves(self) -> bool:
-        return bool(self._asked("quorum_status").get("quorum"))
+        return bool(self._asked(answers.Quorum, "quorum_status").members)
 
     def _osd_up(self, number: int) -> bool:
-        known = self._asked("osd", "dump").get("osds", [])
-        return any(osd["osd"] == number and osd["up"] for osd in known)
+        known = self._asked(answers.OsdDump, "osd", "dump").osds
+        return any(one.number == number and one.is_up for one in known)
 
     def _mds_active(self) -> bool:
-        ranks = self._asked("fs", "status").get("mdsmap", [])
+        ranks = self._asked(answers.FsStatus, "fs", "status").ranks
         if not ranks:
-            filesystems = self._asked("fs", "dump").get("filesystems", [])
-            infos = [info for one in filesystems for info in one["mdsmap"]["info"].values()]
-            return any(info["state"] == "up:active" for info in infos)
-        return any(rank.get("state") == "active" for rank in ranks)
+            systems = self._asked(answers.FsDump, "fs", "dump").file_systems
+            servers = [server for one in systems for server in one.servers.info.values()]
+            return any(server.state == "up:active" for server in servers)
+        return any(rank.state == "active" for rank in ranks)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import cast
 
 import numpy as np
 
@@ -16,9 +16,10 @@ from dfslab.models.tree.placement import Station
 Demands = dict[Station, float]
 
 
-def largest(values: Iterable[Any]) -> Any:
+# Costs are typed as numbers; in a reader of many sets of constants they are arrays.
+def largest(values: Iterable[float]) -> float:
     """The largest value, or 0; element-wise for arrays of shape (sets of constants,)."""
-    found: Any = 0.0
+    found = 0.0
     for value in values:
         if isinstance(value, np.ndarray) or isinstance(found, np.ndarray):
             found = np.maximum(found, value)
@@ -27,20 +28,21 @@ def largest(values: Iterable[Any]) -> Any:
     return found
 
 
-def share_of(part: Any, whole: Any) -> Any:
+def share_of(part: float, whole: float) -> float:
     """`part` / `whole`, or 0 where `whole` is 0; element-wise for arrays."""
     if isinstance(part, np.ndarray) or isinstance(whole, np.ndarray):
-        part, whole = np.broadcast_arrays(part, whole)
-        return np.divide(part, whole, out=np.zeros(whole.shape), where=whole > 0)
+        over, under = np.broadcast_arrays(part, whole)
+        return cast(float, np.divide(over, under, out=np.zeros(under.shape), where=under > 0))
     return part / whole if whole else 0.0
 
 
-def _smallest(values: Sequence[Any]) -> Any:
-    together = any(isinstance(value, np.ndarray) for value in values)
-    return np.minimum.reduce(np.broadcast_arrays(*values)) if together else min(values)
+def _smallest(values: Sequence[float]) -> float:
+    if any(isinstance(value, np.ndarray) for value in values):
+        return cast(float, np.minimum.reduce(np.broadcast_arrays(*values)))
+    return min(values)
 
 
-def is_any(value: Any) -> bool:
+def is_any(value: float) -> bool:
     """Whether a value, or any value of an array, is not 0."""
     return bool(value.any()) if isinstance(value, np.ndarray) else bool(value)
 

@@ -98,7 +98,7 @@ class Reader(Visitor[str, Cost]):
         self._written_back = written_back
         self._operations = operations
         self._crowd = 1.0
-        self._known: dict[tuple[sympy.Expr, str], Any] = {}
+        self._known: dict[tuple[sympy.Expr, str], float] = {}
         self._messages: dict[tuple[str, str, float], Cost] = {}
         self._unequal = {key.partition("/")[0] for key in filter(is_of_group, environment)}
         self._ahead_s: dict[Station, float] = {}
@@ -120,7 +120,7 @@ class Reader(Visitor[str, Cost]):
             cost.busy_s = largest((cost.busy_s, cost.latency_s))
         return cost
 
-    def value(self, expression: sympy.Expr, group: str = "") -> Any:
+    def value(self, expression: sympy.Expr, group: str = "") -> float:
         """An expression's value, on one group if given. KeyError for a symbol without a value."""
         group = group if group in self._unequal else ""
         if (expression, group) in self._known:
@@ -137,7 +137,7 @@ class Reader(Visitor[str, Cost]):
         self._known[expression, group] = number
         return number
 
-    def _number(self, name: str, group: str) -> Any:
+    def _number(self, name: str, group: str) -> float:
         own = of_group(name, group)
         return self._environment[own if own in self._environment else name]
 
@@ -236,7 +236,7 @@ class Reader(Visitor[str, Cost]):
         total.busy_s = total.latency_s
         return total
 
-    def _transfer(self, sender: str, receiver: str, size_bytes: Any) -> Cost:
+    def _transfer(self, sender: str, receiver: str, size_bytes: float) -> Cost:
         """Cost of one message, cached: callers must not modify it."""
         if isinstance(size_bytes, np.ndarray):
             return self._message(sender, receiver, size_bytes)
@@ -245,7 +245,7 @@ class Reader(Visitor[str, Cost]):
             self._messages[key] = self._message(*key)
         return self._messages[key]
 
-    def _message(self, sender: str, receiver: str, size_bytes: Any) -> Cost:
+    def _message(self, sender: str, receiver: str, size_bytes: float) -> Cost:
         """Propagation, and the adapters at both ends held for the message's length."""
         same = self._placement.same_node(sender, receiver)
         inside = self._environment["loopback_latency"]
