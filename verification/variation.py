@@ -15,12 +15,15 @@ from functools import partial
 from statistics import median
 
 import numpy as np
+from dfslab.method import RunFailed
 from dfslab.models.learnt import Learnt, Rows, rows_of
+from dfslab.spec.model import InputError
 from dfslab.spec.scenario import Point
 from dfslab.studies import expectations
 from dfslab.studies.designs import learning, sensitivity
 from dfslab.studies.designs.legal import legal
 from dfslab.studies.server_law import server_law
+from numpy.linalg import LinAlgError
 from sklearn.model_selection import GroupKFold
 from threadpoolctl import threadpool_limits
 
@@ -35,6 +38,8 @@ MATTERS = 0.10
 # Of experiments with many recordings, those that this seed takes.
 SEED = "constants"
 AS_IT_IS = ""
+# How a fit says that a varied constant makes it impossible; any other error is one of the program.
+IMPOSSIBLE = (RunFailed, InputError, AssertionError, ValueError, ZeroDivisionError, LinAlgError)
 
 Headline = float | str | None
 Headlines = dict[str, Headline]
@@ -268,7 +273,7 @@ def _headlines(task: tuple[str, str, float]) -> Headlines:
     constants.vary(constant, factor)
     try:
         return _rounded(EXPERIMENTS[experiment]())
-    except Exception:  # whatever the varied constant makes impossible
+    except IMPOSSIBLE:
         return {}
 
 
@@ -321,9 +326,9 @@ def section(rows: Sequence[Variation]) -> str:
     ]
     for (constant, experiment), one in most.items():
         name = f"**{constant}**" if one.matters else constant
-        values = " | ".join(_cell(one.headline, value) for value in (one.base, one.half, one.twice))
-        what = one.headline if one.change else "no headline moves"
-        lines.append(f"| {name} | {experiment} | {what} | {values} |")
+        shown_values = [_cell(one.headline, value) for value in (one.base, one.half, one.twice)]
+        cells = [one.headline, *shown_values] if one.change else ["none moves", "", "", ""]
+        lines.append(f"| {name} | {experiment} | {' | '.join(cells)} |")
     return "\n".join(lines) + "\n"
 
 

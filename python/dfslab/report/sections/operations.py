@@ -7,7 +7,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from dfslab.models.fit.step_functions import WHOLE
+from dfslab.models.fit.step_terms import WHOLE
 from dfslab.report.plot import INK, SEQUENCE, colour, log_axis, panels, with_interval, words
 from dfslab.report.table import DASH, folded, note, number, percent, seconds, signed, table
 from dfslab.result import Metric
