@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from verification import recordings
 from verification.experiments import EXPERIMENTS
 from verification.figures import HERE, Bar, Figure, bars, shown
+from verification.variation import Variation, section
 
 PAGE = HERE / "figures.md"
 # Tables with more columns than this are turned: a row for each part.
@@ -21,7 +22,7 @@ A cell is the value and, in brackets, the number of points. **MISS**: the bar is
 """
 
 
-def page(figures: Sequence[Figure]) -> str:
+def page(figures: Sequence[Figure], variations: Sequence[Variation]) -> str:
     """The whole page."""
     sections = [HEAD, _summary(figures)]
     for name, experiment in EXPERIMENTS.items():
@@ -31,7 +32,7 @@ def page(figures: Sequence[Figure]) -> str:
             _section(bars()[bar_id], [one for one in own if one.bar == bar_id])
             for bar_id in dict.fromkeys(one.bar for one in own)
         ]
-    return "\n".join(sections)
+    return "\n".join([*sections, section(variations)])
 
 
 def closing(figures: Sequence[Figure]) -> str:

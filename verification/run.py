@@ -1,4 +1,4 @@
-"""`make verify`: every recording against every bar, then every case of every grid.
+"""`make verify`: every recording against every bar, constants varied, every case of every grid.
 
 Ends with 1 when a figure that met its bar in the committed table no longer does, when one cannot be
 computed, or when a case of a grid fails. A known miss is printed as one and counted; it is no
@@ -19,6 +19,7 @@ from functools import partial
 
 from threadpoolctl import threadpool_limits
 
+from verification import variation
 from verification.experiments import EXPERIMENTS, computed, tasks
 from verification.figures import Figure, bars, committed, differences, lost, missing, save, shown
 from verification.page import PAGE, closing, page
@@ -39,13 +40,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     wrong = [*failed, *lost(figures, before), *missing(figures, before, wanted)]
     changed = differences(figures, before)
     print(f"{closing(figures)} ({time.monotonic() - started:.0f} s)")
+    variations = variation.compute(varied(asked.share, asked.seed), asked.workers)
+    moved = variation.differences(variations, variation.committed())
+    print(f"constants varied ({time.monotonic() - started:.0f} s)", flush=True)
     if asked.share < 1:
-        wrong += changed
+        wrong += [*changed, *moved]
     elif not wrong or (asked.accept and not failed):
         # A table with a loss is not kept: the next run would no longer see it.
         save(figures)
-        PAGE.write_text(page(committed()), encoding="utf-8")
-        print("\n".join(["otherwise than in the committed table:", *changed] if changed else []))
+        variation.save(variations)
+        PAGE.write_text(page(committed(), variation.committed()), encoding="utf-8")
+        other = [*changed, *moved]
+        print("\n".join(["otherwise than in the committed table:", *other] if other else []))
     if asked.grids:
         wrong += [] if grids(asked.share, asked.seed, asked.workers) == 0 else ["a grid fails"]
     for text in wrong:
@@ -71,6 +77,13 @@ def chosen(share: float, seed: str) -> list[tuple[str, str]]:
     """A share of each experiment's recordings, one at least."""
     kept = {name: sampled(one.subjects(), share, seed) for name, one in EXPERIMENTS.items()}
     return [(name, subject) for name, subject in tasks() if subject in kept[name]]
+
+
+def varied(share: float, seed: str) -> list[tuple[str, str]]:
+    """A share of the constants' variations."""
+    names = {f"{constant} {experiment}" for constant, experiment in variation.tasks()}
+    kept = names if share >= 1 else sampled(names, share, seed)
+    return [task for task in variation.tasks() if " ".join(task) in kept]
 
 
 def compute(wanted: Sequence[tuple[str, str]], workers: int) -> tuple[list[Figure], list[str]]:

@@ -17,9 +17,9 @@ import pytest
 import sympy
 from dfslab import discover
 from dfslab.models.compiled.net_job import Job
-from dfslab.models.tree.cost import Reader
 from dfslab.models.tree.formula import formula
 from dfslab.models.tree.prediction import Situation
+from dfslab.models.tree.reader import Reader
 from dfslab.spec.model import build
 from dfslab.spec.scenario import Scenario
 from support.nets import canonical

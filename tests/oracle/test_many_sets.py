@@ -8,9 +8,9 @@ import sympy
 from dfslab import discover
 from dfslab.models.queue.queueing import many_values, mean_value_analysis
 from dfslab.models.tree import prediction
-from dfslab.models.tree.cost import Reader, Varies
 from dfslab.models.tree.placement import Placement
 from dfslab.models.tree.prediction import Situation
+from dfslab.models.tree.reader import Reader, Varies
 from dfslab.spec.deployment import Deployment
 from dfslab.spec.model import build
 from dfslab.spec.scenario import Scenario

@@ -8,9 +8,10 @@ from dfslab.documents.net_run import LogMonitor
 from dfslab.models.compiled.net_amount import MOST_UNITS
 from dfslab.models.compiled.net_job import BEGINS, Job
 from dfslab.models.petri import fire
-from dfslab.models.tree.cost import Reader, station_bound_s
+from dfslab.models.tree.costs import station_bound_s
 from dfslab.models.tree.placement import Placement
 from dfslab.models.tree.prediction import Situation
+from dfslab.models.tree.reader import Reader
 from dfslab.spec.deployment import Deployment
 from dfslab.spec.model import build
 from dfslab.spec.scenario import Scenario

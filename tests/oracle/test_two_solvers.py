@@ -11,9 +11,9 @@ from dfslab import discover
 from dfslab.models.compiled.net_job import Job
 from dfslab.models.petri import fire, steady_rates_per_s
 from dfslab.models.queue.queueing import mean_value_analysis
-from dfslab.models.tree.cost import Reader
 from dfslab.models.tree.placement import Placement
 from dfslab.models.tree.prediction import Situation
+from dfslab.models.tree.reader import Reader
 from dfslab.spec.check import check
 from dfslab.spec.deployment import Deployment
 from dfslab.spec.model import InputError, build

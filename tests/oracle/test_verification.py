@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from verification import kumar, recordings, run
+from verification import kumar, recordings, run, variation
 from verification.experiments import EXPERIMENTS, computed, tasks
 from verification.figures import Figure, bars, committed, differences, lost
 from verification.page import PAGE, page
@@ -77,6 +77,47 @@ def test_nets(recording):
     again("nets", recording)
 
 
+@pytest.mark.grid
+@pytest.mark.heavy
+@pytest.mark.parametrize(("constant", "experiment"), variation.tasks())
+def test_constants_halved_and_doubled(constant, experiment):
+    found = variation.compute([(constant, experiment)], 1)
+    assert found
+    wrong = variation.differences(found, variation.committed())
+    assert not wrong, "\n".join([*wrong, "is the change meant? `make verify`, and commit"])
+
+
+def test_every_choice_that_reaches_a_figure_was_varied():
+    assert {(one.constant, one.experiment) for one in variation.committed()} == set(
+        variation.tasks()
+    )
+
+
+def test_a_headline_that_moves_by_more_than_a_tenth_matters_and_one_within_rounding_does_not():
+    same = variation.Variation("c", "wu", "wu.law-r2", 0.9, 0.902, 0.9)
+    assert not same.change
+    assert not replace(same, twice=0.95).matters
+    assert replace(same, twice=0.75).matters
+    assert replace(same, half=None).matters
+    assert replace(same, base="linear", half="power", twice="linear").matters
+    assert same.agrees(replace(same, twice=0.901))
+    assert variation.differences([replace(same, twice=0.75)], [same])
+    assert variation.differences([same], [])
+    assert not variation.differences([same], [same])
+
+
+def test_the_section_shows_the_headline_that_moves_most():
+    one = variation.Variation("models.petri.REPLICATIONS", "nets", "nets.worst", 0.2, 0.2, 0.2)
+    moved = replace(one, headline="nets.one-client", twice=0.3)
+    text = variation.section([one, moved])
+    assert "1 of 1 move a headline" in text
+    assert (
+        "| **models.petri.REPLICATIONS** | nets | nets.one-client | 20.0 % | 20.0 % | 30.0 % |"
+        in text
+    )
+    assert "none moves" in variation.section([one])
+
+
 def test_no_recording_is_left_out():
     """Every file of the data, and whatever is added to it, has figures in the committed table."""
     judged = {recording for _, recording in tasks()}
@@ -93,7 +134,7 @@ def test_every_bar_judges_something_and_has_its_moment():
 
 
 def test_the_page_is_that_of_the_committed_figures():
-    assert PAGE.read_text(encoding="utf-8") == page(committed())
+    assert PAGE.read_text(encoding="utf-8") == page(committed(), variation.committed())
 
 
 def test_a_figure_that_is_no_longer_met_is_lost_and_a_known_miss_is_not():
@@ -116,6 +157,7 @@ def test_another_value_or_number_of_points_is_a_difference():
 def test_a_run_ends_with_1_when_a_figure_is_lost(monkeypatch, value, code):
     monkeypatch.setattr(run, "compute", lambda *_: ([replace(HIT, value=value)], []))
     monkeypatch.setattr(run, "committed", lambda: [HIT])
+    monkeypatch.setattr(variation, "compute", lambda *_: [])
     assert run.main(["--share", "0.1", "--seed", "1", "--no-grids"]) == code
 
 

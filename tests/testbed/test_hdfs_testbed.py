@@ -295,7 +295,8 @@ def test_daemons_end_when_their_owner_is_killed(tmp_path, monkeypatch):
     owner.kill()
     owner.communicate()
     wait_for(lambda: mentioning(tmp_path) == [])
-    assert registry.stale_testbeds() == ["hdfs"]
+    states = {one.name: one.state for one in registry.list_testbeds()}
+    assert states == {"hdfs": "stale"}
     assert registry.take_down("--all") == ["hdfs"]
     assert [path.name for path in (tmp_path / "beds").iterdir()] == [".lock"]
 

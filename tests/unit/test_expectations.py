@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from dfslab.method import RunFailed
-from dfslab.models.fit import step_functions
+from dfslab.models.fit import step_functions, step_terms
 from dfslab.models.sequence import SequenceModel
 from dfslab.result import Metric, Result, Step, provenance
 from dfslab.spec.model import build
@@ -112,10 +112,10 @@ def test_what_was_not_measured_is_not_scored():
 def planted(scenario):
     """A write of 2 ms and 1.5 times its bytes over the adapter, a close of 5 ms, and for both the
     waits for the network that the tree says."""
-    size = step_functions.terms_of(scenario)[2]
+    size = step_terms.terms_of(scenario)[2]
     own = {"write": 0.002 + 1.5 * size, "close": 0.005}
     return {
-        ("write", step): time + step_functions.waited_s(scenario, "write", step)
+        ("write", step): time + step_terms.waited_s(scenario, "write", step)
         for step, time in own.items()
     }
 
@@ -136,7 +136,7 @@ def test_planted_functions_are_found_and_predict_what_was_held_out():
     ]
     functions = {one.step: one for one in step_functions.fit(results)}
     found = {c.term: c for c in functions["write"].coefficients}
-    assert step_functions.waited_s(points[0].scenario, "write", "write") > 0
+    assert step_terms.waited_s(points[0].scenario, "write", "write") > 0
     assert found["network latency"].value == 0
     assert found["bytes / adapter rate"].value == pytest.approx(1.5, rel=0.2)
     assert found["1"].low <= 0.002 * 1.1

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 import sympy
 from dfslab import discover
-from dfslab.models.tree.cost import Reader
 from dfslab.models.tree.formula import formula
 from dfslab.models.tree.placement import Placement
+from dfslab.models.tree.reader import Reader
 from dfslab.spec.deployment import Deployment
 from dfslab.spec.model import build
 from dfslab.spec.steps import operation as op

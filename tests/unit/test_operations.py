@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from dfslab.models.fit import step_functions
+from dfslab.models.fit import step_functions, step_terms
 from dfslab.models.queue.queueing import mean_value_analysis
 from dfslab.models.tree.prediction import Situation
 from dfslab.report.sections import operations as section
@@ -51,7 +51,7 @@ def measured(point, times, repetition=0, method="measure"):
 
 def planted(point):
     """A call of 1 ms in an opening of 1.5 ms; a read of 2 ms and 1.2 times its bytes."""
-    moved = step_functions.terms_of(point.scenario)[2]
+    moved = step_terms.terms_of(point.scenario)[2]
     return {"open": 0.0015, "open/getBlockLocations": 0.001, "read": 0.002 + 1.2 * moved}
 
 
@@ -207,10 +207,9 @@ def test_who_waits_for_the_network_is_not_in_anothers_way(server_s, adapter):
     points = build(Scenario, {**base, **own}).points()
 
     def time_s(point):
-        moved = adapter * step_functions.terms_of(point.scenario)[2]
+        moved = adapter * step_terms.terms_of(point.scenario)[2]
         here, away = (
-            step_functions.waited_s(point.scenario, "read", step)
-            for step in ("read", step_functions.WHOLE)
+            step_terms.waited_s(point.scenario, "read", step) for step in ("read", step_terms.WHOLE)
         )
         clients = point.scenario.workload.clients
         return here + mean_value_analysis([server_s, moved], clients, away).response_s
@@ -238,8 +237,7 @@ def test_packets_held_back_wait_for_the_processors_that_clients_keep_busy():
     def time_s(point):
         latency = point.scenario.deployment.network.latency
         here, away = (
-            step_functions.waited_s(point.scenario, "read", step)
-            for step in ("read", step_functions.WHOLE)
+            step_terms.waited_s(point.scenario, "read", step) for step in ("read", step_terms.WHOLE)
         )
         held = here / latency if latency > 1e-4 else 0.0
         demands = [server_s + crossing_s * held, 0.0]
@@ -265,15 +263,14 @@ def test_the_last_block_is_waited_for_beside_all_bytes():
         values = Situation(point.scenario).environment
         last = min(values["file_size"], 2**20) / 125e6
         here, away = (
-            step_functions.waited_s(point.scenario, "read", step)
-            for step in ("read", step_functions.WHOLE)
+            step_terms.waited_s(point.scenario, "read", step) for step in ("read", step_terms.WHOLE)
         )
         clients = point.scenario.workload.clients
         return 0.002 + here + mean_value_analysis([0, last], clients, away + 0.002).response_s
 
     seen = [measured(point, {"read": time_s(point)}) for point in points if not point.held_out]
     (read,) = step_functions.fit(seen)
-    others = [name for name in step_functions.TERMS if "last block" not in name]
+    others = [name for name in step_terms.TERMS if "last block" not in name]
     (without,) = step_functions.fit(seen, only=others)
     held = [point for point in points if point.held_out]
     errors = [[f.time_s(p.scenario)[0] / time_s(p) - 1 for p in held] for f in (read, without)]
@@ -288,7 +285,7 @@ def test_a_step_that_carries_no_file_takes_no_time_by_its_bytes():
         measured(
             p,
             {
-                step: one * (1e-3 + step_functions.terms_of(p.scenario)[2])
+                step: one * (1e-3 + step_terms.terms_of(p.scenario)[2])
                 for step, one in times.items()
             },
         )
@@ -307,7 +304,7 @@ def test_windows_grow_no_further_than_the_way_holds():
     for bandwidth in ("300 Mbit/s", "100 Gbit/s"):
         given = three_datanodes(3, size="1 MiB", adapter=bandwidth, block_size="1 MiB")
         given = given.with_values({"deployment.network.latency": "1 ms"})
-        waits.append(step_functions.waited_s(given, "write", step_functions.WHOLE))
+        waits.append(step_terms.waited_s(given, "write", step_terms.WHOLE))
     held = 256 * 1024 / 14480
     assert waits[1] - waits[0] == pytest.approx(2e-3 * (6 - (5 - 31 / held)), rel=0.1)
 
@@ -381,4 +378,4 @@ def test_only_an_emulated_network_holds_packets_back(testbed, emulated, term):
     base["file_system"]["access"] = {"testbed": True} if testbed else {"uri": "hdfs://there:8020"}
     base["workload"]["clients"] = 8
     given = build(Scenario, {**base, "name": "emulated"})
-    assert step_functions.terms_of(given)[step_functions.CROSSINGS] == term
+    assert step_terms.terms_of(given)[step_terms.CROSSINGS] == term

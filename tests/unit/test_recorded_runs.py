@@ -9,7 +9,8 @@ import pytest
 from dfslab.cli.root import app
 from dfslab.documents.measured_load import MeasuredLoad, OperationCounts
 from dfslab.instruments import access
-from dfslab.models.fit.step_functions import fit, waited_s
+from dfslab.models.fit.step_functions import fit
+from dfslab.models.fit.step_terms import waited_s
 from dfslab.report import document
 from dfslab.report.terminal import drawn
 from dfslab.result import Metric, Result, Step, provenance

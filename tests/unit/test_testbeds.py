@@ -83,7 +83,9 @@ def test_a_dead_or_paused_daemon_is_told():
             testbed.kill("server-9")
         testbed.kill("server-0")
         testbed.kill("server-1")
-        assert registry.stale_testbeds() == ["tiny"]
+        assert [(one["name"], one["state"]) for one in registry.list_testbeds()] == [
+            ("tiny", "stale")
+        ]
 
 
 def test_a_testbed_that_outlives_its_starter_is_taken_down_from_here(tmp_path):
@@ -104,7 +106,8 @@ def test_a_killed_owner_leaves_a_stale_testbed_that_is_cleaned(tmp_path):
     testbed_id = owner.stdout.readline().strip()
     owner.send_signal(signal.SIGKILL)
     owner.communicate()
-    assert registry.stale_testbeds() == ["tiny"]
+    states = {one.name: one.state for one in registry.list_testbeds()}
+    assert states == {"tiny": "stale"}
     assert "its owner" in registry.list_testbeds()[0].why
     with Testbed.up({}) as needed:
         assert registry.take_down("--stale") == ["tiny"]

@@ -29,7 +29,7 @@ class Cell:
     """One cell: `value` for programs (SI units; fractions for percentages), `text` for display.
 
     `low` and `high` are the 90 % interval of the value, if it has one. `note` is a smaller second
-    line. A `bar` is drawn behind a fraction where the medium can; a `far` value is marked as wrong.
+    line. A `bar` is drawn behind a fraction where the medium can.
     """
 
     value: Value
@@ -38,7 +38,6 @@ class Cell:
     low: float | None = None
     high: float | None = None
     is_bar: bool = False
-    is_far: bool = False
 
 
 @dataclass(frozen=True)

@@ -30,6 +30,7 @@ else:
 NAMES = ("regression", "regression-linear")
 # Cap of an extrapolated logarithm: exp(300) is still a finite JSON number.
 LARGEST_LOG = 300.0
+FEWEST_CONFIGURATIONS = 3
 
 
 def make(name: str) -> Regression:
@@ -91,7 +92,7 @@ class Regression:
     def fit(self, results: Sequence[Result]) -> Regression:
         """Fit on measured results. RunFailed when there are fewer than three configurations."""
         measured = [r for r in results if r.method == "measure" and r.complete and r.value() > 0]
-        if len({result.point_id for result in measured}) < 3:
+        if len({result.point_id for result in measured}) < FEWEST_CONFIGURATIONS:
             raise RunFailed("regression: needs at least three measured configurations")
         points = [result.point for result in measured]
         columns = columns_for(points, self.scale)

@@ -22,6 +22,10 @@ NAMES = ("advice",)
 MOST_ADVISED = 60
 DRAWS = 60
 WORTH_SAYING = 1.02
+# Factor of the processors' frequency in a proposed change.
+FASTER = 1.5
+# Quantiles of a 90 % interval.
+INTERVAL = (0.05, 0.95)
 
 
 class AdviceStudy(Study[Advised]):
@@ -60,7 +64,7 @@ def advise(point: Point, calibration: Calibration, seed: int = 1) -> list[Advice
         gains = changed.predict_many(draws).rate_per_s / base
         gain = float(np.median(gains))
         if gain >= WORTH_SAYING:
-            low, high = np.quantile(gains, [0.05, 0.95])
+            low, high = np.quantile(gains, INTERVAL)
             found.append(
                 Advice(
                     point_id=point.id,
@@ -95,7 +99,7 @@ def _changes(scenario: Scenario) -> Iterator[tuple[str, Scenario]]:
                 f"{place}.cores": group.cores * 2
             },
             f"{group.name}: cores 1.5 times as fast": {
-                f"{place}.frequency": f"{group.frequency * 1.5} Hz"
+                f"{place}.frequency": f"{group.frequency * FASTER} Hz"
             },
             f"{group.name}: disks twice as fast": {
                 f"{place}.disk.read_rate": f"{group.disk.read_rate * 2} B/s",

@@ -30,6 +30,8 @@ NAMES = ("crossval",)
 VALIDATED = ("sequence", "regression", "mean")
 Folds = list[set[int]]
 LEAVE_OUT = 4
+# One of so many testbeds is held out for the learning curve, which has CURVE_STEPS sizes.
+HELD_OUT, CURVE_STEPS = 4, 4
 # Ways to hold out, in the order of evaluation.
 SPLITS = ("random rows", "layout", "rate", "more servers", "more clients")
 
@@ -240,13 +242,13 @@ def learning_curve(
     cost_s: Callable[[Sequence[Result]], float],
     seed: int,
     report: Report,
-    steps: int = 4,
+    steps: int = CURVE_STEPS,
 ) -> list[Learnt]:
     """Errors on held-out testbeds for growing training sets of testbeds, in running order."""
     measured = [result for result in results if result.method == "measure" and result.complete]
     measured.sort(key=lambda result: result.provenance.started)
     testbeds = list(dict.fromkeys(testbed_of(result.point) for result in measured))
-    judged = set(random.Random(seed).sample(testbeds, max(1, len(testbeds) // 4)))
+    judged = set(random.Random(seed).sample(testbeds, max(1, len(testbeds) // HELD_OUT)))
     left = [testbed for testbed in testbeds if testbed not in judged]
     found = []
     for step in range(1, steps + 1):

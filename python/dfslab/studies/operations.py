@@ -15,8 +15,9 @@ from dfslab import quantiles
 from dfslab.documents import metrics
 from dfslab.documents.table import Cell, Table, count, heads, words
 from dfslab.method import CONFIDENCE, RunFailed
-from dfslab.models.fit import step_functions
-from dfslab.models.fit.step_functions import REST, WHOLE, StepFunction
+from dfslab.models.fit import step_functions, step_terms
+from dfslab.models.fit.step_functions import StepFunction
+from dfslab.models.fit.step_terms import REST, TERMS, WHOLE
 from dfslab.models.tree.prediction import situation_of
 from dfslab.result import Metric, Result, Step
 from dfslab.spec.scenario import Scenario
@@ -32,10 +33,12 @@ NOISE_FLOOR = 0.15
 LEAST_TIME_S = 1e-4
 # Repetitions that differ from their mean by more than this factor are inconsistent.
 INCONSISTENT = 2.0
+# Factor of an interval where fewer than two errors are known.
+UNKNOWN_FACTOR = 3.0
 LATENCY = metrics.time_name(metrics.LATENCY, metrics.MEAN)
 FITTED = "fitted"
 FUNCTIONS: Mapping[str, Sequence[str]] = {
-    FITTED: tuple(step_functions.TERMS),
+    FITTED: tuple(TERMS),
     "serial": ("1", "clients met"),
     "mean": ("1",),
 }
@@ -359,7 +362,7 @@ def _add_models(found: Sequence[At], modelled: Modelled) -> None:
 def _reach(errors: Sequence[float]) -> float:
     """Interval factor of a 90 % interval, from the spread and bias of log errors."""
     if len(errors) < 2:
-        return 3.0
+        return UNKNOWN_FACTOR
     quantile = quantiles.student(0.5 + CONFIDENCE / 2, len(errors) - 1)
     return float(np.exp(quantile * np.sqrt(np.mean(np.square(errors)))))
 
@@ -377,13 +380,13 @@ def _add_functions(
     except RunFailed:
         return []
     functions = {(f.operation, f.step): f for f in fitted}
-    ats: dict[Key, step_functions.At] = {}
+    ats: dict[Key, step_terms.At] = {}
     for one in found:
         function = functions.get((one.operation, one.step))
         if function is not None:
             at = (one.point_id, one.operation)
             if at not in ats:
-                ats[at] = step_functions.At(scenarios[one.point_id], one.operation)
+                ats[at] = step_terms.At(scenarios[one.point_id], one.operation)
             time, low, high = function.time_at_s(ats[at])
             if time > 0:
                 one.predictions[name] = Metric(value=time, low=low, high=high)

@@ -53,11 +53,6 @@ def list_testbeds() -> list[TestbedStatus]:
     return [_described(folder) for folder in state.folders()]
 
 
-def stale_testbeds() -> list[str]:
-    """Names of the abandoned testbeds, which only need to be taken down."""
-    return [testbed.name for testbed in list_testbeds() if testbed.state == "stale"]
-
-
 def take_down(name: str) -> list[str]:
     """Take down the testbed of that name, all for "--all", or the abandoned ones for "--stale".
 

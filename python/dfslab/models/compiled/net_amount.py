@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from dfslab.lazily import lazily
 from dfslab.models.compiled.token_flow import Amount, main, times
-from dfslab.models.tree.cost import Reader
+from dfslab.models.tree.reader import Reader
 from dfslab.nets.inscription import number, truth
 from dfslab.spec.steps.calls import UNFORCED
 from dfslab.spec.steps.expression import Condition, Expr, Max, Min, ceiling, symbol, sympify

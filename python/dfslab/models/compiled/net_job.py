@@ -18,8 +18,8 @@ from dfslab.models.compiled.net_amount import FILE_SIZE, MOST_UNITS, OF_TOKENS, 
 from dfslab.models.compiled.net_context import Context
 from dfslab.models.compiled.net_tree import Trees
 from dfslab.models.compiled.token_flow import Arc, Entry, TokenFlow, main, other, plus
-from dfslab.models.tree.cost import Reader
 from dfslab.models.tree.placement import Placement, Station
+from dfslab.models.tree.reader import Reader
 from dfslab.models.tree.traced import Trace
 from dfslab.nets.build import Net
 from dfslab.nets.inscription import call, equal, number, text

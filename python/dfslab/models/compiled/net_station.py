@@ -37,7 +37,7 @@ class Message:
     """One message: seconds that each adapter is busy, and seconds from start to arrival.
 
     The receiver's adapter starts `lead` seconds after the sender's, so that both end with the last
-    byte. As in models/tree/cost.py, adapters do not store and forward.
+    byte. As in models/tree/reader.py, adapters do not store and forward.
     """
 
     held_out: Amount

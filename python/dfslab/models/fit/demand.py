@@ -35,6 +35,13 @@ UNCALIBRATED_SD = 0.3
 UNCALIBRATED_FREEDOM = 10
 # Cap of an interval's logarithm: exp(300) is still a finite JSON number.
 LARGEST_LOG = 300.0
+# Relative step of the differences that give an interval, and of those that give the fit's Jacobian.
+INTERVAL_STEP, FIT_STEP = 1.05, 1e-3
+# Function evaluations after which a fit ends, and its relative tolerances.
+MOST_EVALUATIONS, TOLERANCE = 60, 1e-4
+FEWEST_FREEDOM = 3
+# The pooled sd counts as this many observations of each operation; it is at least LEAST_POOLED_SD.
+POOLED_WEIGHT, LEAST_POOLED_SD = 3, 0.01
 
 
 @dataclass(frozen=True)
@@ -83,9 +90,9 @@ class Calibration:
         """Variance of log rate at `situation` due to the uncertainty of the constants."""
         # A constant that acts here but in no fitted configuration keeps its prior.
         known = {**situation.constants, **self.values}
-        moved = [{**known, one.key: one.value * 1.05} for one in self.constants]
+        moved = [{**known, one.key: one.value * INTERVAL_STEP} for one in self.constants]
         base, *others = np.log(situation.predict_many([known, *moved]).rate_per_s)
-        gradient = (np.array(others) - base) / np.log(1.05)
+        gradient = (np.array(others) - base) / np.log(INTERVAL_STEP)
         return float(gradient @ self.covariance @ gradient)
 
     def open_factor(
@@ -95,10 +102,10 @@ class Calibration:
         gradient = np.zeros(len(self.constants))
         for index, one in enumerate(self.constants):
             # Step downwards: smaller constants cannot push a station into saturation.
-            moved = {**known, one.key: known[one.key] / 1.05}
+            moved = {**known, one.key: known[one.key] / INTERVAL_STEP}
             said = situation.predict_open(moved, found.offered_per_s).latency_s
             if said and found.latency_s:
-                gradient[index] = np.log(found.latency_s / said) / np.log(1.05)
+                gradient[index] = np.log(found.latency_s / said) / np.log(INTERVAL_STEP)
         residual = self.residual_sd.get(operations_key(situation), self.residual_sd["*"]) ** 2
         variance = residual + float(gradient @ self.covariance @ gradient)
         quantile = quantiles.student(0.5 + CONFIDENCE / 2, self.degrees_of_freedom)
@@ -197,7 +204,13 @@ def _calibrate(observed: tuple[Observation, ...]) -> Calibration:
         return _jacobian(observed, keys, logs, spread)
 
     solution = scipy.optimize.least_squares(
-        residuals, prior, jacobian, loss="soft_l1", max_nfev=60, xtol=1e-4, ftol=1e-4
+        residuals,
+        prior,
+        jacobian,
+        loss="soft_l1",
+        max_nfev=MOST_EVALUATIONS,
+        xtol=TOLERANCE,
+        ftol=TOLERANCE,
     )
     covariance = np.linalg.inv(solution.jac.T @ solution.jac)
     return _fitted(observed, keys, solution.x, covariance, spread, declared)
@@ -207,16 +220,15 @@ def _jacobian(
     observed: Sequence[Observation], keys: Sequence[str], logs: np.ndarray, spread: np.ndarray
 ) -> np.ndarray:
     """Jacobian of the residuals by forward differences; 0 where a constant does not act."""
-    step = 1e-3
     constants = dict(zip(keys, np.exp(logs), strict=True))
     blocks = []
     for one in observed:
         acting = [index for index, key in enumerate(keys) if key in one.situation.constants]
-        moved = [{**constants, keys[i]: constants[keys[i]] * np.exp(step)} for i in acting]
+        moved = [{**constants, keys[i]: constants[keys[i]] * np.exp(FIT_STEP)} for i in acting]
         base, *others = _residuals(one, [constants, *moved])
         block = np.zeros((len(base), len(keys)))
         for index, other in zip(acting, others, strict=True):
-            block[:, index] = (other - base) / step
+            block[:, index] = (other - base) / FIT_STEP
         blocks.append(block)
     return np.vstack([*blocks, np.diag(1.0 / spread)])
 
@@ -249,7 +261,7 @@ def _fitted(
         errors.setdefault("+".join(one.operations), []).append(float(np.log(ratio)))
     count = sum(len(values) for values in errors.values())
     effective = sum(1 - covariance[i, i] / spread[i] ** 2 for i in range(len(keys)))
-    freedom = max(3, round(count - effective))
+    freedom = max(FEWEST_FREEDOM, round(count - effective))
     # Residuals larger than the assumed noise also increase the covariance of the constants.
     scale = max(1.0, _pooled(errors, effective) / RATE_SD) ** 2
     return Calibration(
@@ -277,11 +289,12 @@ def _pooled(errors: Mapping[str, Sequence[float]], parameters: float) -> float:
 
 def shrunk_sd(errors: Mapping[str, Sequence[float]], parameters: float) -> dict[str, float]:
     """Residual sd of log rate per operation, shrunk towards the pooled sd ("*")."""
-    pooled = max(_pooled(errors, parameters), 0.01)
+    pooled = max(_pooled(errors, parameters), LEAST_POOLED_SD)
     total = sum(len(group) for group in errors.values())
     sds = {"*": pooled}
     for name, group in errors.items():
         share = parameters * len(group) / total
         own = sum(v * v for v in group)
-        sds[name] = float(np.sqrt((own + 3 * pooled**2) / (max(0.0, len(group) - share) + 3)))
+        freedom = max(0.0, len(group) - share) + POOLED_WEIGHT
+        sds[name] = float(np.sqrt((own + POOLED_WEIGHT * pooled**2) / freedom))
     return sds

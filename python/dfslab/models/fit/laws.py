@@ -25,6 +25,9 @@ Law = Callable[[Floats, Floats], Floats]
 MOST_CLIENTS = 4096
 # Least difference between two laws, in standard errors, that counts as detectable.
 SEEN = 3.0
+FEWEST_COUNTS = 4
+# Least relative noise assumed, and numbers of clients tried, when two laws are to be told apart.
+LEAST_NOISE, TRIED_COUNTS = 1e-3, 200
 
 
 def _x_ln_x(x: Floats, k: Floats) -> Floats:
@@ -99,7 +102,7 @@ class Separation:
 def fit(clients: Sequence[float], response_s: Sequence[float]) -> list[Fit]:
     """Fits of every law with enough data for AICc, best first; needs >= 4 client counts."""
     x, y = np.asarray(clients, float), np.asarray(response_s, float)
-    assert len(x) == len(y) >= 4, "a law needs at least four points"
+    assert len(x) == len(y) >= FEWEST_COUNTS, "a law needs at least four points"
     assert (x >= 1).all(), "a client is a whole one"
     assert (y > 0).all(), "a response takes time"
     fits = [_fit(name, x, y) for name in LAWS if len(x) > LAWS[name][1] + 2]
@@ -161,13 +164,13 @@ def _parameters(name: str, x: Floats, y: Floats) -> Floats:
 def separation(fits: Sequence[Fit], most_clients: int = MOST_CLIENTS) -> Separation:
     """Where the best two laws differ most, up to `most_clients`, and the repetitions needed."""
     first, second = fits[0], fits[1]
-    x = np.unique(np.round(np.geomspace(1, most_clients, 200)))
+    x = np.unique(np.round(np.geomspace(1, most_clients, TRIED_COUNTS)))
     a, b = first.response_s(x), second.response_s(x)
     apart = np.abs(np.log(np.maximum(a, 1e-12) / np.maximum(b, 1e-12)))
     # Laws cannot be compared where one of them predicts 0.
     apart[(a < 1e-9) | (b < 1e-9)] = 0.0
     best = int(np.argmax(apart))
-    noise = max(first.relative_sd, 1e-3)
+    noise = max(first.relative_sd, LEAST_NOISE)
     repetitions = max(1, int(np.ceil((SEEN * noise / max(apart[best], 1e-9)) ** 2)))
     says = {first.law: float(a[best]), second.law: float(b[best])}
     return Separation(int(x[best]), says, repetitions)

@@ -18,7 +18,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -26,37 +25,15 @@ import numpy as np
 from dfslab import quantiles
 from dfslab.lazily import lazily
 from dfslab.method import CONFIDENCE, RunFailed
-from dfslab.models.queue.queueing import mean_value_analysis
-from dfslab.models.tree.cost import Reader
-from dfslab.models.tree.prediction import Situation, situation_of
+from dfslab.models.fit.step_terms import REST, TERMS, WHOLE, At
 from dfslab.result import Result
-from dfslab.spec.deployment import Emulation
 from dfslab.spec.scenario import Scenario
-from dfslab.spec.steps.node import Node
 
 if TYPE_CHECKING:
     import scipy
 else:
     scipy = lazily("scipy")
 
-# Term -> unit of its coefficient.
-TERMS = {"1": "s", "network latency": "", "bytes / adapter rate": ""}
-TERMS |= {"bytes of the last block / adapter rate": "", "bytes / disk rate": ""}
-TERMS |= {"further blocks": "s", "further blocks * network latency": ""}
-TERMS |= {"clients met": "s", "clients met * bytes / adapter rate": ""}
-TERMS |= {"clients met * bytes of the last block / adapter rate": ""}
-TERMS |= {"clients met * crossings": "s"}
-SERVER, ADAPTER, LAST_BLOCK, CROSSINGS = range(len(TERMS) - 4, len(TERMS))
-# Terms of shared resources where clients queue: the server's, then the adapter's.
-MET = ((SERVER, CROSSINGS), (ADAPTER, LAST_BLOCK))
-# A rate so high that its service time is negligible.
-UNLIMITED = 1e15
-# A step carries file data if it takes at least this share of a block's time at the adapter.
-BLOCK_BYTES, LEAST_SHARE = 2.0**26, 0.05
-BY_BYTES = np.array(["bytes" in name for name in TERMS])
-BY_LATENCY = np.array(["network latency" in name for name in TERMS])
-# Names of the whole operation, and of a step's self time (without its inner calls).
-WHOLE, REST = "whole", "rest"
 RESAMPLES = 200
 ROUNDS = 8
 MOST_RATIO = 30.0
@@ -153,176 +130,6 @@ class StepFunction:
 def _used(functions: Sequence[StepFunction]) -> int:
     """Number of terms with a positive coefficient in any of the functions."""
     return len({one.term for each in functions for one in each.coefficients if one.value > 0})
-
-
-class At:
-    """Term values of one configuration for the functions of an operation.
-
-    `kept` (one per term): 1 if the term may be used, else 0.
-    """
-
-    def __init__(self, scenario: Scenario, operation: str, kept: np.ndarray | float = 1.0) -> None:
-        self._scenario, self._operation = scenario, operation
-        self.terms = kept * terms_of(scenario)
-
-    @cached_property
-    def _waits(self) -> Mapping[str, float]:
-        return _waits(self._scenario, self._operation)
-
-    @cached_property
-    def _carries(self) -> Mapping[str, bool]:
-        return _carries(self._scenario, self._operation)
-
-    @cached_property
-    def _latency_s(self) -> float:
-        return float(situation_of(self._scenario).environment["network_latency"])
-
-    def of_step(
-        self, terms: np.ndarray, step: str, calls: Sequence[str]
-    ) -> tuple[np.ndarray, float]:
-        """(terms of a step, its network wait in seconds)."""
-        waited = _waited_s(self._waits, step, calls)
-        crossings = waited / self._latency_s if self._latency_s else 0.0
-        terms = np.where(np.arange(len(terms)) == CROSSINGS, crossings * terms, terms)
-        if not self._carries.get(step.removesuffix(f"/{REST}"), True):
-            terms = np.where(BY_BYTES, 0.0, terms)
-        # Other differences between deployments would be attributed to the latency terms.
-        return (np.where(BY_LATENCY, 0.0, terms) if waited else terms), waited
-
-    def met(self, outer: Mapping[str, np.ndarray]) -> np.ndarray:
-        """The terms, with the number of clients replaced by the mean queue met, itself included.
-
-        Clients share a server and an adapter, solved as a closed network by MVA. Time elsewhere, as
-        waiting for the network, is think time. The process that delays packets in an emulated
-        network counts as the server, because it runs on the same machine.
-        """
-        count = self.terms[SERVER]
-        if not count or not outer:
-            return self.terms
-        one = self.terms.copy()
-        for terms in MET:
-            one[list(terms)] /= count
-        seconds = np.sum(
-            [self.of_step(one, step, ())[0] * values for step, values in outer.items()], axis=0
-        )
-        demands = np.array([seconds[list(terms)].sum() for terms in MET])
-        elsewhere_s = _waited_s(self._waits, WHOLE) + float(seconds.sum() - demands.sum())
-        closed = mean_value_analysis(demands.tolist(), round(count), elsewhere_s)
-        ahead = np.divide(closed.waiting_s, demands, out=np.full(2, count - 1.0), where=demands > 0)
-        for terms, others in zip(MET, ahead, strict=True):
-            one[list(terms)] *= 1.0 + others
-        return one
-
-
-def terms_of(scenario: Scenario) -> np.ndarray:
-    """The value of every term at one configuration."""
-    situation = situation_of(scenario)
-    values = situation.environment
-    data = [role.name for role in situation.system.roles if role.kind == "data"]
-    clients = values["clients"]
-    size = values["file_size"]
-    rate = _adapter_rate(situation)
-    disks = [values[f"{role}.disk_{way}_rate"] for role in data for way in ("read", "write")]
-    block = situation.parameters.get("block_size", size) or 1.0
-    moved, latency = size / rate, values["network_latency"]
-    emulated, shared = scenario.emulation, scenario.deployment.shared_cores
-    held = clients if emulated and shared and latency >= emulated.delay else 0.0
-    further = max(0.0, np.ceil(size / block) - 1)
-    last = (size - further * block) / rate
-    return np.array(
-        [
-            1.0,
-            latency,
-            moved,
-            last,
-            size / min(disks, default=np.inf),
-            further,
-            further * latency,
-            clients,
-            clients * moved,
-            clients * last,
-            held,
-        ]
-    )
-
-
-def _adapter_rate(situation: Situation) -> float:
-    """The slowest adapter that a file's bytes go through, in bytes per second."""
-    data = [role.name for role in situation.system.roles if role.kind == "data"]
-    return min(situation.environment[f"{role}.nic_bandwidth"] for role in (situation.client, *data))
-
-
-def waited_s(scenario: Scenario, operation: str, step: str, calls: Sequence[str] = ()) -> float:
-    """Network wait of a step in seconds, from the operation tree.
-
-    It is the step's time with the network's latency minus its time without, at zero work and disk
-    time. That includes propagation and slow start: a new connection's window doubles until it holds
-    the data or the bandwidth-delay product. 0 for a step that the tree does not name. `calls`:
-    inner calls, whose waits are subtracted.
-    """
-    return _waited_s(_waits(scenario, operation), step, calls)
-
-
-def _waited_s(waits: Mapping[str, float], step: str, calls: Sequence[str] = ()) -> float:
-    outer = step.removesuffix(f"/{REST}")
-    return max(0.0, waits.get(outer, 0.0) - sum(waits.get(call, 0.0) for call in calls))
-
-
-def _waits(scenario: Scenario, operation: str) -> Mapping[str, float]:
-    """Network wait in seconds of each step of an operation and of the whole."""
-    situation = situation_of(scenario)
-    tree = situation.system.operations.get(operation)
-    if tree is None:
-        return {}
-    latency_s = situation.environment["network_latency"]
-    idle = _idle(situation, scenario.emulation, latency_s)
-    here, nowhere = (
-        _times_s(situation, tree, {**idle, "network_latency": one}) for one in (latency_s, 0.0)
-    )
-    return {name: time - nowhere.get(name, 0.0) for name, time in here.items()}
-
-
-def _carries(scenario: Scenario, operation: str) -> dict[str, bool]:
-    """Whether each step of an operation waits for file data, by its tree.
-
-    Evaluated for two blocks, because a write waits for the first and its close for the second.
-    """
-    situation = situation_of(scenario)
-    tree = situation.system.operations.get(operation)
-    if tree is None:
-        return {}
-    size = float(situation.parameters.get("block_size", 0.0) or BLOCK_BYTES)
-    environment = {**_idle(situation), "network_latency": 0.0, "file_size": 2 * size}
-    least_s = LEAST_SHARE * size / _adapter_rate(situation)
-    times = _times_s(situation, tree, environment)
-    return {name: time > least_s for name, time in times.items()}
-
-
-def _idle(
-    situation: Situation, emulated: Emulation | None = None, latency_s: float = 0.0
-) -> dict[str, float]:
-    """The environment with calibrated constants and disk times at zero.
-
-    An emulated adapter passes a burst at once: its rate is at least burst / round-trip time.
-    """
-    values = {**situation.environment, **dict.fromkeys(situation.constants, 0.0)}
-    for key in values:
-        if key.endswith((".disk_read_rate", ".disk_write_rate")):
-            values[key] = UNLIMITED
-        elif key.endswith(".disk_latency"):
-            values[key] = 0.0
-        elif key.endswith(".nic_bandwidth") and emulated and latency_s:
-            values[key] = max(values[key], emulated.burst / (2 * latency_s))
-    return values
-
-
-def _times_s(
-    situation: Situation, tree: Node, environment: Mapping[str, float]
-) -> dict[str, float]:
-    """Seconds of each named step and of the whole operation in an environment."""
-    cost = Reader(situation.placement, environment, situation.client).read(tree)
-    times = {name: float(one.latency_s) for name, one in cost.steps.items()}
-    return {**times, WHOLE: float(cost.latency_s)}
 
 
 class _Seen(NamedTuple):

@@ -39,6 +39,19 @@ INNER_FOLDS = 5
 HUBER = 1.345
 REWEIGHTED = 5
 LIKELIHOOD_STEPS = 60
+# Ratio of a normal distribution's standard deviation to its median absolute deviation.
+SD_OF_MAD = 1.4826
+# Robust standard deviations at which residuals are clipped before boosting.
+CLIPPED = 3
+# The intercept's ridge penalty relative to the common slopes' 1.
+INTERCEPT_RIDGE = 1e-3
+# Boosting of what the grey box leaves, and of log rates as such.
+REST_TREES, REST_RATE, REST_LEAVES, REST_ROWS, REST_L2 = 60, 0.06, 6, 8, 2.0
+TREES, RATE, LEAVES, ROWS, L2 = 120, 0.1, 12, 6, 1.0
+# The Gaussian process: first length scale (in standard deviations of a column) and noise, and the
+# bounds of amplitude, length scale and noise.
+LENGTH, NOISE = 3.0, 0.05
+AMPLITUDES, LENGTHS, NOISES = (1e-2, 1e2), (0.3, 1e3), (1e-5, 1.0)
 
 
 class PaperLinear(RegressorMixin, BaseEstimator):
@@ -185,11 +198,11 @@ class GreyBox(RegressorMixin, BaseEstimator):
     def _rest(self, columns: int) -> HistGradientBoostingRegressor:
         signs = list(self.signs) or [0] * columns
         return HistGradientBoostingRegressor(
-            max_iter=60,
-            learning_rate=0.06,
-            max_leaf_nodes=6,
-            min_samples_leaf=8,
-            l2_regularization=2.0,
+            max_iter=REST_TREES,
+            learning_rate=REST_RATE,
+            max_leaf_nodes=REST_LEAVES,
+            min_samples_leaf=REST_ROWS,
+            l2_regularization=REST_L2,
             monotonic_cst=[1, *signs],
             random_state=self.seed,
             early_stopping=False,
@@ -200,7 +213,7 @@ class GreyBox(RegressorMixin, BaseEstimator):
         keys = self._keys(X)
         own = (X[:, PRIORS:] - self.mean_) / self.scale_
         signs = np.array(list(self.signs) or [0] * own.shape[1])
-        parts, each, ways = [np.ones((len(X), 1)), own], [1e-3], [0]
+        parts, each, ways = [np.ones((len(X), 1)), own], [INTERCEPT_RIDGE], [0]
         each += [1.0] * own.shape[1]
         ways += signs.tolist()
         for cell in self.known_:
@@ -216,7 +229,7 @@ def clipped(left: np.ndarray) -> np.ndarray:
 
     An absolute-error loss would resist outliers, too, but its leaf medians break monotonicity.
     """
-    reach = 3 * 1.4826 * float(np.median(np.abs(left)))
+    reach = CLIPPED * SD_OF_MAD * float(np.median(np.abs(left)))
     shortened: np.ndarray = np.clip(left, -reach, reach)
     return shortened
 
@@ -244,7 +257,7 @@ def drawn(
                 break
             kept &= ~against
         left = np.abs(target - matrix @ slopes)
-        reach = HUBER * max(1e-3, 1.4826 * float(np.median(left)))
+        reach = HUBER * max(1e-3, SD_OF_MAD * float(np.median(left)))
         weights = np.minimum(1.0, reach / np.maximum(left, 1e-12))
     return slopes
 
@@ -252,11 +265,11 @@ def drawn(
 def boosting(signs: Sequence[int], seed: int) -> HistGradientBoostingRegressor:
     """Gradient boosting on log rates, monotone in the known directions."""
     return HistGradientBoostingRegressor(
-        max_iter=120,
-        learning_rate=0.1,
-        max_leaf_nodes=12,
-        min_samples_leaf=6,
-        l2_regularization=1.0,
+        max_iter=TREES,
+        learning_rate=RATE,
+        max_leaf_nodes=LEAVES,
+        min_samples_leaf=ROWS,
+        l2_regularization=L2,
         monotonic_cst=list(signs),
         random_state=seed,
         early_stopping=False,
@@ -290,9 +303,9 @@ class Gaussian(RegressorMixin, BaseEstimator):
         self.n_features_in_ = X.shape[1]
         self.mean_ = X.mean(axis=0)
         self.scale_ = np.where(X.std(axis=0) > 0, X.std(axis=0), 1.0)
-        lengths = np.full(X.shape[1], 3.0)
-        kernel = ConstantKernel(1.0, (1e-2, 1e2)) * RBF(lengths, (0.3, 1e3)) + WhiteKernel(
-            0.05, (1e-5, 1.0)
+        lengths = np.full(X.shape[1], LENGTH)
+        kernel = ConstantKernel(1.0, AMPLITUDES) * RBF(lengths, LENGTHS) + WhiteKernel(
+            NOISE, NOISES
         )
         self.process_ = GaussianProcessRegressor(
             kernel, optimizer=_likeliest, normalize_y=True, random_state=self.seed

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
 
@@ -15,6 +16,8 @@ from dfslab.spec.scenario import Point
 # Numbers that are left out: `entries` and `first` follow from size and number of files, the others
 # are features by name already.
 FOLLOWS_FROM_OTHERS = ("entries", "first", "direct", "cold", "fsync", "scattered")
+# Most columns for each configuration, so that residual degrees of freedom remain.
+MOST_COLUMNS = Fraction(2, 3)
 
 
 def describe(point: Point) -> dict[str, float | str]:
@@ -108,7 +111,7 @@ def columns_for(points: Sequence[Point], scale: str = "log") -> Columns:
 def _independent(columns: Columns, points: Sequence[Point]) -> Columns:
     """Keep a column if it adds rank and residual degrees of freedom stay >= columns kept."""
     matrix = columns.matrix(points)
-    most = max(1, len({point.id for point in points}) * 2 // 3)
+    most = max(1, int(len({point.id for point in points}) * MOST_COLUMNS))
     kept: list[int] = []
     collinear: list[str] = []
     too_many: list[str] = []

@@ -18,7 +18,7 @@ from dfslab.method import CONFIDENCE
 # Load (arrival rate / capacity): the fluid model is within 5 % above SATURATED, steady-state
 # queueing is within 5 % below CALM.
 SATURATED, CALM = 1.1, 0.9
-REPLICATIONS = 200
+FEWEST_REPLICATIONS, REPLICATIONS = 20, 200
 MEAN = 0.5
 MOST_SIMULATED = 2_000_000
 
@@ -31,7 +31,6 @@ class Waiting:
     mean_s: float
     quantile_s: float
     mean_interval_s: tuple[float, float]
-    quantile_interval_s: tuple[float, float]
 
 
 def fluid_wait_s(
@@ -117,11 +116,11 @@ def waits(
         mean_s, at_s = (
             fluid_wait_s(peak_per_s, capacity_per_s, length_s, a) for a in (MEAN, quantile)
         )
-        return Waiting("fluid", mean_s, at_s, (mean_s, mean_s), (at_s, at_s))
+        return Waiting("fluid", mean_s, at_s, (mean_s, mean_s))
     if load <= CALM:
         mean_s = steady_wait_s(peak_per_s, 1 / capacity_per_s)
         at_s = steady_quantile_s(peak_per_s, 1 / capacity_per_s, quantile)
-        return Waiting("M/G/1", mean_s, at_s, (mean_s, mean_s), (at_s, at_s))
+        return Waiting("M/G/1", mean_s, at_s, (mean_s, mean_s))
     return simulated(peak_per_s, capacity_per_s, length_s, quantile, base_per_s, seed)
 
 
@@ -139,7 +138,7 @@ def simulated(
     """
     random = np.random.default_rng(seed)
     count = max(1, round(peak_per_s * length_s))
-    replications = max(20, min(REPLICATIONS, MOST_SIMULATED // count))
+    replications = max(FEWEST_REPLICATIONS, min(REPLICATIONS, MOST_SIMULATED // count))
     wait_s = _steady_state(random, base_per_s / capacity_per_s, capacity_per_s, replications)
     all_s = np.empty((count, replications))
     for index in range(count):
@@ -149,9 +148,7 @@ def simulated(
             0.0, wait_s + served_s - random.exponential(1 / peak_per_s, replications)
         )
     means_s, at_s = all_s.mean(axis=0), np.quantile(all_s, quantile, axis=0)
-    return Waiting(
-        "simulation", float(means_s.mean()), float(at_s.mean()), _interval(means_s), _interval(at_s)
-    )
+    return Waiting("simulation", float(means_s.mean()), float(at_s.mean()), _interval(means_s))
 
 
 def _steady_state(

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from dfslab.models.fit.demand import Calibration, uncalibrated
 from dfslab.models.queue import burst
 from dfslab.models.queue.lock import Locks
-from dfslab.models.tree.cost import Cost
+from dfslab.models.tree.costs import Cost
 from dfslab.models.tree.placement import Station
 from dfslab.models.tree.prediction import Situation
 from dfslab.spec.model import InputError
@@ -26,6 +26,8 @@ BURSTS_S = (1.0, 10.0, 60.0)
 QUANTILES = {"mean": 0.5, "p95": 0.95, "p99": 0.99, "all": 1.0}
 # Assumed share of the capacity in use outside bursts, for drain times.
 USUAL_SHARE = 0.5
+# Normal quantile of a 90 % interval.
+Z90 = 1.645
 
 
 @dataclass(frozen=True)
@@ -165,7 +167,7 @@ def _capacity(
         return None
     station = max(demands, key=lambda one: demands[one])
     rate = 1.0 / demands[station]
-    reach = math.exp(1.645 * math.hypot(_spread(calibration), calibration.residual_sd["*"]))
+    reach = math.exp(Z90 * math.hypot(_spread(calibration), calibration.residual_sd["*"]))
     return Capacity(operation, rate, rate / reach, rate * reach, str(station))
 
 

@@ -12,6 +12,9 @@ import numpy as np
 
 from dfslab import quantiles
 
+# Least probability of a wait, which the variance of a wait is divided by.
+LEAST_BUSY = 1e-3
+
 
 @dataclass(frozen=True)
 class Open:
@@ -99,7 +102,7 @@ def quantile_s(
     mean = sum(random_s) + sum(waits_s)
     variance = sum(one * one for one in random_s)
     for wait, share in zip(waits_s, busy, strict=True):
-        variance += wait * wait * (2 / min(1.0, max(share, 1e-3)) - 1)
+        variance += wait * wait * (2 / min(1.0, max(share, LEAST_BUSY)) - 1)
     if mean <= 0 or variance <= 0:
         return fixed_s + max(0.0, mean)
     return fixed_s + float(quantiles.gamma(quantile, mean**2 / variance, variance / mean))

@@ -55,7 +55,7 @@ def indicator(condition: Condition) -> sympy.Expr:
 
 class _Reader(Visitor[str, sympy.Expr]):
     """Unloaded latency with every role on its own host, the symbolic twin of
-    models/tree/cost.py.
+    models/tree/reader.py.
     """
 
     def __init__(self) -> None:

@@ -33,7 +33,6 @@ from dfslab.spec.steps.node import (
     walk,
 )
 from dfslab.spec.systems.filesystem import FileSystem
-from dfslab.spec.systems.parameters import symbol
 
 # The paper's parameters of a message, by the kind of the roles at its ends (section 3.1).
 OF_NODES = {"client": {"Dp8"}, "data": {"Dp7"}, "metadata": {"Dp4", "Dp5", "Dp6"}}
@@ -264,11 +263,3 @@ class _Without(Visitor[None, Node]):
 def _roles(node: Node, role: str) -> frozenset[str]:
     """Roles that take part in a tree started at `role`."""
     return frozenset({role, *(one.acting for one in walk(node) if one.acting)})
-
-
-def of_count(response_s: sympy.Expr) -> sympy.Expr:
-    """Work of `count` operations, (5) and (11): a serial server needs count times the UNLOADED T.
-
-    A loaded T already holds the queue, so it must not be multiplied (errata W10).
-    """
-    return symbol("count") * response_s

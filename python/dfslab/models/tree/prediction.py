@@ -14,8 +14,9 @@ from dfslab import discover
 from dfslab.models.queue.lock import Locks, alone
 from dfslab.models.queue.open_queue import finite_queue, open_network, quantile_s
 from dfslab.models.queue.queueing import Hidden, asymptotic_bounds, many_values, mean_value_analysis
-from dfslab.models.tree.cost import Cost, Demands, Reader, Varies, largest, share_of
+from dfslab.models.tree.costs import Cost, Demands, largest, share_of
 from dfslab.models.tree.placement import Placement, Station
+from dfslab.models.tree.reader import Reader, Varies
 from dfslab.models.tree.traced import Trace
 from dfslab.spec.environment import environment, parameters, workload_parameters
 from dfslab.spec.scenario import Scenario

@@ -8,8 +8,9 @@ from functools import cached_property
 
 import numpy as np
 
-from dfslab.models.tree.cost import Cost, Reader
+from dfslab.models.tree.costs import Cost
 from dfslab.models.tree.placement import Placement
+from dfslab.models.tree.reader import Reader
 from dfslab.spec.steps.calls import TRANSFERS, WHOLE, Done, Meaning, followed
 from dfslab.spec.steps.node import Node
 from dfslab.spec.streams.vocabulary import GivenArrival, Stream

@@ -21,7 +21,6 @@ from dfslab.nets.cpn.cpn_values import (
     Builtin,
     Closure,
     Entry,
-    Items,
     Kind,
     Leaf,
     Listing,
@@ -209,8 +208,3 @@ def computed(word: str, left: Any, right: Any) -> Any:
     if isinstance(found, int):
         return found if -INT_MOST <= found < INT_MOST else None
     return found if math.isfinite(found) else None
-
-
-def is_empty(value: Value) -> bool:
-    """Whether it is the list without elements."""
-    return isinstance(value, Items) and not value.items and value.tail is None

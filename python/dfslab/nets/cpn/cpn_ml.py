@@ -30,7 +30,7 @@ LEVELS: tuple[Mapping[str, str], ...] = (
     {"+": "+", "-": "-", "^": "^"},
     {"*": "*", "/": "/", "div": "//", "mod": "%"},
 )
-LISTED, ADDED = 3, 4
+LISTED = 3
 OPENERS = ("(", "[", "{", "#", "!")
 # What stops a file by its own name, with the way around.
 REFUSED: Mapping[str, str] = {

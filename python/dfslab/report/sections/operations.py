@@ -8,7 +8,7 @@ from typing import Any
 from markupsafe import Markup
 
 from dfslab.documents.table import Value
-from dfslab.models.fit.step_functions import WHOLE
+from dfslab.models.fit.step_terms import WHOLE
 from dfslab.report.contract import PageSection
 from dfslab.report.figure import Curve, Line
 from dfslab.report.plot import INK, SEQUENCE, colour, log_axis, panels, with_interval, words

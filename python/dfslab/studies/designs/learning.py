@@ -36,6 +36,10 @@ CURVES = ("greybox", "boosting", "linear")
 BASE_ROWS = 32
 REFITS = 6
 TRAINING_SHARE = 0.75
+# One of so many testbeds is held out to judge the permutation of factors.
+HELD_OUT = 4
+# Legal configurations at which a model is asked for an impossible rate.
+ASKED = 120
 
 
 def learn(scenario: Scenario, results: Sequence[Result], report: Report) -> Learning:
@@ -179,7 +183,7 @@ def _importance(
     seed = scenario.run.seed
     names = [factor.name for factor in allowed.factors]
     drawn = sensitivity.sample(allowed, BASE_ROWS, seed)
-    answers = _refitted(rows, grey, _points(scenario, allowed, drawn.rows), seed)
+    answers = refitted(rows, grey, _points(scenario, allowed, drawn.rows), seed)
     found = sensitivity.indices(drawn, answers, names, seed)
     measures = _of_data(rows, seed)
     encoding = Encoding(grey.encoding.factors) if grey.encoding else Encoding(())
@@ -205,7 +209,7 @@ def _importance(
     return found, regimes
 
 
-def _refitted(rows: Rows, grey: Learnt, points: Sequence[Point], seed: int) -> list[np.ndarray]:
+def refitted(rows: Rows, grey: Learnt, points: Sequence[Point], seed: int) -> list[np.ndarray]:
     """Predictions of the model, then of refits on bootstrapped testbeds."""
     asked, known = grey.matrix(points), grey.matrix(rows.points)
     target = np.log(rows.rates)
@@ -238,7 +242,9 @@ def _of_data(rows: Rows, seed: int) -> dict[str, dict[str, Metric]]:
     testbeds = np.unique(rows.groups)
     held = np.isin(
         rows.groups,
-        np.random.default_rng(seed).choice(testbeds, max(1, len(testbeds) // 4), replace=False),
+        np.random.default_rng(seed).choice(
+            testbeds, max(1, len(testbeds) // HELD_OUT), replace=False
+        ),
     )
     part = boosted.estimator().fit(matrix[~held], target[~held])
     owner = boosted.encoding.owner
@@ -289,7 +295,7 @@ def _impossible(
     scenario: Scenario, allowed: Legal, rows: Rows, grey: Learnt, seed: int
 ) -> dict[str, float]:
     """Share of legal rows where a model predicts a negative rate, or one above the line rate."""
-    points = _points(scenario, allowed, allowed.sample(120, np.random.default_rng(seed)))
+    points = _points(scenario, allowed, allowed.sample(ASKED, np.random.default_rng(seed)))
     limits = np.exp(grey.priors.matrix(points)[:, 1]) * (1 + 1e-9)
     found = {}
     for name in ("greybox", "linear"):

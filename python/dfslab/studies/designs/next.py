@@ -20,6 +20,9 @@ from dfslab.studies.designs.lessons import Proposal
 
 CANDIDATES = 160
 ASKED = 60
+# Rows drawn for each one that is asked for, when a question allows only some.
+DRAWN = 40
+PROPOSED = 3
 
 
 def propose(
@@ -27,7 +30,7 @@ def propose(
     allowed: Legal,
     rows: Rows,
     question: Mapping[str, Value] | None = None,
-    count: int = 3,
+    count: int = PROPOSED,
 ) -> list[Proposal]:
     """The best runs in greedy order.
 
@@ -53,7 +56,7 @@ def propose(
 def _matching(
     allowed: Legal, question: Mapping[str, Value], random: np.random.Generator
 ) -> list[Row]:
-    drawn = allowed.sample(ASKED if not question else 40 * ASKED, random)
+    drawn = allowed.sample(ASKED if not question else DRAWN * ASKED, random)
     kept = [
         row
         for row in drawn

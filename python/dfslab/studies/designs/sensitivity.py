@@ -31,6 +31,10 @@ PAWN_SLICES = 4
 MOST_EXPLAINED = 0.9
 NOTHING = 0.01
 WIDE = 0.1
+# Resamples of rows, of a model with its refits, of PAWN and RBD-FAST; shuffles of a factor.
+ROW_RESAMPLES, REFIT_RESAMPLES, FEW_RESAMPLES, SHUFFLES = 100, 50, 30, 10
+# Harmonics of RBD-FAST.
+HARMONICS = 4
 
 
 @dataclass(frozen=True)
@@ -103,7 +107,7 @@ def indices(
     kept = np.array([keep(row) for row in drawn.rows])
     count = len(drawn.base)
     whole = [_both(drawn, answers[0], levels, kept, np.arange(count))]
-    for repeat in range(RESAMPLES // 4):
+    for repeat in range(REFIT_RESAMPLES):
         answer = answers[repeat % len(answers)]
         chosen = random.integers(count, size=count)
         whole.append(_both(drawn, answer, levels, kept, chosen))
@@ -204,7 +208,7 @@ def pawn(
     def of(some: np.ndarray, answer: np.ndarray) -> np.ndarray:
         return np.array(salib_pawn.analyze(problem, some, answer, S=PAWN_SLICES)["median"])
 
-    return _bootstrapped(levels, values, names, seed, of, repeats=30)
+    return _bootstrapped(levels, values, names, seed, of, repeats=FEW_RESAMPLES)
 
 
 def rbd_fast(
@@ -216,11 +220,11 @@ def rbd_fast(
 
     def of(some: np.ndarray, answer: np.ndarray) -> np.ndarray:
         spread = some + random.uniform(-0.5, 0.5, some.shape)
-        found = salib_rbd_fast.analyze(problem, spread, answer, M=4, num_resamples=2)["S1"]
+        found = salib_rbd_fast.analyze(problem, spread, answer, M=HARMONICS, num_resamples=2)["S1"]
         shares: np.ndarray = np.clip(np.array(found, dtype=float), 0.0, 1.0)
         return shares
 
-    return _bootstrapped(levels, values, names, seed, of, repeats=30)
+    return _bootstrapped(levels, values, names, seed, of, repeats=FEW_RESAMPLES)
 
 
 class Problem(TypedDict):
@@ -242,7 +246,7 @@ def _bootstrapped(
     names: Sequence[str],
     seed: int,
     measure: Callable[[np.ndarray, np.ndarray], np.ndarray],
-    repeats: int = RESAMPLES // 2,
+    repeats: int = ROW_RESAMPLES,
 ) -> dict[str, Metric]:
     """A measure over the rows, with a bootstrap interval."""
     random = np.random.default_rng(seed)
@@ -269,7 +273,7 @@ def permutation(
     found = {}
     for index, name in enumerate(names):
         grown = []
-        for _ in range(10):
+        for _ in range(SHUFFLES):
             shuffled = matrix.copy()
             columns = np.flatnonzero(owner == index)
             shuffled[:, columns] = matrix[random.permutation(len(matrix))][:, columns]
@@ -288,7 +292,7 @@ def shapley(
     by_factor = np.column_stack([values[:, owner == i].sum(axis=1) for i in range(len(names))])
     random = np.random.default_rng(seed)
     found = [np.abs(by_factor).mean(axis=0)]
-    for _ in range(RESAMPLES // 2):
+    for _ in range(ROW_RESAMPLES):
         chosen = random.integers(len(by_factor), size=len(by_factor))
         found.append(np.abs(by_factor[chosen]).mean(axis=0))
     table = np.array(found)

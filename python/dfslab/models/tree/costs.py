@@ -1,0 +1,133 @@
+"""What one execution of an operation costs: latency, and seconds of demand at each station.
+
+Numbers are scalars or arrays of shape (sets of constants,), which are evaluated together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import cast
+
+import numpy as np
+
+from dfslab.models.tree.placement import Station
+
+Demands = dict[Station, float]
+
+
+# Costs are typed as numbers; in a reader of many sets of constants they are arrays.
+def largest(values: Iterable[float]) -> float:
+    """The largest value, or 0; element-wise for arrays of shape (sets of constants,)."""
+    found = 0.0
+    for value in values:
+        if isinstance(value, np.ndarray) or isinstance(found, np.ndarray):
+            found = np.maximum(found, value)
+        elif value > found:
+            found = value
+    return found
+
+
+def share_of(part: float, whole: float) -> float:
+    """`part` / `whole`, or 0 where `whole` is 0; element-wise for arrays."""
+    if isinstance(part, np.ndarray) or isinstance(whole, np.ndarray):
+        over, under = np.broadcast_arrays(part, whole)
+        return cast(float, np.divide(over, under, out=np.zeros(under.shape), where=under > 0))
+    return part / whole if whole else 0.0
+
+
+def _smallest(values: Sequence[float]) -> float:
+    if any(isinstance(value, np.ndarray) for value in values):
+        return cast(float, np.minimum.reduce(np.broadcast_arrays(*values)))
+    return min(values)
+
+
+def is_any(value: float) -> bool:
+    """Whether a value, or any value of an array, is not 0."""
+    return bool(value.any()) if isinstance(value, np.ndarray) else bool(value)
+
+
+@dataclass
+class Cost:
+    """What one execution costs. Demand vectors map a station to seconds:
+
+    `demands`: foreground demand, weighted by the probability of each station.
+    `background`: asynchronous demand, which adds load but no latency.
+    `burst`: `demands` of one unit or turn; concurrent copies queue for it. Client: one copy.
+    `whole`: `burst` at the station actually visited, not weighted by probability.
+    `limited`: demand at token buckets (disk or adapter with burst credit), no latency within it.
+
+    `visits` counts acquisitions per lock. `busy_s` is how long the execution occupies its pipeline
+    stage. `steps` holds outermost named steps and, as "outer/inner", those directly inside.
+    """
+
+    latency_s: float = 0.0
+    busy_s: float = 0.0
+    demands: Demands = field(default_factory=dict)
+    background: Demands = field(default_factory=dict)
+    burst: Demands = field(default_factory=dict)
+    whole: Demands = field(default_factory=dict)
+    visits: Demands = field(default_factory=dict)
+    steps: dict[str, Cost] = field(default_factory=dict)
+    limited: Demands = field(default_factory=dict)
+
+    def times(self, count: float) -> Cost:
+        """Cost of `count` sequential executions."""
+        return Cost(
+            self.latency_s * count,
+            self.busy_s * count,
+            {station: d * count for station, d in self.demands.items()},
+            {station: d * count for station, d in self.background.items()},
+            {station: d * count for station, d in self.burst.items()},
+            {station: d * count for station, d in self.whole.items()},
+            {station: v * count for station, v in self.visits.items()},
+            {name: step.times(count) for name, step in self.steps.items()},
+            {station: d * count for station, d in self.limited.items()},
+        )
+
+    def absorb(self, other: Cost) -> None:
+        """Add the demands, visits and steps of `other`, not its latency."""
+        for mine, theirs in (
+            (self.demands, other.demands),
+            (self.background, other.background),
+            (self.burst, other.burst),
+            (self.whole, other.whole),
+            (self.visits, other.visits),
+            (self.limited, other.limited),
+        ):
+            if not mine:
+                mine.update(theirs)
+                continue
+            for station, demand in theirs.items():
+                mine[station] = mine.get(station, 0.0) + demand
+        for name, step in other.steps.items():
+            self.steps[name] = self.steps[name].then(step) if name in self.steps else step
+
+    def then(self, other: Cost) -> Cost:
+        """Cost of this execution followed by `other`."""
+        both = Cost(self.latency_s + other.latency_s, self.busy_s + other.busy_s)
+        both.absorb(self)
+        both.absorb(other)
+        return both
+
+
+def station_bound_s(demands: Demands) -> float:
+    """Least time in which the busiest station can do this work."""
+    return largest(d / (s.copies * s.servers) for s, d in demands.items())
+
+
+def longest_wait_s(together: Demands, own: Cost, branches: Sequence[Cost]) -> float:
+    """Longest wait of one concurrent branch at any station that the branches share.
+
+    A branch that reaches a station later finds that much of the other branches' work done.
+    """
+
+    def lead_s(branch: Cost, station: Station) -> float:
+        return branch.latency_s - branch.whole[station]
+
+    waits = [0.0]
+    for station, demand in own.whole.items():
+        first_s = _smallest([lead_s(one, station) for one in branches if station in one.whole])
+        all_s = together[station] / (station.copies * station.servers)
+        waits.append(all_s - demand - largest((lead_s(own, station) - first_s,)))
+    return largest(waits)

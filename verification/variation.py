@@ -1,0 +1,341 @@
+"""Constants that are choices, halved and doubled: how far the headline figures of recordings move.
+
+A headline is the median of one bar's figures over a recording, the law selected for the metadata
+server, or the ranking of factors. Each variation is computed in a process of its own, because
+models cache their results.
+"""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from functools import partial
+from statistics import median
+
+import numpy as np
+from dfslab.method import RunFailed
+from dfslab.models.learnt import Learnt, Rows, rows_of
+from dfslab.spec.model import InputError
+from dfslab.spec.scenario import Point
+from dfslab.studies import expectations
+from dfslab.studies.designs import learning, sensitivity
+from dfslab.studies.designs.legal import legal
+from dfslab.studies.server_law import server_law
+from numpy.linalg import LinAlgError
+from sklearn.model_selection import GroupKFold
+from threadpoolctl import threadpool_limits
+
+from verification import constants, kumar, liu, nets, recordings, wu, wu_namenode
+from verification.figures import ABSOLUTE, HERE, RELATIVE, Figure, bars, shown
+from verification.sampling import sampled
+
+VARIATIONS = HERE / "variations.json"
+FACTORS = {"half": 0.5, "twice": 2.0}
+# A headline that moves by more than this share of its value matters.
+MATTERS = 0.10
+# Of experiments with many recordings, those that this seed takes.
+SEED = "constants"
+AS_IT_IS = ""
+# How a fit says that a varied constant makes it impossible; any other error is one of the program.
+IMPOSSIBLE = (RunFailed, InputError, AssertionError, ValueError, ZeroDivisionError, LinAlgError)
+
+Headline = float | str | None
+Headlines = dict[str, Headline]
+
+
+@dataclass(frozen=True)
+class Variation:
+    """One headline of one experiment as it is, and with one constant halved and doubled.
+
+    A value is None where the varied constant leaves no figure, a text where it is a name.
+    """
+
+    constant: str
+    experiment: str
+    headline: str
+    base: Headline
+    half: Headline
+    twice: Headline
+
+    @property
+    def key(self) -> tuple[str, str, str]:
+        """What tells a variation from all others."""
+        return self.constant, self.experiment, self.headline
+
+    @property
+    def change(self) -> float:
+        """The larger change, relative to the base; infinite where a name changes or none is left.
+
+        Changes below the rounding of different libraries are 0.
+        """
+        return max(_change(self.base, one) for one in (self.half, self.twice))
+
+    @property
+    def matters(self) -> bool:
+        """Whether the headline moves by more than MATTERS."""
+        return self.change > MATTERS
+
+    def agrees(self, other: Variation) -> bool:
+        """Whether two computations gave the same, but for rounding."""
+        pairs = zip(self._values, other._values, strict=True)
+        return all(_change(one, two) <= RELATIVE for one, two in pairs)
+
+    @property
+    def _values(self) -> tuple[Headline, ...]:
+        return self.base, self.half, self.twice
+
+
+def _change(base: Headline, other: Headline) -> float:
+    if not isinstance(base, float) or not isinstance(other, float):
+        return 0.0 if base == other else float("inf")
+    if abs(other - base) <= ABSOLUTE:
+        return 0.0
+    return abs(other - base) / abs(base) if base else float("inf")
+
+
+def _medians(figures: Sequence[Figure]) -> Headlines:
+    """The median of each bar's figures, of those that have a value."""
+    found: dict[str, list[float]] = {}
+    for one in figures:
+        if one.value is not None:
+            found.setdefault(one.bar, []).append(one.value)
+    return {bar: float(median(values)) for bar, values in found.items()}
+
+
+def _wu() -> Headlines:
+    """One recording of reads or writes."""
+    return _medians(wu.figures(_of_wu()))
+
+
+def _of_wu() -> str:
+    every = [one for name in wu.SCENARIOS for one in recordings.of_scenario(name)]
+    (subject,) = sampled(every, 1 / len(every), SEED)
+    return subject
+
+
+def _expectations() -> Headlines:
+    """What the description says before anything is fitted, on the same recording."""
+    name = next(name for name in wu.SCENARIOS if name in _of_wu())
+    results = recordings.runs(name, _of_wu())
+    points = list({result.point_id: result.point for result in results}.values())
+    counts = expectations.tally(expectations.score(expectations.expectations(points), results))
+    found: Headlines = {}
+    for kind, count in counts.items():
+        told = count["hit"] + count["miss"]
+        found[f"{kind}: statements that came true"] = count["hit"] / told if told else None
+        found[f"{kind}: statements"] = float(sum(count.values()))
+    return found
+
+
+def _namenode() -> Headlines:
+    """All recordings of the metadata server, and the law selected for each curve."""
+    subjects = wu_namenode.subjects()
+    laws: Headlines = {}
+    for subject in subjects:
+        name = next(name for name in wu_namenode.SCENARIOS if subject.startswith(name))
+        found = server_law(recordings.runs(name, subject))
+        for curve in found.curves if found else ():
+            if curve.fits:
+                part = f"law of {subject}, {curve.share:g} of a core, files {curve.files}"
+                laws[part] = curve.fits[0].law
+    return {**_medians([one for each in subjects for one in wu_namenode.figures(each)]), **laws}
+
+
+def _kumar() -> Headlines:
+    """The grey box on layouts left out, nothing calibrated: error, and coverage of intervals."""
+    model, asked, measured = _of_fold("greybox")
+    low, high = model.intervals(asked).T
+    return {
+        "kumar.greybox-error": _median_error(model, asked, measured),
+        "kumar.greybox-coverage": float(np.mean((low <= measured) & (measured <= high))),
+    }
+
+
+def _boosting() -> Headlines:
+    """The boosting alone on the same rows."""
+    model, asked, measured = _of_fold("boosting")
+    return {"median |error| of boosting": _median_error(model, asked, measured)}
+
+
+def _of_fold(name: str) -> tuple[Learnt, list[Point], np.ndarray]:
+    """(model of the designed study without a quarter of its layouts, those points, their rates)."""
+    rows = _rows()
+    known, asked = next(GroupKFold(kumar.FOLDS).split(rows.rates, groups=rows.layouts))
+    part = Rows(
+        [rows.points[i] for i in known], rows.rates[known], rows.groups[known], rows.layouts[known]
+    )
+    model = Learnt(name).fit_rows(part, None, conformal=name == "greybox")
+    return model, [rows.points[i] for i in asked], rows.rates[asked]
+
+
+def _median_error(model: Learnt, asked: Sequence[Point], measured: np.ndarray) -> float:
+    return float(np.median(np.abs(model.predict(asked) / measured - 1)))
+
+
+def _rows() -> Rows:
+    """All runs of the designed study."""
+    (subject,) = recordings.of_scenario(kumar.STUDY)
+    return rows_of(recordings.runs(kumar.STUDY, subject))
+
+
+def _program() -> Headlines:
+    """The program that no model observed."""
+    return _medians(
+        [one for each in recordings.of_scenario(kumar.PROGRAM) for one in kumar.figures(each)]
+    )
+
+
+def _liu() -> Headlines:
+    """All rounds of interventions."""
+    return _medians([one for each in liu.subjects() for one in liu.figures(each)])
+
+
+def _nets() -> Headlines:
+    """All recordings for nets."""
+    return _medians([one for each in nets.subjects() for one in nets.figures(each)])
+
+
+def _importance() -> Headlines:
+    """Sensitivity indices of the grey box over the legal set, and what they say of each factor."""
+    scenario, rows = recordings.scenario(kumar.STUDY), _rows()
+    allowed, seed = legal(scenario), scenario.run.seed
+    names = [factor.name for factor in allowed.factors]
+    drawn = sensitivity.sample(allowed, learning.BASE_ROWS, seed)
+    grey = Learnt("greybox").fit_rows(rows, None, conformal=False)
+    asked = [
+        Point(scenario=scenario.with_values(allowed.values(row)), labels=allowed.values(row))
+        for row in drawn.rows
+    ]
+    answers = learning.refitted(rows, grey, asked, seed)
+    found = sensitivity.indices(drawn, answers, names, seed)
+    ranked = sorted(found, key=lambda one: -one.total.value)
+    verdicts = [sensitivity.verdict(one, None) for one in ranked]
+    widths = [(one.total.high or 0.0) - (one.total.low or 0.0) for one in ranked]
+    return {
+        "factor ranked first": ranked[0].factor,
+        "factors ranked first to third": ", ".join(one.factor for one in ranked[:3]),
+        "total index of the first factor": ranked[0].total.value,
+        "mean width of the total indices": float(np.mean(widths)),
+        "factors that matter": float(verdicts.count("matters")),
+    }
+
+
+EXPERIMENTS: dict[str, Callable[[], Headlines]] = {
+    "wu": _wu,
+    "expectations": _expectations,
+    "namenode": _namenode,
+    "kumar": _kumar,
+    "program": _program,
+    "liu": _liu,
+    "nets": _nets,
+    "boosting": _boosting,
+    "importance": _importance,
+}
+
+
+def tasks() -> list[tuple[str, str]]:
+    """Every (constant, experiment that it reaches)."""
+    return [
+        (name, experiment)
+        for name, row in constants.by_name().items()
+        if row.kind == "choice"
+        for experiment in row.reaches
+    ]
+
+
+def compute(wanted: Sequence[tuple[str, str]], workers: int) -> list[Variation]:
+    """The variations of some tasks, each computed in a new process."""
+    bases = [(AS_IT_IS, experiment, 1.0) for experiment in dict.fromkeys(e for _, e in wanted)]
+    varied = [(*task, factor) for task in wanted for factor in FACTORS.values()]
+    limit = partial(threadpool_limits, 1)
+    context = multiprocessing.get_context("fork")
+    with context.Pool(workers, limit, maxtasksperchild=1) as pool:
+        answers = pool.map(_headlines, [*bases, *varied], chunksize=1)
+    found = dict(zip([*bases, *varied], answers, strict=True))
+    rows = []
+    for constant, experiment in wanted:
+        base = found[AS_IT_IS, experiment, 1.0]
+        half, twice = (found[constant, experiment, factor] for factor in FACTORS.values())
+        rows += [
+            Variation(constant, experiment, name, value, half.get(name), twice.get(name))
+            for name, value in base.items()
+        ]
+    return rows
+
+
+def _headlines(task: tuple[str, str, float]) -> Headlines:
+    """The headlines of an experiment with one constant varied; none where it cannot be computed."""
+    constant, experiment, factor = task
+    if constant == AS_IT_IS:
+        return _rounded(EXPERIMENTS[experiment]())
+    constants.vary(constant, factor)
+    try:
+        return _rounded(EXPERIMENTS[experiment]())
+    except IMPOSSIBLE:
+        return {}
+
+
+def _rounded(found: Headlines) -> Headlines:
+    return {
+        name: float(f"{value:.4g}") if isinstance(value, float) else value
+        for name, value in found.items()
+    }
+
+
+def committed() -> list[Variation]:
+    """The variations of the last whole verification."""
+    return [Variation(**one) for one in json.loads(VARIATIONS.read_text(encoding="utf-8"))]
+
+
+def save(rows: Sequence[Variation]) -> None:
+    """Write the committed table, one variation a line."""
+    lines = ",\n".join(json.dumps(asdict(one)) for one in rows)
+    VARIATIONS.write_text(f"[\n{lines}\n]\n", encoding="utf-8")
+
+
+def differences(found: Sequence[Variation], before: Sequence[Variation]) -> list[str]:
+    """What is otherwise than in the committed table, in one line each."""
+    known = {one.key: one for one in before}
+    wrong = []
+    for one in found:
+        old = known.get(one.key)
+        if old is None or not one.agrees(old):
+            was = f"committed: {old.base}, {old.half}, {old.twice}" if old else "not committed"
+            wrong.append(f"{' / '.join(one.key)}: {one.base}, {one.half}, {one.twice}; {was}")
+    return wrong
+
+
+def section(rows: Sequence[Variation]) -> str:
+    """The part of the page on constants: for each, the headline that it moves most."""
+    most: dict[tuple[str, str], Variation] = {}
+    for one in rows:
+        place = one.constant, one.experiment
+        if place not in most or one.change > most[place].change:
+            most[place] = one
+    varied = {constant for constant, _ in most}
+    matter = {constant for (constant, _), one in most.items() if one.matters}
+    lines = [
+        "## Constants that are choices\n",
+        f"Halved and doubled: {len(matter)} of {len(varied)} move a headline by more than "
+        f"{MATTERS:.0%} (**bold**). A row is the headline that a constant moves most. "
+        "[constants.toml](constants.toml) has the origin of every constant.\n",
+        "| constant | experiment | headline | as it is | halved | doubled |",
+        "|---|---|---|---|---|---|",
+    ]
+    for (constant, experiment), one in most.items():
+        name = f"**{constant}**" if one.matters else constant
+        shown_values = [_cell(one.headline, value) for value in (one.base, one.half, one.twice)]
+        cells = [one.headline, *shown_values] if one.change else ["none moves", "", "", ""]
+        lines.append(f"| {name} | {experiment} | {' | '.join(cells)} |")
+    return "\n".join(lines) + "\n"
+
+
+def _cell(headline: str, value: Headline) -> str:
+    if value is None:
+        return "–"
+    if isinstance(value, str):
+        return value
+    bar = bars().get(headline)
+    return shown(value, bar.unit if bar else "ratio")
