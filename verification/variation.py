@@ -156,7 +156,7 @@ def _kumar() -> Headlines:
 def _boosting() -> Headlines:
     """The boosting alone on the same rows."""
     model, asked, measured = _of_fold("boosting")
-    return {"median |error| of boosting": _median_error(model, asked, measured)}
+    return {"median error of boosting": _median_error(model, asked, measured)}
 
 
 def _of_fold(name: str) -> tuple[Learnt, list[Point], np.ndarray]:
@@ -338,4 +338,4 @@ def _cell(headline: str, value: Headline) -> str:
     if isinstance(value, str):
         return value
     bar = bars().get(headline)
-    return shown(value, bar.unit if bar else "ratio")
+    return shown(value, bar.unit) if bar else f"{value:.3g}"

@@ -83,9 +83,8 @@ def test_a_dead_or_paused_daemon_is_told():
             testbed.kill("server-9")
         testbed.kill("server-0")
         testbed.kill("server-1")
-        assert [(one["name"], one["state"]) for one in registry.list_testbeds()] == [
-            ("tiny", "stale")
-        ]
+        states = {one.name: one.state for one in registry.list_testbeds()}
+        assert states == {"tiny": "stale"}
 
 
 def test_a_testbed_that_outlives_its_starter_is_taken_down_from_here(tmp_path):
