@@ -160,12 +160,12 @@ class Laboratory:
 
     def weigh(self, run: FinishedRun, stages: Stages | None = None) -> Findings:
         """Run every study whose needs are met, and add the findings to the run."""
-        stages, said = stages or Stages(self._clock), run.findings
-        said.notes += dict.fromkeys(note for result in run.settled for note in result.notes)
+        stages, answers = stages or Stages(self._clock), run.findings
+        answers.notes += dict.fromkeys(note for result in run.settled for note in result.notes)
         for study in contract.all_studies():
             if study.needs.are_met(run):
                 self._ask(study, run, stages)
-        return said
+        return answers
 
     def _ask(self, study: Study[StudyResult], run: FinishedRun, stages: Stages) -> None:
         """Add one study's result, or store the reason of its failure to avoid a retry."""

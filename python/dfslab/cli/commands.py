@@ -20,6 +20,7 @@ from dfslab.cli.shared import (
     calibration,
     compats,
     documents,
+    emit,
     laboratory,
     lessons,
     listing,
@@ -30,7 +31,6 @@ from dfslab.cli.shared import (
     read_scenario,
     store,
     tables,
-    tell,
     terminal,
     testbed_calibration,
     time_s,
@@ -65,7 +65,7 @@ def run(
         done = with_laboratory(
             as_json, lambda lab: lab.run(lab.plan(chosen, recorded=recorded), out, fresh, True)
         )
-    tell(as_json, documents.of(done), *documents.tables(done))
+    emit(as_json, documents.of(done), *documents.tables(done))
     if not as_json:
         print(f"page: {done.page}")
     note(done.processor_time.text if done.processor_time is not None else "")
@@ -80,7 +80,7 @@ def design(
     with of(scenario):
         plan = with_progress(as_json, lambda report: laboratory.design(chosen))
     document = terminal.plan_document(plan)
-    tell(as_json, document, *terminal.plan_tables(document))
+    emit(as_json, document, *terminal.plan_tables(document))
 
 
 @app.command()
@@ -99,7 +99,7 @@ def measure(
     chosen = read_scenario(scenario, sets, scheduler=scheduler, methods=["measure"])
     with of(scenario):
         done = with_laboratory(as_json, lambda lab: lab.run(lab.plan(chosen, record), out, fresh))
-    tell(as_json, documents.of(done), *documents.tables(done))
+    emit(as_json, documents.of(done), *documents.tables(done))
     if not as_json:
         print(f"run: {done.folder}")
 
@@ -114,11 +114,11 @@ def sweep(
     as_json: AsJson = False,
 ) -> None:
     """Run the scenario's instruments over its grids; resumes what was interrupted."""
-    asked = read_scenario(scenario, sets, scheduler=scheduler)
-    chosen = asked.with_methods([m for m in asked.run.methods if m in ("measure", "trace")])
+    requested = read_scenario(scenario, sets, scheduler=scheduler)
+    chosen = requested.with_methods([m for m in requested.run.methods if m in ("measure", "trace")])
     with of(scenario):
         done = with_laboratory(as_json, lambda lab: lab.run(lab.plan(chosen), out, fresh))
-    tell(as_json, documents.of(done), *documents.tables(done))
+    emit(as_json, documents.of(done), *documents.tables(done))
     if not as_json:
         print(f"run: {done.folder}")
 
@@ -152,7 +152,7 @@ def predict(
         bound_s, burst_s = time_s("--within", within), time_s("--burst", burst) if burst else None
         with of(scenario):
             limits = predicting.metadata_limits(chosen, bound_s, burst_s, fitted_on)
-        tell(
+        emit(
             as_json,
             [one.document() for _, one in limits],
             *(table for _, one in limits for table in tables.limits_tables(one)),
@@ -163,7 +163,7 @@ def predict(
             as_json, lambda report: predicting.predict(chosen, method, fitted_on, report)
         )
     document = [result.model_dump(mode="json") for result in results]
-    tell(as_json, document, documents.result_table(results))
+    emit(as_json, document, documents.result_table(results))
 
 
 @app.command()
@@ -176,7 +176,7 @@ def learn(
     """Coefficients, importance, validation and the next runs, from runs that are there already."""
     chosen = read_scenario(scenario, None)
     done = with_laboratory(as_json, lambda lab: lab.learn(chosen, data, page))
-    tell(as_json, documents.of(done).get("learning"), *documents.tables(done)[1:])
+    emit(as_json, documents.of(done).get("learning"), *documents.tables(done)[1:])
 
 
 @app.command("next")
@@ -196,7 +196,7 @@ def next_runs(
     about = {key: literal(value) for key, _, value in (t.partition("=") for t in sets or [])}
     found = with_progress(as_json, lambda report: laboratory.next_runs(chosen, data, about))
     document = [one.model_dump(mode="json") for one in found]
-    tell(as_json, document, lessons.proposals_table(found))
+    emit(as_json, document, lessons.proposals_table(found))
 
 
 @app.command()
@@ -207,7 +207,7 @@ def export(
 ) -> None:
     """A run's measurements as a table: one row a run, its settings and where it comes from."""
     rows = laboratory.export_runs(run_folder, output)
-    tell(as_json, {"rows": rows, "file": str(output)}, f"{rows} runs: {output}")
+    emit(as_json, {"rows": rows, "file": str(output)}, f"{rows} runs: {output}")
 
 
 def reopened(folder: Path, *kinds: type[StudyResult]) -> FinishedRun:
@@ -221,7 +221,7 @@ def reopened(folder: Path, *kinds: type[StudyResult]) -> FinishedRun:
 def compare(run_folder: RunFolder, as_json: AsJson = False) -> None:
     """Measured beside predicted, with errors, for a finished run."""
     done = reopened(run_folder)
-    tell(as_json, documents.of(done), *documents.tables(done))
+    emit(as_json, documents.of(done), *documents.tables(done))
 
 
 @app.command()
@@ -235,7 +235,7 @@ def advise(run_folder: RunFolder, as_json: AsJson = False) -> None:
         done = reopened(run_folder, Advised)
         found = done.find(Advised) or Advised(advice=[])
     document = [one.model_dump(mode="json") for one in found.advice]
-    tell(as_json, document, found.table())
+    emit(as_json, document, found.table())
 
 
 @app.command()
@@ -251,7 +251,7 @@ def fit(run_folder: RunFolder, as_json: AsJson = False) -> None:
         "expectations": [] if expected is None else expected.model_dump(mode="json")["verdicts"],
     }
     found = [table for one in (fitted, expected) if one is not None for table in one.tables(done)]
-    tell(as_json, document, *found)
+    emit(as_json, document, *found)
 
 
 @app.command()
@@ -278,12 +278,12 @@ def report(
         if output is None:
             sys.stdout.buffer.write(document)
         else:
-            tell(as_json, {"file": str(output)}, f"file: {output}")
+            emit(as_json, {"file": str(output)}, f"file: {output}")
         return
     from dfslab.laboratory import write_page
 
     page = write_page(reopened(run_folder), output)
-    tell(as_json, {"page": str(page)}, f"page: {page}")
+    emit(as_json, {"page": str(page)}, f"page: {page}")
 
 
 @app.command()
@@ -319,7 +319,7 @@ def calibrate(
         profile = testbed_calibration.toml(hosts, chosen.deployment)
     if output is not None:
         store.write_atomically(output, profile)
-    tell(as_json, document, profile.rstrip())
+    emit(as_json, document, profile.rstrip())
 
 
 @app.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
@@ -338,7 +338,7 @@ def compat(
     """
     chosen, summary = compats.read(tool, words or [])
     results = with_laboratory(as_json, lambda lab: laboratory.measure(lab, chosen))
-    tell(as_json, [result.model_dump(mode="json") for result in results], summary(results))
+    emit(as_json, [result.model_dump(mode="json") for result in results], summary(results))
 
 
 @app.command()
@@ -354,7 +354,7 @@ def merge(
     ]
     lost = [place.lost for place in found.places or () if place.lost]
     document = found.model_dump(mode="json", exclude_unset=True)
-    tell(as_json, document, f"{found.rate_per_s:.1f} operations a second", *rows, *lost)
+    emit(as_json, document, f"{found.rate_per_s:.1f} operations a second", *rows, *lost)
 
 
 @app.command()
@@ -368,12 +368,12 @@ def search(
     ] = "",
 ) -> None:
     """The highest rate of an open load that keeps to a latency objective, and the knee."""
-    asked = [f"run.search.objective={objective}"] if objective else []
-    chosen = read_scenario(scenario, [*(sets or ()), *asked], scheduler=scheduler)
+    requested = [f"run.search.objective={objective}"] if objective else []
+    chosen = read_scenario(scenario, [*(sets or ()), *requested], scheduler=scheduler)
     with of(scenario):
         found = with_laboratory(as_json, lambda lab: laboratory.search_rate(lab, chosen))
     document = found.document()
-    tell(as_json, document, *terminal.search_tables(document))
+    emit(as_json, document, *terminal.search_tables(document))
 
 
 @app.command()
@@ -387,7 +387,7 @@ def visibility(
     chosen = read_scenario(scenario, sets)
     with of(scenario):
         found = with_laboratory(as_json, lambda lab: laboratory.visible(lab, chosen, trials))
-    tell(as_json, found, terminal.visibility_table(found))
+    emit(as_json, found, terminal.visibility_table(found))
 
 
 @app.command("list")

@@ -34,7 +34,7 @@ def command(name: str) -> Any:
     return found
 
 
-class _WhenAsked(TyperGroup):
+class _OnDemand(TyperGroup):
     """The commands of the table; a command's module is imported when the command is called."""
 
     def list_commands(self, ctx: Any) -> list[str]:
@@ -51,15 +51,15 @@ class _WhenAsked(TyperGroup):
 
 app = typer.Typer(
     help=ABOUT,
-    cls=_WhenAsked,
+    cls=_OnDemand,
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
 )
 
 
-def _version(asked: bool) -> None:
-    if asked:
+def _version(requested: bool) -> None:
+    if requested:
         print(f"dfslab {version('dfslab')}")
         raise typer.Exit
 
@@ -109,8 +109,8 @@ def _stop_for_usage(error: Exception) -> None:
     message = getattr(error, "format_message", None)
     if message is not None:
         # Without a command the help was printed, and nothing is added.
-        said = message()
-        _stop(f"dfslab: {said}".replace("\n", " ") if said else "", 2)
+        text = message()
+        _stop(f"dfslab: {text}".replace("\n", " ") if text else "", 2)
 
 
 def _stop(text: str, code: int) -> None:

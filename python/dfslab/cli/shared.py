@@ -89,7 +89,7 @@ def read_scenario(
     """
     # Importing this takes half of the start time of commands that read no scenario.
     from dfslab.spec import units
-    from dfslab.spec.base import beside
+    from dfslab.spec.base import absolute_path
     from dfslab.spec.check import check, read_checked
 
     scenario = read_checked(path, methods)
@@ -109,7 +109,7 @@ def read_scenario(
     if not values:
         return scenario
     if isinstance(name := values.get(TRACE), str):
-        values[TRACE] = beside(name, Path())
+        values[TRACE] = absolute_path(name, Path())
     changed = scenario.with_overrides(values)
     check(changed)
     return changed
@@ -205,7 +205,7 @@ def note(text: str) -> None:
         print(f"dfslab: {text}", file=sys.stderr)
 
 
-def tell(as_json: bool, document: Any, *tables: Any) -> None:
+def emit(as_json: bool, document: Any, *tables: Any) -> None:
     """Print one JSON document, or tables and lines for people."""
     if as_json:
         print(json.dumps(document, default=str, allow_nan=False))

@@ -18,21 +18,21 @@ Report = Callable[..., None]
 
 
 def up(
-    name: str, values: dict[str, Any], asked: Mapping[str, Any], notify: Callable[[str], None]
+    name: str, values: dict[str, Any], requested: Mapping[str, Any], notify: Callable[[str], None]
 ) -> dict[str, Any]:
     """Start a testbed that outlives this process, on hosts with the requested hardware."""
     kind = testbed_class(name, "testbed")
     system = discover.file_system(name)
     values = dict(kind.typed(values))
     deployment = None
-    if any(asked.values()):
+    if any(requested.values()):
         deployment = standard(
             system,
-            asked["servers"],
-            asked["clients"] or 1,
-            rate("--link", asked["link"]),
-            delay("--delay", asked["delay"]),
-            rate("--disk", asked["disk"]),
+            requested["servers"],
+            requested["clients"] or 1,
+            rate("--link", requested["link"]),
+            delay("--delay", requested["delay"]),
+            rate("--disk", requested["disk"]),
         )
         counts = {f"{role.name}s": deployment.instances(role.name) for role in system.roles}
         for key in counts.keys() & values.keys():

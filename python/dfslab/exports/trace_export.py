@@ -79,7 +79,7 @@ def chrome(profile: Mapping[str, Any]) -> dict[str, Any]:
         if len(events) >= MOST_EVENTS or not widths[id(node)]:
             left_out += 1
             continue
-        told = {"calls": node["count"], "bytes": node["bytes"]}
+        arguments = {"calls": node["count"], "bytes": node["bytes"]}
         events.append(
             {
                 "ph": "X",
@@ -89,7 +89,7 @@ def chrome(profile: Mapping[str, Any]) -> dict[str, Any]:
                 "tid": 1,
                 "ts": starts[id(node)] / 1e3,
                 "dur": widths[id(node)] / 1e3,
-                "args": told,
+                "args": arguments,
             }
         )
     other = {"left_out": left_out, "note": "merged call trees, not a time line"}

@@ -27,10 +27,10 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from dfslab import _core
-from dfslab.fleet.watch import Seen
+from dfslab.fleet.watch import OperationCounts
 from dfslab.spec.clock import REAL, Clock
 
-TELL_EVERY_S = 0.2
+REPORT_EVERY_S = 0.2
 BLOCK_BYTES = 1 << 16
 
 
@@ -86,8 +86,8 @@ class Agent:
         self._lines = lines
         self._out = out
         self._keep = keep
-        self._told_s = 0.0
-        self._seen = Seen()
+        self._reported_s = 0.0
+        self._observed = OperationCounts()
         self._started = self._alone = False
 
     def run(self) -> None:
@@ -128,28 +128,28 @@ class Agent:
         }
         self._say({"ready": clocks})
         try:
-            told = {} if self._alone else self._lines.next()
+            message = {} if self._alone else self._lines.next()
         except Stopped:
             if self._keep is None or not self._started:
                 raise
-            self._alone, told = True, {}
-        if told.get("stop"):
+            self._alone, message = True, {}
+        if message.get("stop"):
             raise Stopped("stopped by the controller")
-        start_s = REAL.monotonic_s() if self._alone else start_of(told)
+        start_s = REAL.monotonic_s() if self._alone else start_of(message)
         self._started = True
         return start_s
 
     def _watch(self, *counts: int) -> None:
-        self._seen = self._seen.then(Seen(*counts))
+        self._observed = self._observed.then(OperationCounts(*counts))
 
     def _progress(self, share: float, phase: str) -> None:
         if not self._alone:
             self._check()
         now_s = REAL.monotonic_s()
-        if now_s >= self._told_s + TELL_EVERY_S:
-            self._told_s = now_s
-            self._say({"progress": [share, phase], "seen": self._seen})
-            self._seen = self._seen._replace(latency_ns_max=0)
+        if now_s >= self._reported_s + REPORT_EVERY_S:
+            self._reported_s = now_s
+            self._say({"progress": [share, phase], "seen": self._observed})
+            self._observed = self._observed._replace(latency_ns_max=0)
 
     def _check(self) -> None:
         """Stopped when the controller requests it, or has gone and the answer is not kept in a
@@ -178,12 +178,12 @@ class Agent:
 
 def write_atomically(path: Path, document: Mapping[str, Any]) -> None:
     """Write a JSON file atomically."""
-    beside = path.with_name(f"{path.name}.new")
-    beside.write_text(json.dumps(document), "utf-8")
-    beside.replace(path)
+    temporary = path.with_name(f"{path.name}.new")
+    temporary.write_text(json.dumps(document), "utf-8")
+    temporary.replace(path)
 
 
-def lock_beside(path: Path) -> Path:
+def lock_file(path: Path) -> Path:
     """The lock file that an agent with the answer file `path` holds while it lives."""
     return path.with_name(f"{path.name}.lock")
 
@@ -194,7 +194,7 @@ def boot() -> str:
     return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
 
 
-def start_of(told: Mapping[str, Any], clock: Clock = REAL) -> float:
+def start_of(message: Mapping[str, Any], clock: Clock = REAL) -> float:
     """The start sent by a controller, as a reading of this machine's CLOCK_MONOTONIC.
 
     A start in Unix time is as accurate as the synchronisation of the two machines' clocks.
@@ -203,9 +203,9 @@ def start_of(told: Mapping[str, Any], clock: Clock = REAL) -> float:
         ("start_at_monotonic_s", 0.0),
         ("start_at_unix_s", clock.monotonic_s() - clock.unix_ns() * 1e-9),
     ):
-        if isinstance(told.get(key), int | float):
-            return float(told[key]) + offset_s
-    raise ProtocolError(f"{told}: neither start_at_monotonic_s nor start_at_unix_s")
+        if isinstance(message.get(key), int | float):
+            return float(message[key]) + offset_s
+    raise ProtocolError(f"{message}: neither start_at_monotonic_s nor start_at_unix_s")
 
 
 def _stop(number: int, _frame: object) -> NoReturn:
@@ -232,7 +232,7 @@ def _held(keep: Path | None) -> Iterator[None]:
     if keep is None:
         yield
         return
-    with lock_beside(keep).open("w") as lock:
+    with lock_file(keep).open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
 

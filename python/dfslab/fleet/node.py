@@ -13,7 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from dfslab.fleet.agent import boot, lock_beside
+from dfslab.fleet.agent import boot, lock_file
 from dfslab.fleet.link import Link
 from dfslab.fleet.places import Place
 from dfslab.testbeds.cache import home
@@ -45,19 +45,19 @@ def hear(kept: Path) -> dict[str, Any]:
     link = _links[kept]
     while link.ended is None and select.select([link], [], [], 0)[0]:
         link.receive()
-    said = {
+    state = {
         "ready": link.ready,
         "times_ready": link.times_ready,
         "progress": link.progress,
         "ended": link.ended,
-        "seen": tuple(link.seen),
+        "seen": tuple(link.observed),
     }
-    link.seen = link.seen._replace(latency_ns_max=0)
+    link.observed = link.observed._replace(latency_ns_max=0)
     # The answer includes all spans, so it is sent once, at the end.
-    return {**said, "answer": link.answer if link.ended is not None else None}
+    return {**state, "answer": link.answer if link.ended is not None else None}
 
 
-def tell(kept: Path, document: Mapping[str, Any]) -> None:
+def send(kept: Path, document: Mapping[str, Any]) -> None:
     """Send a document to the agent."""
     _links[kept].say(document)
 
@@ -73,7 +73,7 @@ def forget(kept: Path) -> None:
     """Remove the files of an agent that has ended."""
     if (link := _links.pop(kept, None)) is not None:
         link.close(time.monotonic())
-    for path in (kept, lock_beside(kept)):
+    for path in (kept, lock_file(kept)):
         path.unlink(missing_ok=True)
     # Other agents of the same run may still have files in the folder.
     with suppress(OSError):
@@ -83,7 +83,7 @@ def forget(kept: Path) -> None:
 def alive(kept: Path) -> bool:
     """Whether the agent with that answer file still runs, on this machine."""
     try:
-        with lock_beside(kept).open() as lock:
+        with lock_file(kept).open() as lock:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except FileNotFoundError:
         return False

@@ -72,22 +72,22 @@ def look(change: str, path: str, turn: int) -> str:
         return "new" if there and gone else "old" if not there and not gone else "torn"
     try:
         with open(path, "rb") as file:
-            seen = file.read()
+            content_read = file.read()
     except FileNotFoundError:
         return "torn"
-    if seen == content(turn):
+    if content_read == content(turn):
         return "old"
     new = content(turn + 1) if change == "overwrite" else content(turn) + content(turn + 1)
-    return "new" if seen == new else "torn"
+    return "new" if content_read == new else "torn"
 
 
 def watch(
-    told: dict[str, Any], say: Callable[[dict[str, Any]], object], clock: Clock = REAL
+    request: dict[str, Any], say: Callable[[dict[str, Any]], object], clock: Clock = REAL
 ) -> dict[str, Any]:
     """Poll until the old state is observed, report that, then poll until the change is observed."""
-    change, path, turn = told["watch"], told["path"], told["turn"]
+    change, path, turn = request["watch"], request["path"], request["turn"]
     polls: list[int] = []
-    torn, deadline_s = 0, clock.monotonic_s() + told["limit_s"]
+    torn, deadline_s = 0, clock.monotonic_s() + request["limit_s"]
     while clock.monotonic_s() < deadline_s:
         began_ns = _ns(clock)
         state = look(change, path, turn)
@@ -98,7 +98,7 @@ def watch(
         if polls or state == "old":
             polls.append(began_ns)
             torn += state == "torn"
-        clock.sleep(told["poll_s"])
+        clock.sleep(request["poll_s"])
     return {"seen_ns": None, "polls": polls, "torn": torn}
 
 
@@ -106,10 +106,10 @@ def _ns(clock: Clock) -> int:
     return round(clock.monotonic_s() * 1e9)
 
 
-def acted(told: dict[str, Any]) -> dict[str, Any]:
+def acted(request: dict[str, Any]) -> dict[str, Any]:
     """Make the change; the times of its start and of its acknowledgement."""
     began_ns = _ns(REAL)
-    act(told["act"], told["path"], told["turn"])
+    act(request["act"], request["path"], request["turn"])
     return {"began_ns": began_ns, "acknowledged_ns": _ns(REAL)}
 
 
@@ -120,18 +120,18 @@ def _say(number: int, document: dict[str, Any]) -> None:
 def main() -> None:
     """Execute commands until the input ends."""
     for line in sys.stdin:
-        told = json.loads(line)
-        say = partial(_say, told["id"])
+        request = json.loads(line)
+        say = partial(_say, request["id"])
         try:
-            if "watch" in told:
-                say(watch(told, say))
-            elif "act" in told:
-                say(acted(told))
-            elif told["do"] == "before":
-                before(*told["with"])
+            if "watch" in request:
+                say(watch(request, say))
+            elif "act" in request:
+                say(acted(request))
+            elif request["do"] == "before":
+                before(*request["with"])
                 say({"done": True})
             else:
-                clear(*told["with"])
+                clear(*request["with"])
                 say({"done": True})
         except OSError as error:
             say({"error": f"{type(error).__name__}: {error}"})

@@ -78,8 +78,8 @@ class ClusterKind:
         if not isinstance(hosts, list) or len(hosts) < 2:
             allowed = "must list the host of the scheduler, and after it a host for each node"
             raise InputError("run.cluster.hosts", hosts, allowed)
-        told = self.options.get("worker_options")
-        each = told.get("n_workers", 1) if isinstance(told, dict) else 1
+        worker_options = self.options.get("worker_options")
+        each = worker_options.get("n_workers", 1) if isinstance(worker_options, dict) else 1
         there = (len(hosts) - 1) * each
         if wanted > there:
             allowed = f"run.cluster.hosts lists {there} after that of the scheduler"

@@ -131,9 +131,11 @@ def of_parts(documents: Sequence[Mapping[str, Any]]) -> LoadRun:
         raise WrongPlan("the parts are of different loads")
     parts = [
         _Part(
-            Place(f"part {number}"), range(plan["clients_from"], plan["clients_to"]), told["answer"]
+            Place(f"part {number}"),
+            range(plan["clients_from"], plan["clients_to"]),
+            reported["answer"],
         )
-        for number, (plan, told) in enumerate(zip(plans, documents, strict=True), 1)
+        for number, (plan, reported) in enumerate(zip(plans, documents, strict=True), 1)
     ]
     parts.sort(key=lambda part: part.clients.start)
     starts = [0, *(part.clients.stop for part in parts)]

@@ -24,7 +24,7 @@ MAGIC = re.compile(rb"\d+\.\d+\0")
 POSIX, MPIIO = "POSIX", "MPIIO"
 
 # (module that recorded the call, the call).
-Told = tuple[str, Done]
+Record = tuple[str, Done]
 
 
 def text(lines: Iterable[str]) -> list[Done]:
@@ -48,10 +48,10 @@ def log(path: Path) -> list[Done]:
         raise ValueError("has no DXT records; DXT_ENABLE_IO_TRACE=1 records them")
     for module in modules:
         report.mod_read_all_dxt_records(f"DXT_{module}")
-    return _below(told for module in modules for told in _records(report, module))
+    return _below(record for module in modules for record in _records(report, module))
 
 
-def _lines(lines: Iterable[str]) -> Iterator[Told]:
+def _lines(lines: Iterable[str]) -> Iterator[Record]:
     path = ""
     for line in lines:
         if named := FILE.match(line):
@@ -62,7 +62,7 @@ def _lines(lines: Iterable[str]) -> Iterator[Told]:
             yield part[1], Done(start_s, int(part[2]), operation, path, offset, size)
 
 
-def _records(report: Any, module: str) -> Iterator[Told]:
+def _records(report: Any, module: str) -> Iterator[Record]:
     for record in report.records[f"DXT_{module}"].to_df():
         path = report.name_records[record["id"]]
         for operation, key in (("pread", "read_segments"), ("pwrite", "write_segments")):
@@ -75,9 +75,9 @@ def _records(report: Any, module: str) -> Iterator[Told]:
                 yield module, done
 
 
-def _below(told: Iterable[Told]) -> list[Done]:
+def _below(records: Iterable[Record]) -> list[Done]:
     """The calls that reached the file system, sorted by time."""
-    calls = [one for one in told if one[1].size_bytes > 0]
-    seen = {done.path for module, done in calls if module == POSIX}
-    found = [done for module, done in calls if module == POSIX or done.path not in seen]
+    calls = [one for one in records if one[1].size_bytes > 0]
+    of_posix = {done.path for module, done in calls if module == POSIX}
+    found = [done for module, done in calls if module == POSIX or done.path not in of_posix]
     return sorted(found, key=lambda done: done.start_s)

@@ -85,8 +85,8 @@ class Session:
     def target(self, scenario: Scenario) -> dict[str, Any]:
         """The load generator's target table."""
         system = discover.file_system(scenario.file_system.name)
-        asked = scenario.file_system.access
-        reached = {**self.reach(scenario), **asked.model_dump(include=OF_CLIENTS)}
+        requested = scenario.file_system.access
+        reached = {**self.reach(scenario), **requested.model_dump(include=OF_CLIENTS)}
         table = system.target(reached, parameters(scenario, system))
         workload = scenario.workload
         cold = "system" if os.geteuid() == 0 else "files"
@@ -104,25 +104,25 @@ class Session:
 
         InputError when there are fewer than the scenario requires.
         """
-        asked, hosts = scenario.workload, self._testbed[1].clients if self._testbed else []
-        if hosts and asked.nodes > len(hosts):
+        requested, hosts = scenario.workload, self._testbed[1].clients if self._testbed else []
+        if hosts and requested.nodes > len(hosts):
             allowed = f"the deployment has {len(hosts)} client hosts"
-            raise InputError("workload.nodes", asked.nodes, allowed)
+            raise InputError("workload.nodes", requested.nodes, allowed)
         if scenario.run.fleet != "agents":
             return self._dask_nodes(scenario, hosts)
-        chosen = hosts[: asked.nodes or None]
+        chosen = hosts[: requested.nodes or None]
         # A testbed of the session, with all its files, is removed as soon as the session ends.
         nodes = [Place(host.name, tuple(host.command(())), passing=True) for host in chosen]
-        if not nodes and max(asked.nodes, asked.processes) <= 1:
+        if not nodes and max(requested.nodes, requested.processes) <= 1:
             return (HERE,)
-        count = max(1, asked.nodes)
+        count = max(1, requested.nodes)
         nodes = nodes or [Place(f"node-{n}") for n in range(1, count + 1)]
-        if asked.processes <= 1:
+        if requested.processes <= 1:
             return nodes
         return [
             replace(node, name=f"{node.name}, process {number}")
             for node in nodes
-            for number in range(1, asked.processes + 1)
+            for number in range(1, requested.processes + 1)
         ]
 
     def _dask_nodes(self, scenario: Scenario, hosts: Sequence[Any]) -> Nodes:
@@ -207,9 +207,9 @@ class Session:
         testbed = self._testbed[1]
         # The mount point is given by the testbed; a directory named in the scenario takes
         # precedence.
-        asked = scenario.file_system.access.directory
+        requested = scenario.file_system.access.directory
         try:
-            told = {
+            given = {
                 **testbed.access,
                 **(testbed.java_access if isinstance(testbed, JavaReachable) else {}),
             }
@@ -217,15 +217,15 @@ class Session:
             # The next run gets a new testbed.
             self.close()
             raise RunFailed(str(error)) from error
-        return {**told, "directory": asked or told.get("directory", "")}
+        return {**given, "directory": requested or given.get("directory", "")}
 
     def _start(self, scenario: Scenario) -> BaseTestbed:
         kind = testbed_class(scenario.file_system.name, "file_system.access.testbed")
-        told = testbed_parameters(scenario)
+        given = testbed_parameters(scenario)
         if self.traced:
-            told.update(_tracing(kind, scenario.file_system.name))
+            given.update(_tracing(kind, scenario.file_system.name))
         testbed = kind.up(
-            told, notify=self.notify, deployment=scenario.deployment, known_hardware=self._hardware
+            given, notify=self.notify, deployment=scenario.deployment, known_hardware=self._hardware
         )
         self._stack.callback(testbed.down)
         self.versions.update(testbed.versions)
@@ -244,13 +244,13 @@ def _tracing(kind: type[BaseTestbed], name: str) -> dict[str, Any]:
 def testbed_parameters(scenario: Scenario) -> dict[str, Any]:
     """Parameters of a testbed: those of the file system with units, and the number of each role."""
     system = discover.file_system(scenario.file_system.name)
-    told: dict[str, Any] = {}
+    given: dict[str, Any] = {}
     for key, value in parameters(scenario, system).items():
         unit = system.parameter(key).unit
-        told[key] = units.exact(value, unit) if unit != "1" else value
+        given[key] = units.exact(value, unit) if unit != "1" else value
     for role in system.roles:
-        told[f"{role.name}s"] = scenario.deployment.instances(role.name)
-    return told
+        given[f"{role.name}s"] = scenario.deployment.instances(role.name)
+    return given
 
 
 def writable(directory: Path) -> None:
@@ -275,10 +275,10 @@ def writable(directory: Path) -> None:
 
 def _calls(kind: str, workload: WorkloadChoice) -> dict[str, Any]:
     """Variants of reading and writing that only a mounted file system offers."""
-    asked = {"mmap": workload.mmap, "sync_io": workload.sync_io}
+    requested = {"mmap": workload.mmap, "sync_io": workload.sync_io}
     if kind == "posix":
-        return asked
-    for key, value in asked.items():
+        return requested
+    for key, value in requested.items():
         if value not in (False, "none"):
             raise InputError(f"workload.{key}", value, "only where the file system is mounted")
     return {}

@@ -108,8 +108,8 @@ def _counted(
     """(operations, system calls, server calls) of each phase, or of the single one."""
     each = [phase["operations_per_client"] for phase in stream.get("phases") or [stream]]
     with tempfile.TemporaryDirectory(prefix="dfslab-") as folder:
-        told = Path(folder) / "calls"
-        counting = Place(place.name, (*place.prefix, *STRACE, "-o", str(told)))
+        output_path = Path(folder) / "calls"
+        counting = Place(place.name, (*place.prefix, *STRACE, "-o", str(output_path)))
         changes = {
             "stream": stream,
             "verify": "none",
@@ -119,7 +119,7 @@ def _counted(
             "layers": [],
             "hold": True,
         }
-        marks = _Marks(told, observe)
+        marks = _Marks(output_path, observe)
         watch = Watch(prepared=marks.mark)
         report = fleet.run_load({**plan, **changes}, [counting], watch=watch).report
         if not report.complete:

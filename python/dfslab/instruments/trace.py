@@ -89,17 +89,17 @@ def spread(
     RunFailed names a file that could not be read. The result does not depend on which worker reads
     which file. Files whose samples show common traces are read again, together.
     """
-    told = json.dumps(options or {})
+    options_json = json.dumps(options or {})
     groups = [[path] for path in sorted(paths)]
-    parts = _parts(scheduler, groups, told)
+    parts = _parts(scheduler, groups, options_json)
     while shared := _core.trace_sharing(parts):
         joined = [sorted(path for place in group for path in groups[place]) for group in shared]
-        again = _parts(scheduler, joined, told)
+        again = _parts(scheduler, joined, options_json)
         apart = sorted(set(range(len(groups))) - {place for group in shared for place in group})
         groups = [groups[place] for place in apart] + joined
         parts = [parts[place] for place in apart] + again
     try:
-        return json.loads(_core.trace_together(parts, told))
+        return json.loads(_core.trace_together(parts, options_json))
     except _core.InputError as error:
         raise InputError("trace", None, str(error)) from error
 
@@ -109,13 +109,13 @@ def _parts(scheduler: str, groups: Sequence[Sequence[Path]], options: str) -> li
     from dfslab.fleet import dask
 
     words = [(part, [str(path) for path in group], options) for group in groups]
-    said = dask.each(scheduler, words)
-    for kind, text in said:
+    output = dask.each(scheduler, words)
+    for kind, text in output:
         if kind == "input":
             raise InputError("trace", None, text)
         if kind == "run":
             raise RunFailed(text)
-    return [base64.b64decode(text) for _, text in said]
+    return [base64.b64decode(text) for _, text in output]
 
 
 def part(paths: list[str], options: str) -> tuple[str, str]:
@@ -138,9 +138,11 @@ def folded(paths: Sequence[Path], options: dict[str, Any] | None = None) -> str:
 
 def pprof(paths: Sequence[Path], options: dict[str, Any] | None = None) -> bytes:
     """The call trees in the format of pprof, gzip-compressed."""
-    told = json.dumps(options or {})
+    options_json = json.dumps(options or {})
     try:
-        return gzip.compress(_core.trace_pprof([str(path) for path in paths], told), mtime=0)
+        return gzip.compress(
+            _core.trace_pprof([str(path) for path in paths], options_json), mtime=0
+        )
     except _core.InputError as error:
         raise InputError("trace", None, str(error)) from error
 

@@ -41,11 +41,11 @@ def retries(profile: Mapping[str, Any]) -> list[tuple[str, int, int, int]]:
 def left_out(profile: Mapping[str, Any]) -> list[str]:
     """One line for each rule: the calls that it left out, and to what their time is attributed."""
     lines = []
-    for rule, told in (profile.get("left_out") or {}).items():
-        times = [units.text(told[key] / 1e9, "s") for key in ("total_ns", "self_ns")]
-        nobody = told["without_caller"]
+    for rule, shown in (profile.get("left_out") or {}).items():
+        times = [units.text(shown[key] / 1e9, "s") for key in ("total_ns", "self_ns")]
+        nobody = shown["without_caller"]
         lines.append(
-            f"Left out by “{rule}”: {told['calls']:,} calls of {times[0]} in all, {times[1]} of "
+            f"Left out by “{rule}”: {shown['calls']:,} calls of {times[0]} in all, {times[1]} of "
             "their own, now their callers'"
             + (f"; {nobody:,} had no caller that is kept." if nobody else ".")
         )

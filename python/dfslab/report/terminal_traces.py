@@ -63,16 +63,16 @@ def ranking_tables(profile: dict[str, Any], most: int = 20) -> list[Table | str]
         for kind, count in (profile.get("losses") or {}).items()
         if count
     ]
-    told = [f"Repaired or dropped: {', '.join(lost)}."] if lost else []
-    return [*tables, *told, *(escape(line) for line in repeats.left_out(profile))]
+    shown = [f"Repaired or dropped: {', '.join(lost)}."] if lost else []
+    return [*tables, *shown, *(escape(line) for line in repeats.left_out(profile))]
 
 
 def sampled_text(profile: Mapping[str, Any]) -> str:
     """A note that counts and sums are estimates, with the sampling probability."""
-    told = profile["sampling"]
-    ends = sorted({f"{told[key]:.3g}" for key in ("probability_least", "probability_most")})
+    shown = profile["sampling"]
+    ends = sorted({f"{shown[key]:.3g}" for key in ("probability_least", "probability_most")})
     return (
-        f"about {told['spans_estimated']:,} spans, estimated from {profile['spans']:,} that "
+        f"about {shown['spans_estimated']:,} spans, estimated from {profile['spans']:,} that "
         f"were kept with probability {' to '.join(ends)}"
     )
 

@@ -20,7 +20,7 @@ MEASURING = {"measure", "trace"}
 # Models that can start operations at the times of a trace.
 TIMED = {"components", "petri"}
 # Placeholders of a command that the run fills in, besides the workload's keys.
-TOLD = ("uri", "directory", "folder", "seed", "clients")
+FILLED_IN = ("uri", "directory", "folder", "seed", "clients")
 # Keys for generated workloads only: they cannot be imposed on a program.
 OF_LOADS = ("nodes", "processes", "think_time", "arrival", "rate", "ramp", "cache", "fsync")
 # Models of open workloads with Poisson arrivals.
@@ -117,25 +117,25 @@ def _check_command(scenario: Scenario, workload: Workload, own: FileParameters) 
             "a program's calls are counted on a testbed only: file_system.access.testbed = true"
         )
         raise InputError("run.methods", "trace", allowed)
-    workload.argv(own, dict.fromkeys(TOLD, ""))
+    workload.argv(own, dict.fromkeys(FILLED_IN, ""))
 
 
 def _check_times(scenario: Scenario, own: FileParameters) -> None:
     """A trace exists and has all clients; it is replayed at recorded times or back to back."""
-    asked = scenario.workload
-    stream = discover.workload(asked.name).stream(own)
+    requested = scenario.workload
+    stream = discover.workload(requested.name).stream(own)
     given = stream.get("given")
     if not given:
         return
     if getattr(own, "trace", None) == "":
         raise InputError("workload.trace", "", "needs the file that holds the trace")
-    if (needed := 1 + max(one.get("client", 0) for one in given)) > asked.clients:
-        raise InputError("workload.clients", asked.clients, f"the trace is of {needed} clients")
+    if (needed := 1 + max(one.get("client", 0) for one in given)) > requested.clients:
+        raise InputError("workload.clients", requested.clients, f"the trace is of {needed} clients")
     if "arrival" not in stream:
         return
-    if asked.arrival != "closed":
+    if requested.arrival != "closed":
         allowed = "with rate_factor a trace's operations arrive at its own times"
-        raise InputError("workload.arrival", asked.arrival, allowed)
+        raise InputError("workload.arrival", requested.arrival, allowed)
 
 
 def _check_described(
@@ -192,16 +192,16 @@ def _check_calls(scenario: Scenario, modelled: set[str]) -> None:
     if scenario.run.layer and modelled:
         allowed = f"is not modelled; without {', '.join(sorted(modelled))} it runs"
         raise InputError("run.layer", scenario.run.layer[0].kind, allowed)
-    asked = scenario.workload
+    requested = scenario.workload
     unknown = {
-        "fsync": asked.fsync == "write",
-        "sync_io": asked.sync_io != "none",
-        "mmap": asked.mmap,
+        "fsync": requested.fsync == "write",
+        "sync_io": requested.sync_io != "none",
+        "mmap": requested.mmap,
     }
     for key, wanted in unknown.items():
         if wanted and modelled:
             allowed = f"is not modelled; without {', '.join(sorted(modelled))} it runs"
-            raise InputError(f"workload.{key}", getattr(asked, key), allowed)
+            raise InputError(f"workload.{key}", getattr(requested, key), allowed)
 
 
 def _check_faults(scenario: Scenario) -> None:

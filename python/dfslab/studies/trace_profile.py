@@ -69,5 +69,5 @@ def of_programs(read: Sequence[tuple[str, File]], files: Sequence[Path]) -> dict
         **merged,
         "savings": gain.savings(top),
         "parts": parts.ranking(top, ran),
-        "timelines": whole_calls.whole_calls(whole_calls.beside(files)),
+        "timelines": whole_calls.whole_calls(whole_calls.exemplar_files(files)),
     }

@@ -85,14 +85,14 @@ def java_option(
 ) -> str:
     """The Java option that starts a traced JVM; its profile is written to `folder` at every
     interval."""
-    told = {
+    options = {
         "points": points,
         "out": folder,
         "service": service,
         "instance": instance or service,
         "interval_s": interval_s,
     }
-    return f"-javaagent:{jar}=" + ",".join(f"{key}={value}" for key, value in told.items())
+    return f"-javaagent:{jar}=" + ",".join(f"{key}={value}" for key, value in options.items())
 
 
 if __name__ == "__main__":

@@ -401,10 +401,10 @@ class BaseTestbed:
         """Wait until nothing is missing; the seconds it took. BedError names what is still missing
         at the limit."""
         began = time.monotonic()
-        while said := self.lacking():
+        while output := self.lacking():
             if time.monotonic() > began + limit_s:
                 raise TestbedError(
-                    "not_ready", f"healing {self.name}", f"{said} after {limit_s:g} s"
+                    "not_ready", f"healing {self.name}", f"{output} after {limit_s:g} s"
                 )
             time.sleep(0.25)
         return time.monotonic() - began

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from dfslab.spec.deployment import Deployment
 from dfslab.testbeds.base import BaseTestbed, Notify
 from dfslab.testbeds.cache import program
-from dfslab.testbeds.settings import check_layout, told
+from dfslab.testbeds.settings import check_layout, parsed
 
 
 class HostedTestbed(BaseTestbed):
@@ -27,7 +27,7 @@ class HostedTestbed(BaseTestbed):
     @classmethod
     def parse(cls, parameters: Mapping[str, Any]) -> dict[str, Any]:
         """The parameters in SI units; InputError when one is wrong."""
-        return told(cls.SYSTEM, parameters, cls.OPTIONS)
+        return parsed(cls.SYSTEM, parameters, cls.OPTIONS)
 
     @classmethod
     def check(cls, parameters: dict[str, Any], deployment: Deployment) -> None:

@@ -132,12 +132,12 @@ class MountedTestbed(HostedTestbed):
 def _until(what: str, work: Any) -> None:
     """Repeat `work` until it returns true. BedError with its last error at the time limit."""
     deadline = time.monotonic() + FIRST_WRITE_LIMIT_S
-    said = "it gave another answer"
+    output = "it gave another answer"
     while time.monotonic() < deadline:
         try:
             if work():
                 return
         except TestbedError as error:
-            said = str(error)
+            output = str(error)
         time.sleep(POLL_S)
-    raise TestbedError("not_ready", what, said)
+    raise TestbedError("not_ready", what, output)

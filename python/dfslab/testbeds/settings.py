@@ -12,7 +12,7 @@ from dfslab.spec.environment import number
 from dfslab.spec.model import InputError, unknown
 
 
-def told(system: str, values: Mapping[str, Any], options: Mapping[str, Any]) -> dict[str, Any]:
+def parsed(system: str, values: Mapping[str, Any], options: Mapping[str, Any]) -> dict[str, Any]:
     """All parameters in SI units, and the testbed's `options` (name -> default), text or number.
 
     Numbers of instances of roles are accepted and ignored; the deployment defines them. InputError

@@ -122,8 +122,8 @@ class TestbedFolder:
     def remove(self) -> None:
         """Remove the testbed's folders that carry its marker, the main folder last."""
         record = self.read()
-        told = map(Path, record.folders if record else [])
-        for path in dict.fromkeys([*told, self.in_memory, self.path]):
+        recorded = map(Path, record.folders if record else [])
+        for path in dict.fromkeys([*recorded, self.in_memory, self.path]):
             if path.exists():
                 _remove_marked(path, self.id)
 

@@ -55,7 +55,7 @@ class Parameters(FileParameters):
 
 def stream(parameters: Parameters) -> dict[str, Any]:
     """The keys unchanged, as a stream specification."""
-    said = parameters.model_dump(
+    stated = parameters.model_dump(
         mode="json",
         exclude_unset=True,
         include={
@@ -71,7 +71,7 @@ def stream(parameters: Parameters) -> dict[str, Any]:
     sizes = parameters.sizes
     together = parameters.files_together
     return {
-        **said,
+        **stated,
         "mix": [share.model_dump(mode="json", exclude_unset=True) for share in parameters.mix],
         "file_size": (
             sizes.model_dump(mode="json", exclude_unset=True)

@@ -11,10 +11,10 @@ import typer
 from dfslab.cli.shared import (
     AsJson,
     Sets,
+    emit,
     live,
     of,
     read_scenario,
-    tell,
     terminal,
     time_s,
     traces,
@@ -124,7 +124,7 @@ def trace_record(
         chosen = read_scenario(scenario, sets)
         with of(scenario):
             profile = with_progress(as_json, lambda report: traces.record(chosen, output, report))
-    tell(as_json, profile, *terminal_traces.ranking_tables(profile), f"trace: {output}")
+    emit(as_json, profile, *terminal_traces.ranking_tables(profile), f"trace: {output}")
 
 
 @app.command("import")
@@ -150,7 +150,7 @@ def trace_import(
     """Turn trace files into one compressed profile, or into tables."""
     how = reading(sampled, form, keep or (), drop or (), calls)
     profile = traces.import_traces(files, output, into, label, how, scheduler)
-    tell(as_json, profile, *terminal_traces.ranking_tables(profile), f"profile: {into or output}")
+    emit(as_json, profile, *terminal_traces.ranking_tables(profile), f"profile: {into or output}")
 
 
 @app.command("query")
@@ -162,7 +162,7 @@ def trace_query(
     """Ask the tables that `import --into` or `receive` made."""
     columns, rows = traces.query(folder, sql)
     found = [dict(zip(columns, row, strict=True)) for row in rows]
-    tell(as_json, found, terminal_traces.answer_table(columns, rows))
+    emit(as_json, found, terminal_traces.answer_table(columns, rows))
 
 
 @app.command("receive")
@@ -179,7 +179,7 @@ def trace_receive(
     times = (time_s("--interval", interval), time_s("--for", lasting) if lasting else None)
     console = terminal.console(True)
     profile = traces.receive(into, port, *times, lambda text: console.print(text))
-    tell(as_json, profile, *terminal_traces.ranking_tables(profile), f"received in {into}")
+    emit(as_json, profile, *terminal_traces.ranking_tables(profile), f"received in {into}")
 
 
 @app.command("top")
@@ -193,7 +193,7 @@ def trace_top(
     every_s = time_s("--interval", interval)
     if once or as_json:
         profile = live.once(folder)
-        tell(as_json, profile, *terminal_traces.ranking_tables(profile))
+        emit(as_json, profile, *terminal_traces.ranking_tables(profile))
         return
     live.watch(folder, every_s)
 
@@ -239,10 +239,10 @@ def trace_report(
         sys.stdout.buffer.write(traces.pprof(files, how))
         return
     if export == "otlp":
-        text, told = traces.otlp(files, how)
+        text, notice = traces.otlp(files, how)
         print(text)
-        if told:
-            print(told, file=sys.stderr)
+        if notice:
+            print(notice, file=sys.stderr)
         return
     profile = traces.profile(files, how, scheduler)
     if export:
@@ -260,4 +260,4 @@ def trace_report(
     if page:
         traces.write_trace_page(profile, page)
     shown = terminal_traces.ranking_tables(profile)
-    tell(as_json, profile, *shown, *([f"page: {page}"] if page else []))
+    emit(as_json, profile, *shown, *([f"page: {page}"] if page else []))

@@ -34,14 +34,14 @@ def compared(
     if kind not in KINDS:
         raise InputError("--cohorts", kind, f"must be one of {', '.join(KINDS)}")
     if kind == "slow":
-        whole = list(whole_calls.beside(files)) if of_jvms else list(files)
+        whole = list(whole_calls.exemplar_files(files)) if of_jvms else list(files)
         return cohort.compare_all(
             [_slow(whole, Reading() if of_jvms else reading)], ("fast", "slow")
         )
     if of_jvms:
         pairs, allowed = _hosts([callprofile.read(path) for path in files]), PROCESSES
     else:
-        pairs, allowed = cohort.hosts_beside(found["roots"]), HOSTS
+        pairs, allowed = cohort.hosts_compared(found["roots"]), HOSTS
     if not pairs:
         raise InputError("--cohorts", kind, allowed)
     return cohort.compare_all(pairs, ("the others", "this one"))

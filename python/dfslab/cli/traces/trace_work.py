@@ -151,7 +151,7 @@ def modelled(found: dict[str, Any], scenario: Scenario) -> dict[str, Any]:
     model = discover.model(MODEL)
     steps = model.run(point).steps
     named = discover.file_system(point.scenario.file_system.name).traced
-    rows = traced_steps.beside(found["roots"], steps, named)
+    rows = traced_steps.compared(found["roots"], steps, named)
     if not any(row.traced and row.modelled_s is not None for row in rows):
         operations = ", ".join(sorted({step.operation for step in steps}))
         raise InputError("--model", scenario.name, f"describes {operations}: not what was traced")
@@ -199,8 +199,8 @@ def otlp(files: Sequence[Path], reading: Reading) -> tuple[str, str]:
     if not reading.format and _of_jvms(found):
         raise InputError("--export", "otlp", "is for spans; of JVMs' profiles there is speedscope")
     text, left_out = tracing.otlp(found, reading.options(), trace_export.MOST_EVENTS)
-    told = f"{left_out:,} call trees are not in it: it holds {trace_export.MOST_EVENTS:,} spans"
-    return text, told if left_out else ""
+    notice = f"{left_out:,} call trees are not in it: it holds {trace_export.MOST_EVENTS:,} spans"
+    return text, notice if left_out else ""
 
 
 def import_traces(
@@ -276,10 +276,10 @@ def _spread(files: Sequence[Path], scheduler: str) -> list[tuple[str, callprofil
     from dfslab.fleet import dask
 
     found = []
-    for said in dask.each(scheduler, [(_read_at_node, str(path)) for path in sorted(files)]):
-        if isinstance(said, str):
-            raise InputError("trace", None, said)
-        found += said
+    for answer in dask.each(scheduler, [(_read_at_node, str(path)) for path in sorted(files)]):
+        if isinstance(answer, str):
+            raise InputError("trace", None, answer)
+        found += answer
     return found
 
 

@@ -123,8 +123,8 @@ class Testbed(MountedTestbed, Traceable):
             self._start_worker(host, number)
         for daemon in self.daemons.values():
             daemon.wait_ready()
-        said = self.ask("info") or {}
-        self._now(versions={"alluxio": str(said.get("version", "unknown"))})
+        reply = self.ask("info") or {}
+        self._now(versions={"alluxio": str(reply.get("version", "unknown"))})
 
     def mount(self, host: Host, point: Path) -> None:
         """Start a FUSE client in the foreground."""
@@ -156,8 +156,8 @@ class Testbed(MountedTestbed, Traceable):
 
         A crashed worker counts until it has been silent for `worker_timeout`.
         """
-        said = self.ask("webui_workers")
-        return None if said is None else len(said.get("normalNodeInfos") or ())
+        reply = self.ask("webui_workers")
+        return None if reply is None else len(reply.get("normalNodeInfos") or ())
 
     def disks_read_bytes(self) -> None:
         """None: data is stored in the memory of the workers, so only clients can be cold."""
@@ -185,8 +185,8 @@ class Testbed(MountedTestbed, Traceable):
     @property
     def profiles(self) -> Path:
         """The folder of the traced processes' profiles."""
-        told = self.parameters["trace_directory"]
-        return Path(told).absolute() if told else self.folder / "profiles"
+        given = self.parameters["trace_directory"]
+        return Path(given).absolute() if given else self.folder / "profiles"
 
     def trace_options(self, process: str) -> list[str]:
         """JVM options that make a process write its profile; empty on a testbed without `trace`."""
@@ -257,9 +257,9 @@ class Testbed(MountedTestbed, Traceable):
 
     def _properties(self) -> dict[str, str]:
         """Alluxio's properties, the same for every process."""
-        master, told = self.master, self.parameters
+        master, given = self.master, self.parameters
         described = {
-            parameter.source: _text(told[parameter.key], parameter)
+            parameter.source: _text(given[parameter.key], parameter)
             for parameter in PARAMETERS.of_origin("filesystem").values()
             if parameter.source.startswith("alluxio.")
         }
@@ -275,17 +275,17 @@ class Testbed(MountedTestbed, Traceable):
             "alluxio.master.journal.folder": str(master.disk / "journal"),
             "alluxio.master.metastore.dir": str(master.disk / "metastore"),
             "alluxio.master.mount.table.root.ufs": str(self.under_store),
-            "alluxio.master.worker.timeout": _milliseconds(told["worker_timeout"]),
+            "alluxio.master.worker.timeout": _milliseconds(given["worker_timeout"]),
             "alluxio.master.lost.worker.detection.interval": "1000ms",
             "alluxio.master.update.check.enabled": "false",
             "alluxio.fuse.jnifuse.libfuse.version": "2",
             "alluxio.security.authorization.permission.enabled": "false",
             "alluxio.user.file.reserved.bytes": str(RESERVED_BYTES),
-            "alluxio.user.file.writetype.default": told["write_type"],
-            "alluxio.worker.ramdisk.size": str(int(told["memory_tier"])),
+            "alluxio.user.file.writetype.default": given["write_type"],
+            "alluxio.worker.ramdisk.size": str(int(given["memory_tier"])),
             "alluxio.worker.tieredstore.levels": "1",
             "alluxio.worker.tieredstore.level0.alias": "MEM",
-            "alluxio.worker.tieredstore.level0.dirs.quota": str(int(told["memory_tier"])),
+            "alluxio.worker.tieredstore.level0.dirs.quota": str(int(given["memory_tier"])),
         }
 
     def _start_worker(self, host: Host, number: int) -> None:

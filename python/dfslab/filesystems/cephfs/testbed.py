@@ -63,8 +63,8 @@ class Testbed(MountedTestbed):
     def settle(self) -> None:
         """Set the layout of new files below the mount."""
         keys = ("stripe_unit", "stripe_count", "object_size")
-        told = {key: int(self.parameters[key]) for key in keys if key in self.parameters}
-        layout = " ".join(f"{key}={value}" for key, value in told.items())
+        given = {key: int(self.parameters[key]) for key in keys if key in self.parameters}
+        layout = " ".join(f"{key}={value}" for key, value in given.items())
         if layout:
             self.clients[0].run(
                 "setfattr",
@@ -77,17 +77,18 @@ class Testbed(MountedTestbed):
 
     def lacking(self) -> str:
         """Placement groups that are not active and clean, or not yet reported."""
-        groups = self._asked("status").get("pgmap", {})
+        groups = self._queried("status").get("pgmap", {})
         states = {one["state_name"]: one["count"] for one in groups.get("pgs_by_state", [])}
         if states and states.get("active+clean", 0) == groups.get("num_pgs"):
             return ""
-        said = ", ".join(f"{count} {state}" for state, count in states.items())
-        return f"placement groups: {said or 'unknown'}"
+        reply = ", ".join(f"{count} {state}" for state, count in states.items())
+        return f"placement groups: {reply or 'unknown'}"
 
     def counters(self) -> dict[str, str]:
         """All perf counters of OSDs and metadata server since their start."""
         return {
-            name: self._told(host, name, "perf", "dump") for name, host in self._answering.items()
+            name: self._daemon_command(host, name, "perf", "dump")
+            for name, host in self._answering.items()
         }
 
     def empty_caches(self) -> None:
@@ -95,7 +96,7 @@ class Testbed(MountedTestbed):
         for number, host in enumerate(self.hosts.of("osd")):
             # An OSD killed by a fault caches nothing; one suspended by a fault does not answer.
             if self.daemon(f"osd-{number + 1}").state() == "running":
-                self._told(host, f"osd.{number}", "cache", "drop")
+                self._daemon_command(host, f"osd.{number}", "cache", "drop")
 
     @contextmanager
     def tracing(self, folder: Path) -> Iterator[None]:
@@ -106,14 +107,16 @@ class Testbed(MountedTestbed):
         """
         for name, host in self._answering.items():
             kind = name.partition(".")[0]
-            self._told(host, name, "config", "set", f"{kind}_op_history_size", str(MOST_OPERATIONS))
+            self._daemon_command(
+                host, name, "config", "set", f"{kind}_op_history_size", str(MOST_OPERATIONS)
+            )
         began = clock.date().isoformat()
         yield
         for name, host in self._answering.items():
-            told = json.loads(self._told(host, name, "dump_historic_ops"))
-            told["ops"] = [one for one in told["ops"] if one["initiated_at"] >= began]
-            if told["ops"]:
-                (folder / f"{name}.trace").write_text(json.dumps(told), encoding="utf-8")
+            given = json.loads(self._daemon_command(host, name, "dump_historic_ops"))
+            given["ops"] = [one for one in given["ops"] if one["initiated_at"] >= began]
+            if given["ops"]:
+                (folder / f"{name}.trace").write_text(json.dumps(given), encoding="utf-8")
 
     @property
     def _answering(self) -> dict[str, Host]:
@@ -121,7 +124,7 @@ class Testbed(MountedTestbed):
         stores = {f"osd.{number}": host for number, host in enumerate(self.hosts.of("osd"))}
         return {**stores, "mds.a": self._master}
 
-    def _told(self, host: Host, name: str, *words: str) -> str:
+    def _daemon_command(self, host: Host, name: str, *words: str) -> str:
         return host.run("ceph", "daemon", f"/run/ceph/ceph-{name}.asok", *words)
 
     @property
@@ -248,7 +251,7 @@ class Testbed(MountedTestbed):
     def _ceph(self, *words: str) -> str:
         return self._master.run("ceph", "-c", str(self._file), "--connect-timeout", "20", *words)
 
-    def _asked(self, *words: str) -> dict:
+    def _queried(self, *words: str) -> dict:
         """An answer in JSON; empty when there is none yet."""
         try:
             return json.loads(self._ceph(*words, "--format", "json"))
@@ -256,16 +259,16 @@ class Testbed(MountedTestbed):
             return {}
 
     def _monitor_serves(self) -> bool:
-        return bool(self._asked("quorum_status").get("quorum"))
+        return bool(self._queried("quorum_status").get("quorum"))
 
     def _osd_up(self, number: int) -> bool:
-        known = self._asked("osd", "dump").get("osds", [])
+        known = self._queried("osd", "dump").get("osds", [])
         return any(osd["osd"] == number and osd["up"] for osd in known)
 
     def _mds_active(self) -> bool:
-        ranks = self._asked("fs", "status").get("mdsmap", [])
+        ranks = self._queried("fs", "status").get("mdsmap", [])
         if not ranks:
-            filesystems = self._asked("fs", "dump").get("filesystems", [])
+            filesystems = self._queried("fs", "dump").get("filesystems", [])
             infos = [info for one in filesystems for info in one["mdsmap"]["info"].values()]
             return any(info["state"] == "up:active" for info in infos)
         return any(rank.get("state") == "active" for rank in ranks)

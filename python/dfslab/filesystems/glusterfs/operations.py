@@ -179,12 +179,12 @@ _known = seq(
     ),
     seq(cpu("client", P.short_cpu), name="close"),
 )
-_asked = seq(
+_requested = seq(
     seq(either(quick, _content, _lookup), when(_eager, _open_call), name="open"),
     when(~quick, _read),
     seq(when(_eager, _flush_call), name="close"),
 )
-_read_file = choice((P.kept, _known), (1 - P.kept, _asked))
+_read_file = choice((P.kept, _known), (1 - P.kept, _requested))
 
 # The client's process merges neighbouring writes that it may answer early into larger ones.
 writes = named("writes", select(P.write_behind & ~P.scattered, ahead_requests, calls))

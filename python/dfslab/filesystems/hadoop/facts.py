@@ -78,24 +78,24 @@ def target(access: Mapping[str, Any], parameters: Mapping[str, Any]) -> dict[str
     from dfslab.filesystems.hdfs import java
 
     opened, path = _parts(access["uri"])
-    told = java.client({})
+    given = java.client({})
     named = access.get("class_path") or os.environ.get("HADOOP_CLASSPATH", "").split(":")
     # Placed before Hadoop's: a client with its own libraries needs those versions of them.
     own = [str(Path(part).expanduser().absolute()) for part in named if part]
     return {
-        **told,
+        **given,
         "kind": "hadoop",
         "uri": opened,
         "root": f"{path.rstrip('/')}/{access.get('directory', '').strip('/')}".rstrip("/") or "/",
-        "class_path": ":".join([str(java.QUIET), *own, told["class_path"]]),
+        "class_path": ":".join([str(java.QUIET), *own, given["class_path"]]),
         "properties": dict(access.get("properties") or {}),
         "shared_client": bool(access.get("shared_client")),
     }
 
 
-def advice(said: str) -> str:
+def advice(message: str) -> str:
     """Advice for an error message; "" when there is none."""
-    if any(sign in said for sign in MISSING):
+    if any(sign in message for sign in MISSING):
         return "name the client's jars in file_system.access.class_path or HADOOP_CLASSPATH"
     return ""
 

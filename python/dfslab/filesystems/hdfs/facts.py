@@ -306,7 +306,7 @@ def address(uri: str) -> tuple[str, int]:
 
 def target(access: Mapping[str, Any], parameters: Mapping[str, Any]) -> dict[str, Any]:
     """The load generator's target at `access["uri"]`: its own client, or Hadoop's."""
-    told = {
+    given = {
         "kind": "hdfs",
         "uri": access["uri"],
         "root": access.get("directory") or "/",
@@ -315,12 +315,12 @@ def target(access: Mapping[str, Any], parameters: Mapping[str, Any]) -> dict[str
         "shared_client": bool(access.get("shared_client")),
     }
     if access.get("client") != "java":
-        return told
+        return given
     # Hadoop's jars are looked up only for Hadoop's client.
     from dfslab.filesystems.hdfs import java
 
     sync_block = bool(parameters["block_sync"])
-    return {**told, **java.client(access), "kind": "hadoop", "sync_block": sync_block}
+    return {**given, **java.client(access), "kind": "hadoop", "sync_block": sync_block}
 
 
 FACTS = Facts(

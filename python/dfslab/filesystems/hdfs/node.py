@@ -65,6 +65,6 @@ def jmx(address: str, bean: str) -> dict[str, Any] | None:
 
 def datanode_serves(node: Node) -> bool:
     """Whether a DataNode is registered with its NameNode and in contact with it."""
-    seen = node.ask("Hadoop:service=DataNode,name=DataNodeInfo") or {}
-    actors = json.loads(seen.get("BPServiceActorInfo") or "[]")
+    attributes = node.ask("Hadoop:service=DataNode,name=DataNodeInfo") or {}
+    actors = json.loads(attributes.get("BPServiceActorInfo") or "[]")
     return bool(actors) and all(actor.get("ActorState") == "RUNNING" for actor in actors)

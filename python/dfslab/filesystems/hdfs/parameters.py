@@ -111,27 +111,27 @@ def parse_parameters(values: Mapping[str, Any]) -> dict[str, Any]:
 
     InputError for an unknown key or a wrong value.
     """
-    told = {key: value for key, value in values.items() if "." not in key}
+    given = {key: value for key, value in values.items() if "." not in key}
     properties = {key: value for key, value in values.items() if "." in key}
     if properties:
-        told["properties"] = {**told.get("properties", {}), **properties}
-    checked(told)
-    return told
+        given["properties"] = {**given.get("properties", {}), **properties}
+    checked(given)
+    return given
 
 
-def checked(told: Mapping[str, Any]) -> TestbedParameters:
+def checked(given: Mapping[str, Any]) -> TestbedParameters:
     """The checked parameters. InputError for the first one that is wrong."""
     known = set(TestbedParameters.model_fields) | {
         "block_size",
         "packet_size",
         "complete_retry_delay",
     }
-    for key, value in told.items():
+    for key, value in given.items():
         if key not in known:
             raise InputError(
                 f"bed.{key}", value, unknown(key, sorted(TestbedParameters.model_fields))
             )
-    return build(TestbedParameters, dict(told), "testbed")
+    return build(TestbedParameters, dict(given), "testbed")
 
 
 def decided_properties(

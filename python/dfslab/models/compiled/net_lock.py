@@ -23,7 +23,7 @@ class Lock:
         self._sites = 0
         nodes = [{"node": node, "readers": 0, "next": 0} for node in range(station.copies)]
         self.idle = net.place(f"{station} servers", nodes)
-        self._asked = net.place(f"{station} asked")
+        self._requests = net.place(f"{station} asked")
         self._waiting = net.place(f"{station} queue")
         self._shared = net.place(f"{station} given back")
         counter = net.place(f"{station} tickets", [{"node": n["node"], "next": 0} for n in nodes])
@@ -31,7 +31,7 @@ class Lock:
             Arc(self._waiting, {self._ticket: "b.next"}),
             Arc(counter, {"node": "b.node", "next": "b.next + 1"}),
         ]
-        net.transition(f"{station} draws", PAGE, [self._asked, counter], drawn, self._here)
+        net.transition(f"{station} draws", PAGE, [self._requests, counter], drawn, self._here)
         less = [Arc(self.idle, _state("b.readers - 1", "b.next"))]
         net.transition(
             f"{station} shared no more", PAGE, [self._shared, self.idle], less, self._here
@@ -59,7 +59,7 @@ class Lock:
         )
 
         def entry(row: Row, delay: Amount) -> list[Arc]:
-            return [Arc(self._asked, after(row, {"node": where, "back": str(site)}), delay)]
+            return [Arc(self._requests, after(row, {"node": where, "back": str(site)}), delay)]
 
         return entry
 

@@ -151,13 +151,15 @@ def _thread(
     deferred work shares that thread.
     """
     stage = trees.unique(f"{context.page}/{name}")
-    lanes = trees.clients * context.lanes
-    idle = trees.net.place(f"{stage} thread", [{"t": lane} for lane in range(lanes)])
+    pipelines = trees.clients * context.pipelines
+    idle = trees.net.place(
+        f"{stage} thread", [{"t": pipeline_index} for pipeline_index in range(pipelines)]
+    )
     inbox = trees.net.place(f"{stage} inbox")
 
     def release(row: Row, delay: Amount) -> list[Arc]:
-        return [Arc(idle, {"t": substituted(context.lane, row)}, delay)]
+        return [Arc(idle, {"t": substituted(context.pipeline_index, row)}, delay)]
 
     arcs = work(release)({}, 0.0)
     trees.net.transition(f"{stage} begins", context.page, [inbox, idle], arcs, "a.t == b.t")
-    return lambda row, delay: [Arc(inbox, after(row, {"t": context.lane}), delay)]
+    return lambda row, delay: [Arc(inbox, after(row, {"t": context.pipeline_index}), delay)]

@@ -258,8 +258,8 @@ class Trees(Visitor[Standing, Entry]):
                 inside,
                 forks=level,
                 key=f"k{level}",
-                lanes=context.lanes * copies,
-                lane=f"{context.lane} * {copies} + a.c{level}",
+                pipelines=context.pipelines * copies,
+                pipeline_index=f"{context.pipeline_index} * {copies} + a.c{level}",
                 shifts=(*context.shifts, f"a.c{level}"),
             )
             changes = [str(copy) for copy in range(copies)]

@@ -23,7 +23,7 @@ else:
 Law = Callable[[np.ndarray, np.ndarray], np.ndarray]
 MOST_CLIENTS = 4096
 # Least difference between two laws, in standard errors, that counts as detectable.
-SEEN = 3.0
+DETECTABLE = 3.0
 
 
 def _x_ln_x(x: np.ndarray, k: np.ndarray) -> np.ndarray:
@@ -163,7 +163,7 @@ def separation(fits: Sequence[Fit], most_clients: int = MOST_CLIENTS) -> Separat
     apart[(a < 1e-9) | (b < 1e-9)] = 0.0
     best = int(np.argmax(apart))
     noise = max(first.relative_sd, 1e-3)
-    repetitions = max(1, int(np.ceil((SEEN * noise / max(apart[best], 1e-9)) ** 2)))
+    repetitions = max(1, int(np.ceil((DETECTABLE * noise / max(apart[best], 1e-9)) ** 2)))
     says = {first.law: float(a[best]), second.law: float(b[best])}
     return Separation(int(x[best]), says, repetitions)
 

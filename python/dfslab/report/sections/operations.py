@@ -89,8 +89,8 @@ def _each(ones: Sequence[At], name: str) -> Markup:
 
 
 def _methods(ones: Sequence[At]) -> list[str]:
-    said = dict.fromkeys(method for one in ones for method in one.predictions)
-    return [method for method in said if method not in BASELINES]
+    stated = dict.fromkeys(method for one in ones for method in one.predictions)
+    return [method for method in stated if method not in BASELINES]
 
 
 def lines_of(ones: Sequence[At]) -> list[list[At]]:
@@ -105,14 +105,14 @@ def lines_of(ones: Sequence[At]) -> list[list[At]]:
 
 def gapped(lines: Sequence[Sequence[At]], value: Callable[[At], float]) -> list[float | None]:
     """The values of each line, with a gap between lines, so that they are not joined."""
-    return [told for line in lines for told in (*map(value, line), None)][:-1]
+    return [shown for line in lines for shown in (*map(value, line), None)][:-1]
 
 
 def _curve(ones: Sequence[At], method: str) -> list[dict[str, Any]]:
     """A model's line and its interval band."""
     lines = lines_of([one for one in ones if method in one.predictions])
 
-    def said(end: str) -> list[float | None]:
+    def end_values(end: str) -> list[float | None]:
         return gapped(lines, lambda one: getattr(one.predictions[method], end))
 
     line = {
@@ -120,7 +120,7 @@ def _curve(ones: Sequence[At], method: str) -> list[dict[str, Any]]:
         "mode": "lines+markers",
         "name": words(method),
         "x": gapped(lines, lambda one: one.size_bytes),
-        "y": said("value"),
+        "y": end_values("value"),
         "line": {"color": colour(method), "width": 1.5},
         "marker": {"color": colour(method), "size": 3},
     }
@@ -128,7 +128,7 @@ def _curve(ones: Sequence[At], method: str) -> list[dict[str, Any]]:
         line
         | {
             "name": f"{words(method)}, 90 %",
-            "y": said(end),
+            "y": end_values(end),
             "mode": "lines",
             "hoverinfo": "skip",
             "line": {"color": colour(method), "width": 0.7, "dash": "dot"},
@@ -244,7 +244,7 @@ def _errors(found: Operations) -> Markup:
         "90 % coverage of all",
         "a mean is sure to",
     ]
-    told = note(
+    shown = note(
         "Whole sizes and deployments that nothing was fitted on. Not above the noise: "
         f"{found.below_noise} held-out times whose measured mean is itself less sure than "
         f"±{NOISE_FLOOR:.0%}, or less than the {seconds(LEAST_TIME_S)} that waking a thread takes; "
@@ -253,7 +253,7 @@ def _errors(found: Operations) -> Markup:
         "mean: the same functions with clients only, and with nothing."
     )
     return Markup("<h3>Errors on held-out operating points</h3>{}{}").format(
-        told, table(head, rows, texts=2)
+        shown, table(head, rows, texts=2)
     )
 
 
@@ -274,8 +274,8 @@ def _table(study: FinishedRun, steps: Sequence[At]) -> Markup:
             study.name(one.labels),
             _step(one),
             one.count,
-            _told(one.measured),
-            *(_told(one.predictions.get(method)) for method in methods),
+            _interval(one.measured),
+            *(_interval(one.predictions.get(method)) for method in methods),
         ]
         for one in steps
     ]
@@ -284,7 +284,7 @@ def _table(study: FinishedRun, steps: Sequence[At]) -> Markup:
     return folded(f"All {len(rows)} times as a table", table(head, rows, held, texts=2))
 
 
-def _told(metric: Metric | None) -> str:
+def _interval(metric: Metric | None) -> str:
     if metric is None:
         return number(float("nan"))
     if metric.low is None or metric.high is None:

@@ -11,7 +11,7 @@ from dfslab.spec.units import BytesPerSecond, PerSecond, Seconds, quantity
 
 Kind = Literal["throttle", "timeout", "fault", "stall", "delay"]
 # Kind of layer -> {key in the scenario: key in core/load}.
-TOLD: dict[str, dict[str, str]] = {
+LAYER_KEYS: dict[str, dict[str, str]] = {
     "throttle": {"rate": "calls_per_s", "bandwidth": "bytes_per_s"},
     "timeout": {"time": "after_s"},
     "fault": {"share": "probability"},
@@ -36,14 +36,14 @@ class Layer(Model):
 
     @model_validator(mode="after")
     def _has_its_keys(self) -> Self:
-        keys = TOLD[self.kind]
-        said = [key for key in type(self).model_fields if key != "kind" and getattr(self, key)]
-        for key in said:
+        keys = LAYER_KEYS[self.kind]
+        stated = [key for key in type(self).model_fields if key != "kind" and getattr(self, key)]
+        for key in stated:
             if key not in keys:
                 allowed = f"{self.kind} takes {', '.join(keys)}"
                 raise InputError(f"run.layer.{key}", getattr(self, key), allowed)
         # A throttle needs one of its keys, other layers need all.
-        if not said or (self.kind != "throttle" and len(said) < len(keys)):
+        if not stated or (self.kind != "throttle" and len(stated) < len(keys)):
             raise InputError("run.layer", self.kind, f"needs {', '.join(keys)} above 0")
         if self.kind == "stall" and self.time > self.period:
             raise InputError("run.layer.time", self.time, "a stall is no longer than its period")
@@ -56,5 +56,5 @@ class Layer(Model):
 
     def plan(self) -> dict[str, Any]:
         """The layer in the format of core/load."""
-        names = TOLD[self.kind].items()
+        names = LAYER_KEYS[self.kind].items()
         return {self.kind: {name: value for key, name in names if (value := getattr(self, key))}}

@@ -38,17 +38,17 @@ def stream_spec(scenario: Scenario, repetition: int = 0) -> dict[str, Any]:
 def _arrival(scenario: Scenario, own: Mapping[str, Any]) -> dict[str, Any]:
     """The requested open arrivals, which replace the workload's. Sessions are kept; their rate is
     set so that requests arrive at the requested rate."""
-    asked = scenario.workload
-    if asked.arrival == "closed":
+    requested = scenario.workload
+    if requested.arrival == "closed":
         return {}
-    process: Any = asked.arrival
+    process: Any = requested.arrival
     if process == "lognormal":
         process = {"lognormal": LOGNORMAL_SIGMA}
-    load: dict[str, Any] = {"rate_per_s": asked.rate, "process": process}
-    if asked.ramp:
-        load["profile"] = [(0.0, 0.0), (asked.ramp, 1.0)]
+    load: dict[str, Any] = {"rate_per_s": requested.rate, "process": process}
+    if requested.ramp:
+        load["profile"] = [(0.0, 0.0), (requested.ramp, 1.0)]
     if session := own.get("arrival", {}).get("open", {}).get("session"):
-        load |= {"rate_per_s": asked.rate / session["requests"], "session": session}
+        load |= {"rate_per_s": requested.rate / session["requests"], "session": session}
     return {"arrival": {"open": load}}
 
 

@@ -35,7 +35,7 @@ def host_and_port(uri: str) -> tuple[str, int] | None:
     return parsed.hostname, parsed.port
 
 
-def no_advice(said: str) -> str:
+def no_advice(message: str) -> str:
     """The default `advice` of a file system: none."""
     return ""
 

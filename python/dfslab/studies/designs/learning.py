@@ -184,13 +184,13 @@ def _importance(
     measures = _of_data(rows, seed)
     encoding = Encoding(grey.encoding.factors) if grey.encoding else Encoding(())
     matrix = encoding.matrix([point.labels for point in rows.points])
-    seen = [factor.name for factor in encoding.factors]
-    partners = sensitivity.moves_with(matrix, encoding.owner, seen)
+    observed = [factor.name for factor in encoding.factors]
+    partners = sensitivity.moves_with(matrix, encoding.owner, observed)
     for one in found:
         one.measures = {
             name: table[one.factor] for name, table in measures.items() if one.factor in table
         }
-        never = None if one.factor in seen else "nothing: it never varied"
+        never = None if one.factor in observed else "nothing: it never varied"
         one.verdict = sensitivity.verdict(one, never or partners.get(one.factor))
     regimes = []
     for name, keep in _regimes(allowed):
@@ -207,7 +207,7 @@ def _importance(
 
 def _refitted(rows: Rows, grey: Learnt, points: Sequence[Point], seed: int) -> list[np.ndarray]:
     """Predictions of the model, then of refits on bootstrapped testbeds."""
-    asked, known = grey.matrix(points), grey.matrix(rows.points)
+    requested, known = grey.matrix(points), grey.matrix(rows.points)
     target = np.log(rows.rates)
     answers = [np.log(grey.predict(points))]
     random = np.random.default_rng(seed)
@@ -215,7 +215,7 @@ def _refitted(rows: Rows, grey: Learnt, points: Sequence[Point], seed: int) -> l
     for _ in range(REFITS):
         drawn = random.choice(testbeds, len(testbeds))
         chosen = np.concatenate([np.flatnonzero(rows.groups == testbed) for testbed in drawn])
-        answers.append(grey.estimator().fit(known[chosen], target[chosen]).predict(asked))
+        answers.append(grey.estimator().fit(known[chosen], target[chosen]).predict(requested))
     return answers
 
 

@@ -55,13 +55,13 @@ def sample(legal: Legal, count: int, seed: int) -> Sample:
     for index in range(len(legal.factors)):
         members, rows = next(block for block in legal.blocks if index in block[0])
         place = members.index(index)
-        beside: dict[Row, list[int]] = {}
+        neighbours: dict[Row, list[int]] = {}
         for row in rows:
-            beside.setdefault(row[:place] + row[place + 1 :], []).append(row[place])
+            neighbours.setdefault(row[:place] + row[place + 1 :], []).append(row[place])
         changed = []
         for row in base:
             others = tuple(row[m] for m in members if m != index)
-            level = int(random.choice(beside[others]))
+            level = int(random.choice(neighbours[others]))
             changed.append((*row[:index], level, *row[index + 1 :]))
         redrawn.append(changed)
     return Sample(len(legal.factors), base, redrawn)

@@ -109,7 +109,7 @@ def compare_all(
     }
 
 
-def hosts_beside(roots: Sequence[Mapping[str, Any]]) -> list[tuple[str, Steps, Steps]]:
+def hosts_compared(roots: Sequence[Mapping[str, Any]]) -> list[tuple[str, Steps, Steps]]:
     """Spans as pairs (host, all other hosts, this host), for hosts with a common step."""
     of: dict[str, dict[str, Sums]] = {}
     for path, node in _walk(roots):

@@ -53,7 +53,7 @@ class Place:
 
 
 @dataclass
-class Lane:
+class LogicalThread:
     """A logical thread: the sequential calls of one thread of control for an operation."""
 
     name: str
@@ -111,31 +111,31 @@ def _names(top: Node) -> Iterator[tuple[str, str]]:
             open_nodes.append((below, child))
 
 
-def lanes(root: Node) -> list[Lane]:
+def threads(root: Node) -> list[LogicalThread]:
     """An operation's own logical thread first, then those that run in parallel."""
-    found = [Lane(root.name)]
+    found = [LogicalThread(root.name)]
     open_nodes = [(found[0], Place(root.name, root))]
     while open_nodes:
-        lane, place = open_nodes.pop()
+        thread, place = open_nodes.pop()
         if place.node.count and place.node.kind != "detail":
-            lane.places.append(place)
+            thread.places.append(place)
         node = place.node
         in_turn = node.kind == "blocked" and node.served_ns <= node.self_ns
         for name, child in sorted(node.children.items(), reverse=True):
             path = f"{place.path}/{name}"
             below = Place(path, child)
-            beside = child.handed or (":" in name and not in_turn)
-            if beside:
-                found.append(Lane(path))
-            open_nodes.append((found[-1] if beside else lane, below))
+            concurrent = child.handed or (":" in name and not in_turn)
+            if concurrent:
+                found.append(LogicalThread(path))
+            open_nodes.append((found[-1] if concurrent else thread, below))
     return found
 
 
 def _operation(root: Node, part: float, whole_ns: int) -> list[dict[str, Any]]:
     """Savings by steps of one operation; `part`: share by which a step's time is reduced."""
-    own, *others = lanes(root)
+    own, *others = threads(root)
     waits_ns = sum(p.node.own_ns for p in own.places if p.wait and not p.sleeps)
-    busy = sorted((lane.busy_ns for lane in others), reverse=True)
+    busy = sorted((thread.busy_ns for thread in others), reverse=True)
     # Waits of the requesting thread that the busiest parallel thread explains.
     explained_ns = min(waits_ns, busy[0]) if busy else 0
     # Paths of parent steps within which the operation waited notably for other threads.
@@ -157,11 +157,11 @@ def _operation(root: Node, part: float, whole_ns: int) -> list[dict[str, Any]]:
             # The saved time may be spent waiting for other threads instead.
             low_ns, point_ns = max(0.0, cut_ns - explained_ns), max(0.0, cut_ns - explained_ns)
         steps.append(_step(place, root, (low_ns, point_ns, high_ns), whole_ns))
-    for lane in others:
-        rest = max((other.busy_ns for other in others if other is not lane), default=0)
-        for place in lane.places:
+    for thread in others:
+        rest = max((other.busy_ns for other in others if other is not thread), default=0)
+        for place in thread.places:
             cut_ns = 0.0 if place.wait else max(0, place.node.own_ns) * part
-            left = max(rest, lane.busy_ns - cut_ns)
+            left = max(rest, thread.busy_ns - cut_ns)
             point_ns = max(0.0, explained_ns - min(waits_ns, left))
             high_ns = min(cut_ns, waits_ns)
             steps.append(_step(place, root, (0.0, min(point_ns, high_ns), high_ns), whole_ns))

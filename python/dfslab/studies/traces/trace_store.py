@@ -106,14 +106,14 @@ def tables(profile: Mapping[str, Any], label: str) -> dict[str, list[dict[str, A
     exemplars: list[dict[str, Any]] = []
     hosts: list[dict[str, Any]] = []
     for number, parent, path, node in _walk(profile):
-        told = {key: node.get(key) for key in ("kind", "count", "errors", "bytes", *_TIMES)}
+        columns = {key: node.get(key) for key in ("kind", "count", "errors", "bytes", *_TIMES)}
         seconds = {key: node.get(key) for key in _SECONDS}
         # Calls that were read, and whether counts and sums are estimates of more.
-        told["read"] = node.get("read", node["count"])
-        told["estimated"] = told["read"] != node["count"]
+        columns["read"] = node.get("read", node["count"])
+        columns["estimated"] = columns["read"] != node["count"]
         # Failed attempts stand apart, and repetitions of one caller are counted, in spans only.
-        told["again"] = node.get("again", False)
-        told |= {f"times_{key}": (node.get("times") or {}).get(key) for key in _REPEATS}
+        columns["again"] = node.get("again", False)
+        columns |= {f"times_{key}": (node.get("times") or {}).get(key) for key in _REPEATS}
         calls.append(
             {
                 "trace": label,
@@ -122,7 +122,7 @@ def tables(profile: Mapping[str, Any], label: str) -> dict[str, list[dict[str, A
                 "path": "/".join(path),
                 "name": node["name"],
                 "depth": len(path),
-                **told,
+                **columns,
                 **seconds,
             }
         )
@@ -160,8 +160,8 @@ def tables(profile: Mapping[str, Any], label: str) -> dict[str, list[dict[str, A
             if isinstance(count, int) and count
         ],
         "left_out": [
-            {"trace": label, "rule": rule, **told}
-            for rule, told in (profile.get("left_out") or {}).items()
+            {"trace": label, "rule": rule, **columns}
+            for rule, columns in (profile.get("left_out") or {}).items()
         ],
     }
 

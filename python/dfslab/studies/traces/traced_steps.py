@@ -46,7 +46,7 @@ class _Calls:
     ends: list[str] = field(default_factory=list)
 
 
-def beside(
+def compared(
     roots: Sequence[Mapping[str, Any]],
     modelled: Sequence[Step],
     named: Mapping[tuple[str, ...], str],
@@ -79,14 +79,14 @@ def beside(
         for group, calls in found.items():
             taken |= set(calls.ends)
             known = [steps[step] for step in group if step in steps]
-            seen = calls.count > 0 and operations > 0
+            observed = calls.count > 0 and operations > 0
             rows.append(
                 Row(
                     operation,
                     " + ".join(step for step in group if step in steps),
                     sum(known),
-                    (ends.get(group) or "/".join((operation, *group))) if seen else "",
-                    calls.total_s / operations if seen else None,
+                    (ends.get(group) or "/".join((operation, *group))) if observed else "",
+                    calls.total_s / operations if observed else None,
                     calls.count,
                 )
             )

@@ -309,14 +309,14 @@ def _run_all(commands: Sequence[tuple[str, list[str]]], env: Mapping[str, str]) 
     failed = None
     for name, child in running:
         try:
-            said, _ = child.communicate(timeout=SCRIPT_LIMIT_S)
+            output, _ = child.communicate(timeout=SCRIPT_LIMIT_S)
         except subprocess.TimeoutExpired:
             child.kill()
-            said, _ = child.communicate()
+            output, _ = child.communicate()
         if child.returncode and failed is None:
             why = f"ended with status {child.returncode}"
             failed = TestbedError(
-                "failed", f"setting up {name}", why, tuple(said.splitlines()[-6:])
+                "failed", f"setting up {name}", why, tuple(output.splitlines()[-6:])
             )
     if failed is not None:
         raise failed

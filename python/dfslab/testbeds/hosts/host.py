@@ -20,7 +20,7 @@ from typing import TypeVar
 
 from dfslab.testbeds.daemon import Daemon, spawn, tied_to_owner
 from dfslab.testbeds.errors import TestbedError, last_lines
-from dfslab.testbeds.hosts.namespaces import in_network, prefix, seen_by
+from dfslab.testbeds.hosts.namespaces import in_network, prefix, rooted_at
 from dfslab.testbeds.hosts.process import Process
 
 INIT = ["tini", "-s", "--", "sleep", "infinity"]
@@ -91,8 +91,8 @@ class Host:
         except subprocess.TimeoutExpired as error:
             raise TestbedError("failed", what, f"not finished after {limit_s:g} s") from error
         if done.returncode:
-            said = tuple((done.stderr + done.stdout).strip().splitlines()[-6:])
-            raise TestbedError("failed", what, f"ended with status {done.returncode}", said)
+            output = tuple((done.stderr + done.stdout).strip().splitlines()[-6:])
+            raise TestbedError("failed", what, f"ended with status {done.returncode}", output)
         return done.stdout
 
     def tries(self, *words: str, limit_s: float = COMMAND_LIMIT_S) -> bool:
@@ -109,7 +109,7 @@ class Host:
 
     def path(self, inside: Path | str) -> Path:
         """A path of the host as this process can open it, across the host's mounts."""
-        return seen_by(self.init.pid, Path(inside))
+        return rooted_at(self.init.pid, Path(inside))
 
     def mounted(self, inside: Path | str) -> bool:
         """Whether a file system is mounted at the path; after a failed mount it is a plain

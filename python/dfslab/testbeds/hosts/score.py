@@ -41,10 +41,10 @@ def score(host: Host, kernel_s: float = KERNEL_S) -> float:
 
     BedError when the host cannot run them.
     """
-    said = host.run(sys.executable, "-c", PROGRAM, str(kernel_s), limit_s=LIMIT_S)
+    output = host.run(sys.executable, "-c", PROGRAM, str(kernel_s), limit_s=LIMIT_S)
     try:
-        found = float(said)
+        found = float(output)
     except ValueError as error:
-        raise TestbedError("failed", f"the score of {host.name}", f"it said {said!r}") from error
+        raise TestbedError("failed", f"the score of {host.name}", f"it said {output!r}") from error
     assert found > 0
     return found
