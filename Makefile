@@ -80,7 +80,7 @@ check: .venv/.packages .venv/.core ## formatters, linters, types, tidy
 	$(STAGE) "check: format" cargo fmt --all --check
 	$(STAGE) "check: format" .venv/bin/ruff format --check $(SOURCES)
 	$(STAGE) "check: lint" .venv/bin/ruff check $(SOURCES)
-	$(STAGE) "check: types" .venv/bin/mypy
+	$(STAGE) "check: types" $(PY) scripts/any_share.py
 	$(STAGE) "check: clippy" cargo clippy --workspace --all-targets --profile ci --locked --quiet -- -D warnings
 
 format: setup ## rewrite sources in the house format

@@ -177,7 +177,7 @@ class Contender:
         self.client = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         )
-        self.pids = [*(one["pid"] for one in testbed.daemon_states()), self.client.pid]
+        self.pids = [*(one.pid for one in testbed.daemon_states()), self.client.pid]
         self._own_time = OwnTime(self.pids)
         self.profiles = testbed.profiles
         self.recording = self.traced = bool(testbed.parameters.trace)

@@ -30,6 +30,9 @@ from typing import Any
 from dfslab import _core
 from dfslab.filesystems.hdfs import java
 from dfslab.filesystems.hdfs.testbed import Testbed
+from dfslab.spec.streams.plan import LoadPlan
+from dfslab.spec.streams.target import HadoopTarget
+from dfslab.spec.streams.vocabulary import Stream
 from dfslab.testbeds.cache import maven_jars
 from paired import NINETEEN_OF_TWENTY, middle
 from rich.console import Console
@@ -185,7 +188,7 @@ def _at_most(limit_s: float, process: subprocess.Popen[str]) -> Iterator[None]:
         timer.cancel()
 
 
-def ran(target: dict[str, Any], operation: str, **stream: Any) -> dict[str, Any]:
+def ran(target: HadoopTarget, operation: str, **stream: Any) -> dict[str, Any]:
     """Our report on one round, begun once what it prepared is on disk; it waits first, too."""
 
     def gate() -> float:
@@ -193,15 +196,16 @@ def ran(target: dict[str, Any], operation: str, **stream: Any) -> dict[str, Any]
         time.sleep(stream.get("think_time_s", 0.0))
         return time.monotonic()
 
-    spec = {"seed": 1, "transfer_size_bytes": TRANSFER, "mix": [{"operation": operation}], **stream}
-    plan = {"stream": spec, "target": target, "run_directory": f"dfslab-{os.getpid()}"}
-    report = json.loads(_core.run_load(json.dumps(plan), None, gate)[0])
+    mix = [{"operation": operation}]
+    spec = Stream.model_validate({"transfer_size_bytes": TRANSFER, "mix": mix, **stream})
+    plan = LoadPlan(stream=spec, target=target, run_directory=f"dfslab-{os.getpid()}")
+    report = json.loads(_core.run_load(plan.text, None, gate)[0])
     assert report["complete"], report["errors"]
     return report
 
 
 def our_dfsio(
-    target: dict[str, Any], kind: str, pause_s: float = 0.0, file_mib: int = FILE_MIB
+    target: HadoopTarget, kind: str, pause_s: float = 0.0, file_mib: int = FILE_MIB
 ) -> float:
     """MiB/s as TestDFSIO counts them: opening, creating and waiting are no part of it."""
     size = {"file_size": {"fixed": file_mib * MIB}, "clients": 1, "think_time_s": pause_s}
@@ -211,22 +215,22 @@ def our_dfsio(
     return FILES * file_mib / sum(step["latency"]["mean_s"] * step["count"] for step in timed)
 
 
-def border_s_per_mib(target: dict[str, Any], kind: str) -> float:
+def border_s_per_mib(target: HadoopTarget, kind: str) -> float:
     """What a MiB takes on its way into Java or out of it: median over rounds after as many."""
-    nothing = {
-        **target,
+    changes: dict[str, object] = {
         "uri": "nothing:///",
         "root": "/",
         "configuration": [],
         "properties": {"fs.nothing.impl": "NothingFileSystem"},
     }
+    nothing = target.model_copy(update=changes)
     seen = [
         1 / our_dfsio(nothing, kind, file_mib=BORDER_FILE_MIB) for _ in range(2 * BORDER_ROUNDS)
     ]
     return statistics.median(seen[BORDER_ROUNDS:])
 
 
-def our_namenode(target: dict[str, Any], kind: str) -> float:
+def our_namenode(target: HadoopTarget, kind: str) -> float:
     """Operations a second, all threads together."""
     operation, each = {"create": "create", "open": "read"}[kind], EACH[kind]
     count = {"operations_per_client": each, "files_per_client": each * (kind == "open")}
@@ -238,15 +242,16 @@ def our_namenode(target: dict[str, Any], kind: str) -> float:
 def measured(testbed: Testbed, folder: Path) -> tuple[dict[str, list[tuple[float, float]]], Border]:
     """(ours, theirs) of every figure and round, and seconds a MiB at the border to Java."""
     class_path = compiled(testbed, folder)
-    known = java.client(testbed.java_access)
-    target = {
-        **testbed.access,
-        **known,
-        "kind": "hadoop",
-        "shared_client": True,
-        "class_path": f"{folder}:{known['class_path']}",
-        "heap_bytes": HEAP_MIB * MIB,
-    }
+    known = java.client(testbed.java_configuration)
+    target = HadoopTarget(
+        uri=testbed.uri,
+        replication=testbed.parameters.replication,
+        block_size_bytes=int(testbed.parameters.block_size_bytes),
+        shared_client=True,
+        class_path=f"{folder}:{known.class_path}",
+        configuration=known.configuration,
+        heap_bytes=HEAP_MIB * MIB,
+    )
     with Peer(class_path, folder, "hadoop") as hadoop, Peer(class_path, folder, "plain") as plain:
         pairs: dict[str, tuple[Work, Work]] = {}
         for kind in ("write", "read"):

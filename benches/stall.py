@@ -17,6 +17,10 @@ from typing import Any
 from bars import Bar, judged
 from dfslab.fleet import run
 from dfslab.fleet.places import Place
+from dfslab.spec.streams.plan import LoadPlan, PeriodicStall, PlanLayer
+from dfslab.spec.streams.target import NullTarget
+from dfslab.spec.streams.vocabulary import Open, OpenArrival, Share, Stream
+from dfslab.spec.streams.workload import fixed
 from rich.console import Console
 from rich.table import Table
 
@@ -33,22 +37,22 @@ BARS = {"off_the_truth": Bar(0.01)}
 
 def response(seed: int) -> dict[str, Any]:
     """The response times that one run reports."""
-    stream = {
-        "seed": seed,
-        "clients": CLIENTS,
-        "operations_per_client": REQUESTS // CLIENTS,
-        "files_per_client": 1,
-        "mix": [{"operation": "stat"}],
-        "file_size": {"fixed": 20_000},
-        "transfer_size_bytes": 4096,
-        "arrival": {"open": {"rate_per_s": RATE_PER_S}},
-    }
-    plan = {
-        "stream": stream,
-        "target": {"kind": "null"},
-        "run_directory": "r",
-        "layers": [{"stall": {"period_s": PERIOD_S, "length_s": LENGTH_S}}],
-    }
+    stream = Stream(
+        seed=seed,
+        clients=CLIENTS,
+        operations_per_client=REQUESTS // CLIENTS,
+        files_per_client=1,
+        mix=[Share(operation="stat")],
+        file_size=fixed(20_000),
+        transfer_size_bytes=4096,
+        arrival=OpenArrival(open=Open(rate_per_s=RATE_PER_S)),
+    )
+    plan = LoadPlan(
+        stream=stream,
+        target=NullTarget(),
+        run_directory="r",
+        layers=[PlanLayer(stall=PeriodicStall(period_s=PERIOD_S, length_s=LENGTH_S))],
+    )
     report, _, _ = run.run_load(plan, (Place("left"), Place("right")))
     assert report.complete, report.errors
     response = report.operations["stat"].response

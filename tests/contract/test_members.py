@@ -134,16 +134,16 @@ def test_a_workload_without_a_stream_is_a_program_and_says_so():
 @pytest.mark.parametrize("name", STREAMS)
 def test_every_workload_gives_a_valid_stream_of_described_operations(name):
     given = scenario("local", name)
-    spec = stream_spec(given)
-    operations = _core.stream_operations(json.dumps(spec), 0, 50)
+    spec = stream_spec(given).text
+    operations = _core.stream_operations(spec, 0, 50)
     assert operations
     mix = discover.workload(name).mix(discover.workload(name).parameters())
     assert {operation[2] for operation in operations} <= set(mix)
     assert sum(mix.values()) == pytest.approx(1.0)
-    again = _core.stream_bytes(json.dumps(spec), 0)
-    assert again == _core.stream_bytes(json.dumps(stream_spec(given)), 0)
-    other = _core.stream_bytes(json.dumps(stream_spec(given, repetition=1)), 0)
-    assert (again != other) == draws(spec)
+    again = _core.stream_bytes(spec, 0)
+    assert again == _core.stream_bytes(stream_spec(given).text, 0)
+    other = _core.stream_bytes(stream_spec(given, repetition=1).text, 0)
+    assert (again != other) == draws(json.loads(spec))
 
 
 @pytest.mark.parametrize(("name", "kind"), METHODS)
@@ -170,7 +170,7 @@ BEDS = [name for name in SYSTEMS if discover.file_system(name).has_testbed]
 @pytest.mark.parametrize("name", BEDS)
 def test_a_testbed_keeps_its_contract(name, tmp_path):
     kind = found.testbed_class(name, "file_system.access.testbed")
-    for member in ("parse", "prepare", "start", "access"):
+    for member in ("parse", "prepare", "start", "endpoint"):
         assert vars(BaseTestbed)[member] is not inspect.getattr_static(kind, member), member
     assert name == kind.SYSTEM
     assert kind.WARM_UP.file_bytes > 0

@@ -11,6 +11,7 @@ from support import command
 
 FACTS = '''"""What is known of a directory with a made-up lock server before it."""
 
+from dfslab.spec.streams.target import PosixTarget
 from dfslab.spec.systems.filesystem import Facts, Role
 from dfslab.spec.systems.parameters import Parameter, Parameters
 
@@ -31,9 +32,9 @@ def check(parameters, instances):
     return []
 
 
-def target(access, parameters):
+def target(endpoint, parameters):
     """A directory."""
-    return {"kind": "posix", "root": access["directory"]}
+    return PosixTarget(root=endpoint.directory)
 
 
 FACTS = Facts(title=TITLE, source=SOURCE, roles=ROLES, parameters=PARAMETERS,
@@ -56,7 +57,8 @@ OPERATIONS = {
 
 WORKLOAD = '''"""Reads with a few writes between them."""
 
-from dfslab.spec.streams.workload import FileParameters, Streams
+from dfslab.spec.streams.vocabulary import Share, Stream
+from dfslab.spec.streams.workload import FileParameters, Streams, fixed
 
 TITLE = "Mostly reads"
 Parameters = FileParameters
@@ -64,14 +66,14 @@ Parameters = FileParameters
 
 def stream(parameters):
     """Nine reads to a write."""
-    return {
-        "mix": [{"operation": "read", "weight": 9.0}, {"operation": "write", "weight": 1.0}],
-        "file_size": {"fixed": int(parameters.file_size)},
-        "transfer_size_bytes": int(parameters.transfer_size),
-        "operations_per_client": parameters.operations(),
-        "files_per_client": 16,
-        "file_choice": "uniform",
-    }
+    return Stream(
+        mix=[Share(operation="read", weight=9.0), Share(operation="write", weight=1.0)],
+        file_size=fixed(parameters.file_size),
+        transfer_size_bytes=int(parameters.transfer_size),
+        operations_per_client=parameters.operations(),
+        files_per_client=16,
+        file_choice="uniform",
+    )
 
 
 WORKLOAD = Streams(TITLE, Parameters, stream)

@@ -16,7 +16,9 @@ from dfslab.spec.deployment import Deployment
 from dfslab.spec.model import build
 from dfslab.spec.scenario import Scenario
 from dfslab.spec.steps import operation as op
+from dfslab.spec.streams.plan import LoadPlan
 from dfslab.spec.streams.stream import stream_spec
+from dfslab.spec.streams.target import PosixTarget
 from support.synthetic import without_times
 
 KINDS = {"read": "sequential_read", "write": "sequential_write", "append": "append"}
@@ -152,19 +154,15 @@ def test_the_net_is_given_the_same_bytes_as_the_real_target(workload):
         row = struct.pack("<IIQQQQQII", client, CODES.index(names[kind]), index, *rest)
         entered[client] = entered.get(client, b"") + row
     for client in range(3):
-        assert entered[client] == _core.stream_bytes(json.dumps(spec), client)
+        assert entered[client] == _core.stream_bytes(spec.text, client)
 
 
 def test_the_real_target_did_the_same_bytes(tmp_path):
     spec = stream_spec(situation("local", file_size="4 KiB").scenario)
-    plan = {
-        "stream": spec,
-        "target": {"kind": "posix", "root": str(tmp_path)},
-        "run_directory": "run",
-        "record": True,
-    }
-    _, _, done = _core.run_load(json.dumps(plan))
-    assert without_times(done) == _core.stream_bytes(json.dumps(spec), 0)
+    target = PosixTarget(root=str(tmp_path))
+    plan = LoadPlan(stream=spec, target=target, run_directory="run", record=True)
+    _, _, done = _core.run_load(plan.text)
+    assert without_times(done) == _core.stream_bytes(spec.text, 0)
 
 
 def test_a_replica_costs_the_clients_adapter_twice():

@@ -9,27 +9,30 @@ from typing import Any
 import psutil
 from dfslab.fleet.places import Place
 from dfslab.fleet.shards import Spans
+from dfslab.spec.streams.plan import LoadPlan
+from dfslab.spec.streams.target import PosixTarget
+from dfslab.spec.streams.vocabulary import Bounds, OperationName, Share, SizeDistribution, Stream
 
 TWO = (Place("left"), Place("right"))
 
 
-def plan(root: Path, clients: int = 5, operations: int = 60, **top: Any) -> dict[str, Any]:
+def plan(
+    root: Path, clients: int = 5, operations: int = 60, think_time_s: float = 0.0, **top: Any
+) -> LoadPlan:
     """Reads, writes and renames in the run directory `dfslab-fleet`."""
-    mix = [{"operation": kind, "weight": 1.0} for kind in ("read", "write", "rename", "mkdir")]
-    return {
-        "stream": {
-            "seed": 7,
-            "clients": clients,
-            "operations_per_client": operations,
-            "files_per_client": 4,
-            "mix": mix,
-            "transfer_size_bytes": 4096,
-            "file_size": {"uniform": {"low": 1, "high": 20_000}},
-        },
-        "target": {"kind": "posix", "root": str(root)},
-        "run_directory": "dfslab-fleet",
-        **top,
-    }
+    kinds: tuple[OperationName, ...] = ("read", "write", "rename", "mkdir")
+    stream = Stream(
+        seed=7,
+        clients=clients,
+        operations_per_client=operations,
+        files_per_client=4,
+        mix=[Share(operation=kind) for kind in kinds],
+        transfer_size_bytes=4096,
+        file_size=SizeDistribution(uniform=Bounds(low=1, high=20_000)),
+        think_time_s=think_time_s,
+    )
+    target = PosixTarget(root=str(root))
+    return LoadPlan(stream=stream, target=target, run_directory="dfslab-fleet", **top)
 
 
 def agents_of(parent: int) -> list[int]:

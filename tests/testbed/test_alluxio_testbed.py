@@ -173,6 +173,6 @@ def test_a_crashed_worker_is_missed_and_taken_back(testbed, written):
     ],
 )
 def test_wrong_parameters_are_refused_by_name(key, value, reason):
-    with pytest.raises(InputError, match=f"bed.{key}") as caught:
+    with pytest.raises(InputError, match=f"testbed.{key}") as caught:
         Testbed.parse({key: value})
     assert reason in str(caught.value)

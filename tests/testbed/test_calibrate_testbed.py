@@ -31,7 +31,7 @@ REST = """
 name = "glusterfs"
 copies = 1
 [file_system.access]
-bed = {bed}
+testbed = {testbed}
 [workload]
 name = "sequential_read"
 file_size = "1 MiB"
@@ -72,7 +72,7 @@ def test_a_testbeds_hosts_are_measured_and_the_profile_predicts(tmp_path, monkey
     # A limit holds from above on any machine; a busy one gives less, but hardly a tenth.
     text = scenario("", "", "false", f'[deployment]\nprofile = "{profile.name}"\n')
     named = tmp_path / "named.toml"
-    named.write_text(text.replace("bed = false", f'directory = "{tmp_path}"'))
+    named.write_text(text.replace("testbed = false", f'directory = "{tmp_path}"'))
     deployment = read(named).deployment
     for group in deployment.node:
         assert 20e6 / 10 < group.disk.read_rate < 1.3 * 20e6

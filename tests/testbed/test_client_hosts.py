@@ -48,10 +48,10 @@ def test_a_mounted_file_system_is_measured_from_two_client_hosts(nothing_left):
         created, appended = visibility(scenario, 3, session, changes=("create", "append"))
         mounts = [host.path(testbed.mount_point) for host in testbed.clients]
         assert all(list(mount.glob("dfslab-*")) == [] for mount in mounts)
-    assert (created["unseen"], appended["unseen"]) == (0, 0)
+    assert (created.summary.unseen, appended.summary.unseen) == (0, 0)
     # A client believes cached attributes for a second. How often it looks within that second is
     # for a quiet machine to say.
-    assert appended["before"] == 0
+    assert appended.summary.before == 0
     assert result.complete
     assert result.notes == []
     parts = [(p.name, p.clients_from, p.clients_to) for p in result.load.places]

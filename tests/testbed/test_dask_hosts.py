@@ -12,6 +12,7 @@ from dfslab.instruments import access
 from dfslab.instruments.measure import Measure
 from dfslab.spec.model import build
 from dfslab.spec.scenario import Scenario
+from dfslab.spec.streams.plan import LoadPlan
 from dfslab.spec.streams.stream import stream_spec
 
 pytestmark = pytest.mark.testbed
@@ -129,12 +130,12 @@ def lost_one(session: access.Session, scenario: Scenario) -> None:
             killed.append(found[0].pid)
             os.kill(found[0].pid, signal.SIGKILL)
 
-    plan = {
-        "stream": {**stream_spec(scenario), "operations_per_client": 10},
-        "target": session.target(scenario),
-        "run_directory": "dfslab-lost",
-        "time_limit_s": 300.0,
-    }
+    plan = LoadPlan(
+        stream=stream_spec(scenario).model_copy(update={"operations_per_client": 10}),
+        target=session.target(scenario),
+        run_directory="dfslab-lost",
+        time_limit_s=300.0,
+    )
     report, _, _ = fleet.run_load(plan, session.places(scenario), kill_one)
     assert killed
     assert not report.complete
@@ -163,12 +164,12 @@ def lost_scheduler(session: access.Session, scenario: Scenario) -> None:
             os.kill(found[0], signal.SIGKILL)
             killed.extend(found)
 
-    plan = {
-        "stream": {**stream_spec(scenario), "operations_per_client": 8},
-        "target": session.target(scenario),
-        "run_directory": "dfslab-alone",
-        "time_limit_s": 300.0,
-    }
+    plan = LoadPlan(
+        stream=stream_spec(scenario).model_copy(update={"operations_per_client": 8}),
+        target=session.target(scenario),
+        run_directory="dfslab-alone",
+        time_limit_s=300.0,
+    )
     report, _, _ = fleet.run_load(plan, session.places(scenario), kill_it)
     assert killed
     assert report.complete, report.errors

@@ -25,6 +25,7 @@ from dfslab.instruments.access import testbed_parameters
 from dfslab.instruments.existing import existing
 from dfslab.spec.model import InputError
 from dfslab.spec.scenario import read
+from dfslab.spec.systems.endpoint import Endpoint
 from dfslab.testbeds import registry, state
 from dfslab.testbeds.errors import TestbedError
 from dfslab.testbeds.hosts.ports import can_listen
@@ -36,7 +37,7 @@ SMALL = {"datanodes": 1, "replication": 1}
 STARTER = """
 import sys
 from dfslab.filesystems.hdfs.testbed import Testbed
-bed = Testbed.up({"datanodes": 1, "replication": 1}, outlive=sys.argv[1] == "outlive")
+testbed = Testbed.up({"datanodes": 1, "replication": 1}, outlive=sys.argv[1] == "outlive")
 print("up", flush=True)
 if sys.argv[1] != "outlive":
     import time
@@ -69,7 +70,7 @@ def testbed(own_state):
 
 
 def test_a_running_hdfs_says_what_it_is(testbed):
-    found = existing(testbed.uri, testbed.namenode.at("http"))
+    found = existing(testbed.uri, testbed.namenode.at("http")).document()
     assert found["file_system"] == "hdfs"
     assert len(found["servers"]) == 3
     assert found["version"] == testbed.parameters.version
@@ -125,7 +126,7 @@ def digest(path: Path) -> str:
 
 
 def daemon_state(testbed: Testbed, name: str) -> str:
-    return next(d["state"] for d in testbed.status()["daemons"] if d["name"] == name)
+    return next(d.state for d in testbed.status().daemons if d.name == name)
 
 
 def start_elsewhere(how: str) -> subprocess.Popen:
@@ -139,22 +140,16 @@ def start_elsewhere(how: str) -> subprocess.Popen:
 
 def test_what_it_says_of_itself(testbed):
     status = testbed.status()
-    assert (status["live_datanodes"], status["dead_datanodes"]) == (3, 0)
-    assert status["safe_mode"] == ""
-    names = [daemon["name"] for daemon in status["daemons"]]
+    assert (status.live_datanodes, status.dead_datanodes) == (3, 0)
+    assert status.safe_mode == ""
+    names = [daemon.name for daemon in status.daemons]
     assert names == ["namenode", "datanode-1", "datanode-2", "datanode-3"]
-    assert {daemon["state"] for daemon in status["daemons"]} == {"running"}
-    assert len({daemon["pid"] for daemon in status["daemons"]}) == 4
-    assert all(5e7 < daemon["resident_bytes"] < 1e9 for daemon in status["daemons"])
+    assert {daemon.state for daemon in status.daemons} == {"running"}
+    assert len({daemon.pid for daemon in status.daemons}) == 4
+    assert all(5e7 < daemon.resident_bytes < 1e9 for daemon in status.daemons)
     assert testbed.versions["hadoop"] == "3.4.3"
     assert testbed.versions["java"].startswith(("11.", "17.", "21."))
-    assert testbed.access == {
-        "kind": "hdfs",
-        "uri": testbed.uri,
-        "root": "/",
-        "replication": 2,
-        "block_size_bytes": 2**20,
-    }
+    assert testbed.endpoint == Endpoint(uri=testbed.uri)
     print(f"start to ready: {testbed.start_s:.1f} s")
 
 
@@ -186,7 +181,7 @@ def test_what_was_closed_before_it_was_reported_is_read_whole(testbed, order):
     }
     plan = {
         "stream": stream,
-        "target": testbed.access,
+        "target": {"kind": "hdfs", "uri": testbed.uri, "replication": 2, "block_size_bytes": 2**20},
         "run_directory": f"dfslab-{order}",
         "verify": "inline",
     }
@@ -198,22 +193,22 @@ def test_what_was_closed_before_it_was_reported_is_read_whole(testbed, order):
 def test_a_killed_datanode_is_missed_and_comes_back(testbed, stored, tmp_path):
     testbed.kill("datanode-2")
     assert daemon_state(testbed, "datanode-2") == "dead"
-    assert registry.list_testbeds()[0]["why"] == "datanode-2 is dead"
-    wait_for(lambda: testbed.status()["live_datanodes"] == 2)
-    assert testbed.status()["dead_datanodes"] == 1
+    assert registry.list_testbeds()[0].why == "datanode-2 is dead"
+    wait_for(lambda: testbed.status().live_datanodes == 2)
+    assert testbed.status().dead_datanodes == 1
     shell(testbed, "-get", "/file", str(tmp_path / "back"))
     assert digest(tmp_path / "back") == digest(stored), "the second replicas did not serve"
     testbed.restart("datanode-2")
     assert daemon_state(testbed, "datanode-2") == "running"
-    wait_for(lambda: testbed.status()["live_datanodes"] == 3)
+    wait_for(lambda: testbed.status().live_datanodes == 3)
 
 
 def test_a_paused_datanode_is_missed_and_comes_back(testbed):
     testbed.pause("datanode-3")
     assert daemon_state(testbed, "datanode-3") == "paused"
-    wait_for(lambda: testbed.status()["live_datanodes"] == 2)
+    wait_for(lambda: testbed.status().live_datanodes == 2)
     testbed.resume("datanode-3")
-    wait_for(lambda: testbed.status()["live_datanodes"] == 3)
+    wait_for(lambda: testbed.status().live_datanodes == 3)
 
 
 def test_a_restarted_namenode_has_kept_the_names(testbed, stored):
@@ -221,9 +216,9 @@ def test_a_restarted_namenode_has_kept_the_names(testbed, stored):
     assert "/file" in before
     testbed.kill("namenode")
     gone = testbed.status()
-    assert (gone["live_datanodes"], gone["safe_mode"]) == (None, None)
+    assert (gone.live_datanodes, gone.safe_mode) == (None, None)
     testbed.restart("namenode")
-    assert testbed.status()["live_datanodes"] == 3
+    assert testbed.status().live_datanodes == 3
     assert shell(testbed, "-ls", "/") == before
 
 
@@ -244,7 +239,7 @@ def test_a_second_testbed_stands_beside_the_first_and_goes_without_a_trace(testb
     assert not folder.exists()
     assert mentioning(folder) == []
     wait_for(lambda: all(can_listen(port) for port in ports))
-    wait_for(lambda: testbed.status()["live_datanodes"] == 3)
+    wait_for(lambda: testbed.status().live_datanodes == 3)
 
 
 def moment(name: str) -> bool:
@@ -274,7 +269,7 @@ def test_a_start_killed_half_way_is_stale_and_cleaned(tmp_path, monkeypatch, how
     starter.kill()
     starter.communicate()
     (seen,) = registry.list_testbeds()
-    assert seen["state"] == "stale"
+    assert seen.state == "stale"
     assert registry.take_down("--all") == ["hdfs"]
     assert registry.list_testbeds() == []
     assert mentioning(tmp_path) == []
@@ -285,9 +280,9 @@ def test_a_testbed_may_outlive_its_starter(tmp_path, monkeypatch):
     starter = start_elsewhere("outlive")
     assert starter.communicate(timeout=HANG_S)[0] == "up\n"
     (seen,) = registry.list_testbeds()
-    assert (seen["state"], seen["owner"]) == ("up", None)
-    assert seen["versions"]["hadoop"] == "3.4.3"
-    assert registry.take_down(seen["name"]) == ["hdfs"]
+    assert (seen.state, seen.owner) == ("up", None)
+    assert seen.versions["hadoop"] == "3.4.3"
+    assert registry.take_down(seen.name) == ["hdfs"]
     assert mentioning(tmp_path) == []
 
 
@@ -326,16 +321,19 @@ def test_a_scenario_s_parameters_are_understood():
 @pytest.mark.parametrize(
     ("told", "line"),
     [
-        ({"datanodes": "0"}, "bed.datanodes = '0': "),
-        ({"datanode": "3"}, "bed.datanode = '3': unknown; "),
-        ({"replication": "4"}, "bed.replication = 4: must be at most the 3 datanodes"),
-        ({"block_size": "100 B"}, "bed.block_size_bytes = 100: must be a multiple of the 512"),
-        ({"block_size": "big"}, "bed.block_size = 'big': "),
-        ({"version": "newest"}, "bed.version = 'newest': "),
-        ({"data_directory": "/no/such"}, "bed.data_directory = '/no/such': must be an existing"),
-        ({"complete_retry_delay": "soon"}, "bed.complete_retry_delay = 'soon': "),
-        ({"heap_bytes": "1 MiB"}, "bed.heap_bytes = 1048576: must be at least 64 MiB"),
-        ({"fs.defaultFS": "x"}, "bed.fs.defaultFS = 'x': is decided by the testbed"),
+        ({"datanodes": "0"}, "testbed.datanodes = '0': "),
+        ({"datanode": "3"}, "testbed.datanode = '3': unknown; "),
+        ({"replication": "4"}, "testbed.replication = 4: must be at most the 3 datanodes"),
+        ({"block_size": "100 B"}, "testbed.block_size_bytes = 100: must be a multiple of the 512"),
+        ({"block_size": "big"}, "testbed.block_size = 'big': "),
+        ({"version": "newest"}, "testbed.version = 'newest': "),
+        (
+            {"data_directory": "/no/such"},
+            "testbed.data_directory = '/no/such': must be an existing",
+        ),
+        ({"complete_retry_delay": "soon"}, "testbed.complete_retry_delay = 'soon': "),
+        ({"heap_bytes": "1 MiB"}, "testbed.heap_bytes = 1048576: must be at least 64 MiB"),
+        ({"fs.defaultFS": "x"}, "testbed.fs.defaultFS = 'x': is decided by the testbed"),
     ],
 )
 def test_wrong_parameters_are_one_clear_line(own_state, told, line):

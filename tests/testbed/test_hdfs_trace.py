@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from dfslab.filesystems.hdfs.node import Bean
 from dfslab.filesystems.hdfs.testbed import Testbed
 from dfslab.instruments import access
 from dfslab.instruments import trace as tracing
@@ -44,14 +45,19 @@ def shell(testbed: Testbed, *words: str) -> None:
     assert "dfslab-agent" not in answer.stderr
 
 
+class Calls(Bean, extra="allow"):
+    """A server's calls by method, under names that Hadoop gives them."""
+
+
 def served(testbed: Testbed) -> dict[str, int]:
     """Calls by method, as the NameNode's own metrics count them; they lag by up to 10 s."""
     port = testbed.uri.rpartition(":")[2]
-    bean = f"Hadoop:service=NameNode,name=RpcDetailedActivityForPort{port}"
+    Calls.NAME = f"Hadoop:service=NameNode,name=RpcDetailedActivityForPort{port}"
     before: dict[str, int] = {}
     for _ in range(6):
-        seen = testbed.namenode.ask(bean) or {}
-        calls = {key[:-6]: value for key, value in seen.items() if key.endswith("NumOps")}
+        seen = testbed.namenode.ask(Calls) or Calls()
+        counted = seen.model_extra or {}
+        calls = {key[:-6]: value for key, value in counted.items() if key.endswith("NumOps")}
         if "Rename" in calls and calls == before:
             break
         before = calls

@@ -169,7 +169,7 @@ def test_a_daemon_is_killed_paused_and_restarted_in_its_host(testbed):
     assert testbed.daemon(name).state() == "running"
     testbed.kill(name)
     assert testbed.daemon(name).state() == "dead"
-    assert registry.list_testbeds()[0]["state"] == "degraded"
+    assert registry.list_testbeds()[0].state == "degraded"
     testbed.restart(name)
     assert testbed.daemon(name).state() == "running"
 
@@ -214,7 +214,7 @@ def test_hardware_that_is_not_as_declared_is_refused(nothing_left, monkeypatch):
     )
     with pytest.raises(TestbedError, match="checking the link rate of server-1: declared 1.25e"):
         Bare.up(deployment=declared(), name="refused")
-    assert "refused" not in {one["name"] for one in registry.list_testbeds()}
+    assert "refused" not in {one.name for one in registry.list_testbeds()}
 
 
 def test_a_delay_is_what_was_declared(nothing_left):

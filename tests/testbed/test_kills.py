@@ -98,13 +98,10 @@ def killed_end(folder: Path, rng: random.Random) -> bool:
     child = started(UP, folder)
     assert child.wait(240) == 0
     name = max(
-        registry.list_testbeds(), key=lambda testbed: (testbed["state"] == "up", testbed["created"])
-    )["name"]
+        registry.list_testbeds(), key=lambda testbed: (testbed.state == "up", testbed.created)
+    ).name
     child = started(["testbed", "down", name], folder)
-    once(
-        lambda: ("up", name) not in {(b["state"], b["name"]) for b in registry.list_testbeds()},
-        child,
-    )
+    once(lambda: ("up", name) not in {(b.state, b.name) for b in registry.list_testbeds()}, child)
     return killed(child, rng.uniform(0, 0.05))
 
 

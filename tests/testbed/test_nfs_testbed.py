@@ -38,7 +38,8 @@ def plan(testbed, kinds, changes=None, target=None, **top) -> str:
         "file_choice": "uniform",
         **(changes or {}),
     }
-    table = {"kind": "nfs", **testbed.access, **(target or {})}
+    endpoint = testbed.endpoint
+    table = {"kind": "nfs", "server": endpoint.server, "export": endpoint.export, **(target or {})}
     return json.dumps({"stream": stream, "target": table, "run_directory": "run", **top})
 
 

@@ -18,7 +18,9 @@ from dfslab.method import RunFailed
 from dfslab.models.tree.prediction import Situation
 from dfslab.spec.model import build
 from dfslab.spec.scenario import Scenario
+from dfslab.spec.streams.plan import LoadPlan
 from dfslab.spec.streams.stream import stream_spec
+from dfslab.spec.streams.target import PosixTarget
 from dfslab.testbeds.hosts.host import DATA_ADAPTER, Host
 
 pytestmark = pytest.mark.testbed
@@ -197,8 +199,8 @@ def test_a_cold_run_in_memory_is_refused_by_the_clients_hosts(case):
     if known.name != "glusterfs":
         pytest.skip("it is the hosts' own")
     asked = scenario(known, name="sequential_read", file_size="1 MiB", operations_per_client=2)
-    target = {"kind": "posix", "root": "/dev/shm", "drop_caches": "system"}
-    plan = {"stream": stream_spec(asked), "target": target, "run_directory": "dfslab-not-cold"}
+    target = PosixTarget(root="/dev/shm", drop_caches="system")
+    plan = LoadPlan(stream=stream_spec(asked), target=target, run_directory="dfslab-not-cold")
     with pytest.raises(shards.WrongPlan, match="cannot be cold"):
         run.run_load(plan, session.places(asked))
 

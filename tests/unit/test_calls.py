@@ -94,7 +94,7 @@ def test_a_load_that_broke_off_is_not_counted(monkeypatch):
 
     def broken(plan, *where, **more):
         done = whole(plan, *where, **more)
-        complete = done.report.complete and not plan["hold"]
+        complete = done.report.complete and not plan.hold
         return done._replace(report=done.report.model_copy(update={"complete": complete}))
 
     monkeypatch.setattr(calls.fleet, "run_load", broken)

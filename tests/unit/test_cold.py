@@ -13,6 +13,8 @@ from dfslab.instruments.measure import Measure
 from dfslab.instruments.measuring import cold
 from dfslab.method import RunFailed
 from dfslab.spec.scenario import FileSystemChoice, Point
+from dfslab.spec.streams.target import PosixTarget
+from dfslab.spec.systems.endpoint import Endpoint
 from dfslab.testbeds.errors import TestbedError
 from support.synthetic import scenario
 
@@ -54,9 +56,9 @@ def point(workload: str, cache: str = "cold") -> Point:
 
 def measured(testbed: Testbed, at: Point, tmp_path, monkeypatch):
     """One run on the made-up testbed, of whose clients' own cache nothing is asked."""
-    target = {"kind": "posix", "root": str(tmp_path), "fsync": "never", "drop_caches": "none"}
+    target = PosixTarget(root=str(tmp_path))
     monkeypatch.setattr(access.Session, "target", lambda self, scenario: target)
-    monkeypatch.setattr(access.Session, "reach", lambda self, scenario: {})
+    monkeypatch.setattr(access.Session, "reach", lambda self, scenario: Endpoint())
     with access.session() as session:
         session.use(testbed)
         return Measure(session).run(at)
@@ -264,7 +266,7 @@ def test_servers_out_of_reach_are_told_of_a_cold_run(name, reached, cache, told)
 
 def test_a_cold_run_says_so_in_its_notes(tmp_path, monkeypatch):
     """The same run, of servers that are no testbed and of a local directory."""
-    target = {"kind": "posix", "root": str(tmp_path), "fsync": "never", "drop_caches": "none"}
+    target = PosixTarget(root=str(tmp_path))
     monkeypatch.setattr(access.Session, "target", lambda self, scenario: target)
     given = point("sequential_read")
     choice = FileSystemChoice.model_validate({"name": "nfs", "access": {"directory": "/mnt"}})

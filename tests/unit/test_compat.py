@@ -49,12 +49,9 @@ def test_dfs_perf_properties_become_the_workload(tmp_path):
         ]
     )
     spec = stream_spec(found)
-    assert [(part["operation"], part["weight"]) for part in spec["mix"]] == [
-        ("read", 8.0),
-        ("write", 1.0),
-    ]
-    assert (spec["clients"], spec["operations_per_client"], spec["files_per_client"]) == (6, 9, 2)
-    assert (spec["file_size"], spec["transfer_size_bytes"]) == ({"fixed": 131072}, 65536)
+    assert [(part.operation, part.weight) for part in spec.mix] == [("read", 8.0), ("write", 1.0)]
+    assert (spec.clients, spec.operations_per_client, spec.files_per_client) == (6, 9, 2)
+    assert (spec.file_size.fixed, spec.transfer_size_bytes) == (131072, 65536)
     assert found.workload.processes == 2
     assert found.file_system.access.directory == str(tmp_path)
     timed = compat.dfs_perf(["Massive", "time.seconds=5", "shuffle.mode=true"])
@@ -176,7 +173,7 @@ def test_mdtest_options_become_the_workload(words, expected):
 def test_mdtest_reads_unless_its_phases_leave_that_out():
     for words, read in (([], True), (["-C", "-T", "-E", "-r"], True), (["-C", "-T", "-r"], False)):
         spec = stream_spec(compat.mdtest(["-n", "3", "-F", *words]))
-        names = [one["name"] for one in spec["phases"]]
+        names = [one.name for one in spec.phases]
         assert names == ["create", "stat", *["read"] * read, "remove"]
 
 

@@ -12,6 +12,7 @@ from dfslab.filesystems.cephfs import existing as cephfs
 from dfslab.filesystems.glusterfs import existing as glusterfs
 from dfslab.instruments import existing
 from dfslab.spec.model import InputError
+from dfslab.spec.systems.mounts import Layout
 
 # Lines of /proc/self/mountinfo as seen; %s is the mount point.
 LINES = {
@@ -39,13 +40,13 @@ def test_a_mount_is_known_by_its_line(name, tmp_path, monkeypatch):
     told = str(point).replace(" ", r"\040")
     table.write_text(f"41 1 254:0 / / rw - ext4 /dev/vda rw\n{LINES[name] % told}\n")
     monkeypatch.setattr(existing, "MOUNTS", table)
-    found = existing.existing(str(point))
+    found = existing.existing(str(point)).document()
     assert found["file_system"] == name
     assert found["mounted_at"] == str(point)
     assert found["size_bytes"] >= found["free_bytes"] > 0
     if name in SERVERS:
         assert found["servers"] == SERVERS[name]
-    assert existing.existing(str(tmp_path))["file_system"] == "local"
+    assert existing.existing(str(tmp_path)).file_system == "local"
 
 
 def test_paths_to_bricks_are_understood():
@@ -55,11 +56,11 @@ def test_paths_to_bricks_are_understood():
         "<POSIX(/b/1):data-4:/b/1/>)) (v-dht-layout (v-replicate-0 0 1)))"
     )
     found = glusterfs.understood({"trusted.glusterfs.pathinfo": path})
-    assert found["servers"] == ["data-1", "data-2", "data-3", "data-4"]
-    assert found["copies"] == 2
-    assert glusterfs.understood({}) == {}
+    assert found.servers == ["data-1", "data-2", "data-3", "data-4"]
+    assert found.facts["copies"] == 2
+    assert glusterfs.understood({}) == Layout()
     layout = "stripe_unit=4194304 stripe_count=2 object_size=4194304 pool=cephfs_data"
-    assert cephfs.understood({"ceph.dir.layout": layout})["layout"]["stripe_count"] == "2"
+    assert cephfs.understood({"ceph.dir.layout": layout}).facts["layout"]["stripe_count"] == "2"
 
 
 ANSWERS = {
@@ -115,7 +116,7 @@ def door():
 
 
 def test_a_namenode_is_asked_at_its_web_door(door):
-    found = existing.existing("hdfs://namenode:8020/a b", door)
+    found = existing.existing("hdfs://namenode:8020/a b", door).document()
     assert found["file_system"] == "hdfs"
     assert found["servers"] == ["10.0.0.2:9866"]
     assert found["replication_seen"] == [2, 3]

@@ -21,6 +21,8 @@ from dfslab.fleet.places import HERE, Place, split
 from dfslab.instruments import access
 from dfslab.instruments.measure import Measure
 from dfslab.instruments.trace import Trace
+from dfslab.spec.streams.plan import LoadPlan
+from dfslab.spec.streams.target import HdfsTarget
 from hypothesis import given
 from hypothesis import strategies as some
 from support.clock import ManualClock
@@ -30,11 +32,13 @@ from support.waiting import wait_until
 
 OUTSIDE = (Place("outside", ("env",)),)
 CONTROLLER = """
-import json, sys
+import sys
 from dfslab.fleet.places import Place
 from dfslab.fleet.run import run_load
+from dfslab.spec.streams.plan import LoadPlan
 places = [Place("left"), Place("right")]
-run_load(json.loads(sys.argv[1]), places, lambda share, phase: print(phase, flush=True))
+plan = LoadPlan.model_validate_json(sys.argv[1])
+run_load(plan, places, lambda share, phase: print(phase, flush=True))
 """
 
 
@@ -56,7 +60,7 @@ def test_two_places_do_what_one_process_does(tmp_path):
     assert both.errors == []
     assert without_times(recorded) == without_times(recorded_alone)
     assert without_times(recorded) == b"".join(
-        _core.stream_bytes(json.dumps(wanted["stream"]), client) for client in range(5)
+        _core.stream_bytes(wanted.stream.text, client) for client in range(5)
     )
     assert [(c.client, c.count, c.bytes) for c in both.per_client] == [
         (c.client, c.count, c.bytes) for c in alone.per_client
@@ -77,8 +81,7 @@ def test_two_places_do_what_one_process_does(tmp_path):
 
 
 def test_all_places_start_at_one_instant(tmp_path):
-    wanted = plan(tmp_path, 4, spans={"limit": 10_000})
-    wanted["stream"]["think_time_s"] = 0.01
+    wanted = plan(tmp_path, 4, spans={"limit": 10_000}, think_time_s=0.01)
     report, spans, _ = run.run_load(wanted, TWO)
     assert apart_s(spans, ((0, 1), (2, 3))) < report.late_s
     assert min(span[1] for span in spans) >= report.start_unix_ns - 1_000_000
@@ -189,8 +192,7 @@ def test_reports_that_are_none_are_refused():
 
 
 def test_a_killed_agent_makes_a_partial_result_that_says_so(tmp_path):
-    wanted = plan(tmp_path, 4, operations=400, record=True)
-    wanted["stream"]["think_time_s"] = 0.005
+    wanted = plan(tmp_path, 4, operations=400, record=True, think_time_s=0.005)
     killed = []
 
     def kill_one(share, phase):
@@ -207,7 +209,7 @@ def test_a_killed_agent_makes_a_partial_result_that_says_so(tmp_path):
     assert report.errors[-1].first == lost[0].lost
     assert [(c.client, c.count) for c in report.per_client] == [(0, 400), (1, 400)]
     assert without_times(recorded) == b"".join(
-        _core.stream_bytes(json.dumps(wanted["stream"]), client) for client in (0, 1)
+        _core.stream_bytes(wanted.stream.text, client) for client in (0, 1)
     )
     left = sorted(path.name for path in (tmp_path / "dfslab-fleet").iterdir())
     assert left == ["c2", "c3"]
@@ -216,8 +218,12 @@ def test_a_killed_agent_makes_a_partial_result_that_says_so(tmp_path):
 def test_what_is_wrong_names_the_place_and_leaves_nothing(tmp_path):
     with pytest.raises(shards.WrongPlan, match="left: target.root|right: target.root"):
         run.run_load(plan(tmp_path / "missing"), TWO)
+    # No type is in the way of a plan that comes from elsewhere: the core checks it again.
+    somebody = plan(tmp_path)
+    stream = somebody.stream.model_copy(update={"clients": 0})
+    nobody = somebody.model_copy(update={"stream": stream})
     with pytest.raises(shards.WrongPlan, match="outside: .*clients = 0: 1 to 65536"):
-        run.run_load(plan(tmp_path, clients=0), OUTSIDE)
+        run.run_load(nobody, OUTSIDE)
     with pytest.raises(shards.LoadFailed, match="nowhere: no agent can be started"):
         run.run_load(plan(tmp_path), (*TWO, Place("nowhere", ("/no/such/command",))))
     with pytest.raises(shards.LoadFailed, match="bad: its agent ended with status 1"):
@@ -230,7 +236,7 @@ def test_what_is_wrong_names_the_place_and_leaves_nothing(tmp_path):
 
 def controller(root: Path) -> subprocess.Popen:
     """A long load in two agents, once it runs."""
-    long = json.dumps(plan(root, 4, operations=10_000_000))
+    long = plan(root, 4, operations=10_000_000).text
     command = [sys.executable, "-c", CONTROLLER, long]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert process.stdout is not None
@@ -262,7 +268,9 @@ def talk(root: Path, number: signal.Signals | None, *documents: object) -> dict:
         assert process.stdin is not None
         assert process.stdout is not None
         for document in documents:
-            line = document if isinstance(document, bytes) else json.dumps(document).encode()
+            line = document
+            if not isinstance(line, bytes):
+                line = (line.text if isinstance(line, LoadPlan) else json.dumps(line)).encode()
             process.stdin.write(line + b"\n")
         process.stdin.flush()
         last: dict = {}
@@ -281,8 +289,9 @@ def test_an_agent_refuses_what_makes_no_sense(tmp_path):
     assert talk(tmp_path, None, b"{") | {"text": ""} == {"error": "protocol", "text": ""}
     assert talk(tmp_path, None, b"[1]")["text"] == "b'[1]' is no JSON object"
     assert "start_at_unix_s" in talk(tmp_path, None, wanted, {"go": 1})["text"]
-    assert talk(tmp_path, None, wanted | {"surprise": 1})["error"] == "input"
-    assert "parts of 0..2" in talk(tmp_path, None, wanted | {"clients_to": 3})["text"]
+    assert talk(tmp_path, None, json.loads(wanted.text) | {"surprise": 1})["error"] == "input"
+    more = wanted.model_copy(update={"clients_to": 3})
+    assert "parts of 0..2" in talk(tmp_path, None, more)["text"]
     assert list(tmp_path.iterdir()) == []
 
 
@@ -337,8 +346,9 @@ def test_two_places_share_a_directory_of_a_real_hdfs(tmp_path_factory, monkeypat
     monkeypatch.setenv("DFSLAB_STATE", str(tmp_path_factory.mktemp("state")))
     parameters = {"datanodes": 1, "replication": 1, "block_size": "1 MiB"}
     with Testbed.up(parameters, notify=print) as testbed:
-        target = {**testbed.access, "replication": 1, "block_size_bytes": 1 << 20}
-        wanted = {**plan(Path("/"), 3, 20, record=True, verify="after"), "target": target}
+        target = HdfsTarget(uri=testbed.uri, replication=1, block_size_bytes=1 << 20)
+        local = plan(Path("/"), 3, 20, record=True, verify="after")
+        wanted = local.model_copy(update={"target": target})
         report, _, recorded = run.run_load(wanted, TWO)
         assert report.errors == []
         assert report.complete

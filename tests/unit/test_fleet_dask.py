@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import subprocess
@@ -17,6 +16,9 @@ import pytest
 from dfslab import _core
 from dfslab.fleet import dask, node, run, shards, workers
 from dfslab.fleet.places import HERE, ClusterKind, Nodes, Place
+from dfslab.spec.streams.plan import LoadPlan
+from dfslab.spec.streams.vocabulary import Neighbour, Stream
+from dfslab.spec.streams.workload import phase
 from support.clusters import apart_s, plan
 from support.synthetic import without_times
 from support.waiting import wait_until
@@ -24,11 +26,12 @@ from support.waiting import wait_until
 pytestmark = pytest.mark.heavy
 
 ALONE = """
-import json, sys
+import sys
 from dfslab.fleet.places import Nodes
 from dfslab.fleet.run import run_load
+from dfslab.spec.streams.plan import LoadPlan
 said = lambda share, phase: print(phase, share > 0, flush=True)
-run_load(json.loads(sys.argv[1]), Nodes(sys.argv[2], 2), said)
+run_load(LoadPlan.model_validate_json(sys.argv[1]), Nodes(sys.argv[2], 2), said)
 """
 
 
@@ -66,10 +69,8 @@ def agents() -> list[psutil.Process]:
     ]
 
 
-def slow(root: Path, operations: int = 300, **top) -> dict:
-    wanted = plan(root, 4, operations, **top)
-    wanted["stream"]["think_time_s"] = 0.01
-    return wanted
+def slow(root: Path, operations: int = 300, **top) -> LoadPlan:
+    return plan(root, 4, operations, think_time_s=0.01, **top)
 
 
 class Once:
@@ -85,8 +86,9 @@ class Once:
 
 
 def test_nodes_do_what_one_process_does(tmp_path, state, cluster):
-    wanted = plan(tmp_path, record=True, verify="inline", spans={"limit": 10_000})
-    wanted["stream"]["think_time_s"] = 0.01
+    wanted = plan(
+        tmp_path, record=True, verify="inline", spans={"limit": 10_000}, think_time_s=0.01
+    )
     alone, spans_alone, recorded_alone = run.run_load(wanted, (HERE,))
     both, spans, recorded = run.run_load(wanted, Nodes(cluster, 2))
     assert both.complete
@@ -112,24 +114,14 @@ def test_nodes_do_what_one_process_does(tmp_path, state, cluster):
 
 def test_nodes_wait_for_each_other_where_they_take_others_files(tmp_path, cluster):
     """Nobody removes what another node still reads, and nobody waits for ever."""
-    phases = [
-        {"name": "write", "operations_per_client": 4, "mix": [{"operation": "write"}]},
-        {
-            "name": "read",
-            "operations_per_client": 4,
-            "mix": [{"operation": "read"}],
-            "files": {"neighbour": 1},
-        },
-    ]
-    wanted = plan(tmp_path, 4, 4)
-    stream = {
-        key: value
-        for key, value in wanted["stream"].items()
-        if key in ("seed", "clients", "file_size", "transfer_size_bytes")
-    }
-    wanted["stream"] = {**stream, "phases": phases}
+    phases = [phase("write", 4, "write"), phase("read", 4, "read", files=Neighbour(neighbour=1))]
+    whole = plan(tmp_path, 4, 4)
+    stream = Stream(
+        seed=7, clients=4, phases=phases, file_size=whole.stream.file_size, transfer_size_bytes=4096
+    )
     for held in (False, True):
-        report, *_ = run.run_load({**wanted, "hold": held}, Nodes(cluster, 2))
+        wanted = whole.model_copy(update={"stream": stream, "hold": held})
+        report, *_ = run.run_load(wanted, Nodes(cluster, 2))
         assert report.complete, report.errors
         assert [phase.count for phase in report.phases] == [16, 16]
     assert list(tmp_path.iterdir()) == []
@@ -153,8 +145,7 @@ def test_a_start_told_in_unix_time_counts_the_offset(tmp_path, cluster, monkeypa
         part.clock = dask.Clock(**{**vars(part.clock), "one_monotonic": False})
 
     monkeypatch.setattr(dask.Controller, "measure_clock", measured)
-    wanted = plan(tmp_path, spans={"limit": 1000})
-    wanted["stream"]["think_time_s"] = 0.01
+    wanted = plan(tmp_path, spans={"limit": 1000}, think_time_s=0.01)
     report, spans, _ = run.run_load(wanted, Nodes(cluster, 2))
     assert report.complete
     assert apart_s(spans, ((0, 1, 2), (3, 4))) < report.late_s
@@ -172,7 +163,7 @@ def test_a_killed_agent_loses_only_its_part(tmp_path, state, cluster):
     assert "are missing" in lost[0].lost
     kept = [c for c in range(4) if c not in range(lost[0].clients_from, lost[0].clients_to)]
     assert [(c.client, c.count) for c in report.per_client] == [(c, 300) for c in kept]
-    stream = json.dumps(wanted["stream"])
+    stream = wanted.stream.text
     assert without_times(recorded) == b"".join(
         _core.stream_bytes(stream, client) for client in kept
     )
@@ -195,7 +186,7 @@ def test_a_killed_scheduler_or_worker_takes_no_result_with_it(tmp_path, state, c
 
 def test_results_stay_on_disk_when_all_but_the_agents_is_killed(tmp_path, state, cluster):
     wanted = slow(tmp_path)
-    command = [sys.executable, "-c", ALONE, json.dumps(wanted), cluster]
+    command = [sys.executable, "-c", ALONE, wanted.text, cluster]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as controller:
         assert any(line.strip() == "running True" for line in controller.stdout)
         process_of("dask_scheduler").kill()

@@ -317,8 +317,7 @@ def test_nodes_are_as_many_as_hosts_are_listed(host):
 
 def test_an_interruption_leaves_nothing_even_where_no_signal_is_sent(tmp_path, host):
     host.deaf = True
-    wanted = plan(tmp_path, 2, 100_000)
-    wanted["stream"]["think_time_s"] = 0.01
+    wanted = plan(tmp_path, 2, 100_000, think_time_s=0.01)
 
     def interrupt(share: float, phase: str) -> None:
         if phase == "running" and share > 0:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from dataclasses import replace
 
 import pytest
 from dfslab import discover
@@ -12,6 +13,7 @@ from dfslab.instruments.measure import Measure
 from dfslab.spec.check import check
 from dfslab.spec.model import InputError, build
 from dfslab.spec.scenario import Scenario
+from dfslab.spec.systems.endpoint import Endpoint
 from support.command import dfslab
 
 needs_java = pytest.mark.skipif(
@@ -136,13 +138,14 @@ def test_who_has_to_answer_is_known_where_a_port_is_named(uri, who):
 def test_the_client_is_opened_at_the_store_and_works_at_the_path(
     monkeypatch, uri, directory, opened, root
 ):
-    monkeypatch.setattr(java, "client", lambda access: {"class_path": "/h/*", "configuration": []})
-    access = {"uri": uri, "directory": directory, "class_path": ["/x/*", "/y.jar"]}
-    told = discover.file_system("hadoop").target(access, {})
-    assert (told["uri"], told["root"]) == (opened, root)
-    assert told["class_path"] == f"{java.QUIET}:/x/*:/y.jar:/h/*"
+    monkeypatch.setattr(java, "client", lambda: java.Client("/h/*", []))
+    endpoint = Endpoint(uri=uri, directory=directory, class_path=("/x/*", "/y.jar"))
+    told = discover.file_system("hadoop").target(endpoint, {})
+    assert (told.uri, told.root) == (opened, root)
+    assert told.class_path == f"{java.QUIET}:/x/*:/y.jar:/h/*"
     monkeypatch.setenv("HADOOP_CLASSPATH", "/z/*:")
-    assert facts.target({**access, "class_path": []}, {})["class_path"] == f"{java.QUIET}:/z/*:/h/*"
+    other = facts.target(replace(endpoint, class_path=()), {})
+    assert other.class_path == f"{java.QUIET}:/z/*:/h/*"
 
 
 @needs_java

@@ -12,6 +12,7 @@ import psutil
 import pytest
 from dfslab.fleet import places, run, shards, workers
 from dfslab.fleet.places import Nodes, Place
+from dfslab.spec.streams.plan import LoadPlan
 from dfslab.testbeds.hosts.threads import threads
 from support.clusters import TWO, agents_of, plan
 from support.waiting import wait_until
@@ -33,11 +34,9 @@ def hanging(found: list[psutil.Process], agents) -> shards.Progress:
     return stop_all
 
 
-def slow(root, **top) -> dict:
+def slow(root, **top) -> LoadPlan:
     """So long that it is always interrupted."""
-    wanted = plan(root, 4, 100_000, **top)
-    wanted["stream"]["think_time_s"] = 0.01
-    return wanted
+    return plan(root, 4, 100_000, think_time_s=0.01, **top)
 
 
 def test_clients_that_hang_on_a_testbed_are_ended_with_it(tmp_path):

@@ -15,6 +15,7 @@ from dfslab.cli.live import LoadView
 from dfslab.fleet import run
 from dfslab.fleet.places import HERE, Place
 from dfslab.fleet.watch import OperationCounts
+from dfslab.spec.streams.plan import LoadPlan
 from rich.console import Console
 from support.command import DFSLAB
 
@@ -69,7 +70,7 @@ def told_of(places, count) -> tuple[LoadView, list[OperationCounts], dict]:
         view.watch.observed(what)
 
     watch = run.Watch(view.watch.started, seen)
-    return view, told, run.run_load(plan, places, None, watch)[0]
+    return view, told, run.run_load(LoadPlan.model_validate(plan), places, None, watch)[0]
 
 
 def test_a_load_is_seen_while_it_runs_here_and_in_agents():

@@ -217,11 +217,17 @@ def test_everything_on_a_real_hdfs(tmp_path_factory, monkeypatch):
     monkeypatch.setenv("DFSLAB_STATE", str(tmp_path_factory.mktemp("state")))
     parameters = {"datanodes": 2, "replication": 2, "block_size": "1 MiB"}
     with Testbed.up(parameters, notify=print) as testbed:
-        target = {**testbed.access, "replication": 2, "block_size_bytes": 1 << 20, "fsync": "close"}
+        target = {
+            "kind": "hdfs",
+            "uri": testbed.endpoint.uri,
+            "replication": 2,
+            "block_size_bytes": 1 << 20,
+            "fsync": "close",
+        }
         hadoop = {
             **target,
             "kind": "hadoop",
-            **java.client(testbed.java_access),
+            **java.client(testbed.java_configuration)._asdict(),
             "sync_block": True,
         }
         changes = {

@@ -15,10 +15,12 @@ from dfslab.fleet.places import Place
 from dfslab.instruments import access
 from dfslab.instruments.measure import Measure
 from dfslab.spec.check import check
-from dfslab.spec.model import InputError
+from dfslab.spec.model import InputError, build
 from dfslab.spec.scenario import FileSystemChoice
-from dfslab.spec.streams.stream import checked, operations_per_client, stream_spec
-from dfslab.spec.streams.vocabulary import OPERATIONS
+from dfslab.spec.streams.plan import LoadPlan, PeriodicStall, PlanLayer, SpanLimit
+from dfslab.spec.streams.stream import operations_per_client, stream_spec
+from dfslab.spec.streams.target import NullTarget, PosixTarget
+from dfslab.spec.streams.vocabulary import OPERATIONS, Neighbour, Stream
 from support.synthetic import scenario, without_times
 
 TWO = (Place("left"), Place("right"))
@@ -82,21 +84,17 @@ def everything() -> dict:
 
 
 def test_the_twin_says_what_the_core_understands(tmp_path):
-    spec = checked(everything())
-    assert spec["phases"][1]["files"] == {"neighbour": 1}
+    spec = build(Stream, everything(), "stream")
+    assert spec.phases[1].files == Neighbour(neighbour=1)
     assert operations_per_client(spec) == 70
-    plan = {
-        "stream": spec,
-        "target": {"kind": "posix", "root": str(tmp_path)},
-        "run_directory": "r",
-        "record": True,
-    }
-    report, _, recorded = _core.run_load(json.dumps(plan))
+    target = PosixTarget(root=str(tmp_path))
+    plan = LoadPlan(stream=spec, target=target, run_directory="r", record=True)
+    report, _, recorded = _core.run_load(plan.text)
     outcome = json.loads(report)
     assert outcome["complete"], outcome["errors"]
     assert [phase["count"] for phase in outcome["phases"]] == [120, 10, 10]
     assert without_times(recorded) == b"".join(
-        _core.stream_bytes(json.dumps(spec), client) for client in (0, 1)
+        _core.stream_bytes(spec.text, client) for client in (0, 1)
     )
     assert list(tmp_path.iterdir()) == []
 
@@ -115,7 +113,7 @@ def test_the_twin_says_what_the_core_understands(tmp_path):
 )
 def test_what_the_twin_does_not_know_is_an_input_error(changes, key):
     with pytest.raises(InputError, match=key):
-        checked(base(**changes))
+        build(Stream, base(**changes), "stream")
 
 
 def test_a_word_that_a_target_cannot_do_is_refused_before_anything_is_made():
@@ -132,7 +130,7 @@ def test_a_word_that_a_target_cannot_do_is_refused_before_anything_is_made():
         _core.run_load(json.dumps(plan))
 
 
-def stalled(seed: int) -> dict:
+def stalled(seed: int) -> LoadPlan:
     """1000 requests a second to a target that stalls for the last 0.5 s of every 2 s."""
     stream = base(
         mix=[{"operation": "stat"}],
@@ -142,13 +140,13 @@ def stalled(seed: int) -> dict:
         arrival={"open": {"rate_per_s": 1000.0}},
         seed=seed,
     )
-    return {
-        "stream": stream,
-        "target": {"kind": "null"},
-        "run_directory": "r",
-        "layers": [{"stall": {"period_s": PERIOD_S, "length_s": LENGTH_S}}],
-        "spans": {"limit": 8000},
-    }
+    return LoadPlan(
+        stream=build(Stream, stream, "stream"),
+        target=NullTarget(),
+        run_directory="r",
+        layers=[PlanLayer(stall=PeriodicStall(period_s=PERIOD_S, length_s=LENGTH_S))],
+        spans=SpanLimit(limit=8000),
+    )
 
 
 def dues_and_ends(report: LoadReport, spans: list) -> list[tuple[float, float]]:
@@ -211,13 +209,13 @@ def test_phases_begin_together_in_two_places(tmp_path):
             "files": {"neighbour": 2},
         },
     ]
-    wanted = {
-        "stream": base(clients=4, phases=phases),
-        "run_directory": "r",
-        "record": True,
-        "target": {"kind": "posix", "root": str(tmp_path)},
-        "verify": "inline",
-    }
+    wanted = LoadPlan(
+        stream=build(Stream, base(clients=4, phases=phases), "stream"),
+        target=PosixTarget(root=str(tmp_path)),
+        run_directory="r",
+        record=True,
+        verify="inline",
+    )
     report, _, recorded = run.run_load(wanted, TWO)
     assert report.complete, report.errors
     assert [(phase.name, phase.count) for phase in report.phases] == [("write", 32), ("read", 32)]
@@ -235,7 +233,7 @@ def test_an_open_scenario_is_measured_with_response_times():
     }
     given = scenario(hold_out=()).with_values(changes)
     (point,) = check(given)
-    assert stream_spec(given)["arrival"]["open"]["process"] == "poisson"
+    assert stream_spec(given).arrival.open.process == "poisson"
     result = Measure().run(point)
     operation = next(name for name in result.metrics if name.startswith("response_s_p99."))
     service = operation.replace("response", "latency")
@@ -265,7 +263,7 @@ def test_ways_of_writing_reach_the_calls_and_are_refused_to_models(key, value, m
         lambda plan, *more, **named: (told.append(plan), run_load(plan, *more, **named))[1],
     )
     assert Measure().run(point).value("rate_per_s") > 0
-    assert told[-1]["target"][key.split(".")[1]] == value
+    assert dict(told[-1].target)[key.split(".")[1]] == value
     with pytest.raises(InputError, match=f"{key}.*is not modelled; without sequence"):
         check(given.with_values({"run.methods": ["measure", "sequence"]}))
 

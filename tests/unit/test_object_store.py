@@ -204,9 +204,9 @@ def test_a_scenario_is_measured_on_it(store):
     assert {"latency_s_p50.read", "latency_s_p50.write"} <= set(result.metrics)
     with access.session() as opened:
         target = opened.target(point.scenario)
-    assert target["kind"] == "opendal"
-    assert target["part_size_bytes"] == 8 << 20
-    assert KEY not in json.dumps([target, stream_spec(point.scenario)])
+    assert target.kind == "opendal"
+    assert target.part_size_bytes == 8 << 20
+    assert KEY not in target.text + stream_spec(point.scenario).text
 
 
 @pytest.mark.parametrize("uri", ["memory:///", "fs://{}"])

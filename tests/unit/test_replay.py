@@ -15,7 +15,10 @@ from dfslab.imports import dxt, replay, strace
 from dfslab.spec.check import check
 from dfslab.spec.model import InputError, build
 from dfslab.spec.scenario import Scenario
-from dfslab.spec.streams.stream import checked
+from dfslab.spec.streams.plan import LoadPlan
+from dfslab.spec.streams.target import PosixTarget
+from dfslab.spec.streams.vocabulary import Stream
+from dfslab.spec.streams.workload import fixed
 from dfslab.workloads.replay import Parameters
 from support.command import dfslab
 from support.synthetic import scenario
@@ -105,22 +108,16 @@ def test_who_appends_writes_at_the_end_and_goes_on_under_a_new_name():
         ("/data/log", 0),
     ]
     given = replay.replay(done(APPENDING), 1).given
-    files = [one["file"] for one in given if one["operation"] == "pwrite"]
+    files = [one.file for one in given if one.operation == "pwrite"]
     assert files == [0, 0, 0, 0, 1]
 
 
 def test_a_trace_becomes_a_stream_that_the_core_takes():
     found = replay.replay(done(), 2)
-    spec = checked(
-        {
-            "seed": 1,
-            "clients": 2,
-            "given": found.given,
-            "file_size": {"fixed": 0},
-            "transfer_size_bytes": 4096,
-        }
+    spec = Stream(
+        seed=1, clients=2, given=found.given, file_size=fixed(0), transfer_size_bytes=4096
     )
-    told = [_core.stream_operations(json.dumps(spec), client) for client in (0, 1)]
+    told = [_core.stream_operations(spec.text, client) for client in (0, 1)]
     assert [one[2] for one in told[0]] == [
         "open",
         "pread",
@@ -138,7 +135,7 @@ def test_a_trace_becomes_a_stream_that_the_core_takes():
     assert found.starts_s[0] == 0.0
     assert found.starts_s[-1] == pytest.approx(1.7)
     # What is read was there before: as long as the reads need it.
-    assert _core.prepared_bytes(json.dumps(spec)) == 8197
+    assert _core.prepared_bytes(spec.text) == 8197
 
 
 # A run of sixteen processes that writes one file through MPI-IO, as Darshan's own tests have it.
@@ -148,10 +145,7 @@ SIMPLE = LOGS / "tests" / "input" / "sample-dxt-simple.darshan"
 
 def test_a_darshan_log_is_read_by_darshans_package():
     found = replay.load(SIMPLE, "darshan", "/", "/", 1)
-    told = [
-        (one["operation"], one["file"], one["offset_bytes"], one["size_bytes"])
-        for one in found.given
-    ]
+    told = [(one.operation, one.file, one.offset_bytes, one.size_bytes) for one in found.given]
     # MPI-IO's call of 4000 bytes and the one of POSIX below it move the same bytes once.
     assert told == [
         ("open", 0, 0, 0),
@@ -182,10 +176,7 @@ def test_of_two_levels_the_lower_counts():
 
 def test_dxt_and_recorded_streams(tmp_path):
     found = replay.replay(dxt.text(DXT.splitlines()), 2)
-    told = [
-        (one["operation"], one["client"], one["offset_bytes"], one["size_bytes"])
-        for one in found.given
-    ]
+    told = [(one.operation, one.client, one.offset_bytes, one.size_bytes) for one in found.given]
     assert told == [
         ("open", 0, 0, 0),
         ("pread", 0, 4096, 65536),
@@ -209,7 +200,7 @@ def test_dxt_and_recorded_streams(tmp_path):
     again = replay.recorded(content)
     assert set(again.starts_s) == {7.0}
     assert again.transfer_bytes == 4096, "whole files are moved in as many calls as before"
-    given = {**spec, "given": again.given}
+    given = {**spec, "given": [one.model_dump() for one in again.given]}
     for key in ("mix", "operations_per_client", "files_per_client"):
         given.pop(key)
     for client in (0, 1):
@@ -253,14 +244,14 @@ def test_a_real_command_is_traced_and_done_again(tmp_path):
         told = Parameters(
             trace=str(trace), under=str(work), started_in=str(work), rate_factor=factor
         )
-        stream = {**discover.workload("replay").stream(told), "seed": 1, "clients": 1}
-        target = {"kind": "posix", "root": str(_made(tmp_path / f"at-{factor}"))}
-        plan = {"stream": checked(stream), "run_directory": "dfslab-replay", "target": target}
-        report = json.loads(_core.run_load(json.dumps(plan))[0])
+        stream = discover.workload("replay").stream(told)
+        target = PosixTarget(root=str(_made(tmp_path / f"at-{factor}")))
+        plan = LoadPlan(stream=stream, run_directory="dfslab-replay", target=target)
+        report = json.loads(_core.run_load(plan.text)[0])
         assert report["errors"] == []
         assert report["complete"]
         seen = {name: one["count"] for name, one in report["operations"].items()}
-        wanted = Counter(one["operation"] for one in stream["given"])
+        wanted = Counter(one.operation for one in stream.given)
         assert seen == wanted
         assert report["operations"]["pwrite"]["bytes"] == 2 * 20 * 4096
         assert report["operations"]["pread"]["bytes"] == 20 * 4096
@@ -321,14 +312,14 @@ def test_traces_of_several_processes_are_done_at_their_times(tmp_path, form):
     last_s = max(_replay(tmp_path / "trace", form, 0.0)[0].starts_s)
     for factor in (0.0, 1.0, 4.0):
         found, stream = _replay(tmp_path / "trace", form, factor)
-        assert {one["client"] for one in found.given} == {0, 1}
-        target = {"kind": "posix", "root": str(_made(tmp_path / f"at-{factor}"))}
-        plan = {"stream": checked(stream), "run_directory": "r", "target": target, "record": True}
-        text, _, recorded = _core.run_load(json.dumps(plan))
+        assert {one.client for one in found.given} == {0, 1}
+        target = PosixTarget(root=str(_made(tmp_path / f"at-{factor}")))
+        plan = LoadPlan(stream=stream, run_directory="r", target=target, record=True)
+        text, _, recorded = _core.run_load(plan.text)
         report = json.loads(text)
         assert (report["errors"], report["complete"]) == ([], True)
         again = replay.recorded(recorded)
-        moved = [sum(one["size_bytes"] for one in its.given) for its in (found, again)]
+        moved = [sum(one.size_bytes for one in its.given) for its in (found, again)]
         assert moved[0] == moved[1] > 0
         if factor:
             begun = replay.times_of(again, 1.0)
@@ -338,9 +329,9 @@ def test_traces_of_several_processes_are_done_at_their_times(tmp_path, form):
             assert report["window_s"] >= last_s / factor
 
 
-def _replay(path: Path, form: str, factor: float) -> tuple[replay.Replay, dict]:
+def _replay(path: Path, form: str, factor: float) -> tuple[replay.Replay, Stream]:
     told = Parameters(trace=str(path), form=form, trace_clients=2, rate_factor=factor)
-    stream = {**discover.workload("replay").stream(told), "seed": 1, "clients": 2}
+    stream = discover.workload("replay").stream(told).model_copy(update={"clients": 2})
     return replay.load(path, form, "/", "/", 2), stream
 
 
@@ -376,8 +367,8 @@ def test_a_recorded_load_is_done_again_at_its_own_times(tmp_path):
     plan = {"stream": stream, "target": {"kind": "null"}, "run_directory": "r", "record": True}
     (tmp_path / "one").write_bytes(_core.run_load(json.dumps(plan))[2])
     told = Parameters(trace=str(tmp_path / "one"), form="recorded", rate_factor=2.0)
-    again = {**discover.workload("replay").stream(told), "seed": 1, "clients": 2}
-    second = _core.run_load(json.dumps({**plan, "stream": checked(again)}))[2]
+    again = discover.workload("replay").stream(told).model_copy(update={"clients": 2})
+    second = _core.run_load(json.dumps({**plan, "stream": json.loads(again.text)}))[2]
     due, begun = (
         replay.times_of(replay.recorded(content), 1.0)
         for content in ((tmp_path / "one").read_bytes(), second)
@@ -403,7 +394,7 @@ def test_a_recorded_run_replays_as_itself(tmp_path):
         assert again.returncode == 2
         assert "does not overwrite" in again.stderr
         given = replay.recorded(kept.read_bytes()).given
-        return [tuple(one.values()) for one in given]
+        return [tuple(one.model_dump().values()) for one in given]
 
     mixture = 'name = "mixture"\nread_share = 0.5\nfile_size = "16 KiB"\nclients = 2'
     first = measured(f"{mixture}\noperations_per_client = 20", "first")

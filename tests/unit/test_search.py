@@ -6,7 +6,7 @@ import itertools
 import json
 import math
 import random
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 import pytest
 from dfslab.fleet import run
@@ -14,6 +14,7 @@ from dfslab.fleet.places import HERE
 from dfslab.report import terminal
 from dfslab.spec.model import InputError, build
 from dfslab.spec.search import Search, objective
+from dfslab.spec.streams.plan import LoadPlan
 from dfslab.studies.runs.offered import RateProbe
 from dfslab.studies.runs.search import Trial, search
 from support.synthetic import scenario
@@ -49,9 +50,10 @@ def test_the_objective_breaks_where_queueing_theory_says():
     found = search(told, lindley)
     assert found.meets_per_s < TRUTH_PER_S < found.fails_per_s
     assert found.fails_per_s / found.meets_per_s < 1.25
-    assert found.knee["low"] <= KNEE_PER_S <= found.knee["high"]
-    document = json.loads(json.dumps(found.document(), allow_nan=False))
-    rates = [row["offered_per_s"] for row in document["curve"]]
+    assert found.knee.low <= KNEE_PER_S <= found.knee.high
+    document = found.document()
+    json.dumps(asdict(document), allow_nan=False)
+    rates = [row.offered_per_s for row in document.curve]
     assert terminal.search_tables(document)[0].row_count == len(rates)
     assert rates == sorted(rates)
     # Overload is never taken for an answer: what cannot keep up fails, whatever its times are.
@@ -91,7 +93,7 @@ def watched(rate_per_s: float, number: int, count: int = 120) -> Watched:
         "layers": [{"delay": {"by_s": SERVICE_S}}],
         "spans": {"limit": 4 * count},
     }
-    report, spans, _ = run.run_load(plan, [HERE])
+    report, spans, _ = run.run_load(LoadPlan.model_validate(plan), [HERE])
     response, schedule = report.operations["stat"].response, report.schedule
     seen = Trial(
         report.rate_per_s,
@@ -133,7 +135,7 @@ def test_a_real_server_is_found_to_do_what_it_did():
         repeats=2,
     )
     found = search(told, probe)
-    print(json.dumps(found.document()))
+    print(json.dumps(asdict(found.document())))
     for each in runs:
         # Responses count from when operations were due, and nothing is left out of them.
         assert each.seen.response_s_mean == pytest.approx(each.response_s_mean, abs=2e-6)

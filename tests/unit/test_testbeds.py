@@ -25,8 +25,8 @@ def in_other_process(tmp_path: Path, action: str) -> subprocess.Popen:
     source = f"""
 import os, signal, sys, time
 sys.path.insert(0, {str(Path(__file__).parents[1])!r})
-from support.tiny_bed import Testbed
-bed = Testbed.up({{}}, outlive={action == "outlive"})
+from support.tiny_testbed import Testbed
+testbed = Testbed.up({{}}, outlive={action == "outlive"})
 print(testbed.held.id, flush=True)
 if {action == "wait"}: time.sleep(60)
 """
@@ -37,10 +37,10 @@ def test_up_is_recorded_and_down_leaves_nothing(tmp_path):
     heard = []
     with Testbed.up({}, notify=heard.append) as testbed:
         (seen,) = registry.list_testbeds()
-        assert seen["state"] == "up"
-        assert seen["name"] == testbed.name == "tiny"
-        assert [d["state"] for d in seen["daemons"]] == ["running", "running"]
-        assert seen["owner"] == os.getpid()
+        assert seen.state == "up"
+        assert seen.name == testbed.name == "tiny"
+        assert [d.state for d in seen.daemons] == ["running", "running"]
+        assert seen.owner == os.getpid()
         ports, testbed_id = testbed.ports, testbed.held.id
         assert not any(can_listen(port) for port in ports)
     assert heard[0] == "prepared"
@@ -65,19 +65,19 @@ def test_two_testbeds_have_their_own_names_and_ports():
         assert (one.name, two.name) == ("tiny", "tiny-2")
         assert not set(one.ports) & set(two.ports)
         assert registry.take_down("tiny") == ["tiny"]
-        assert [testbed["name"] for testbed in registry.list_testbeds()] == ["tiny-2"]
-        assert {d["state"] for d in two.daemon_states()} == {"running"}
-        assert {d["state"] for d in one.daemon_states()} == {"dead"}
+        assert [testbed.name for testbed in registry.list_testbeds()] == ["tiny-2"]
+        assert {d.state for d in two.daemon_states()} == {"running"}
+        assert {d.state for d in one.daemon_states()} == {"dead"}
 
 
 def test_a_dead_or_paused_daemon_is_told():
     with Testbed.up({}) as testbed:
         testbed.kill("server-0")
-        assert registry.list_testbeds()[0]["why"] == "server-0 is dead"
+        assert registry.list_testbeds()[0].why == "server-0 is dead"
         testbed.restart("server-0")
-        assert registry.list_testbeds()[0]["state"] == "up"
+        assert registry.list_testbeds()[0].state == "up"
         testbed.pause("server-1")
-        assert registry.list_testbeds()[0]["state"] == "degraded"
+        assert registry.list_testbeds()[0].state == "degraded"
         testbed.resume("server-1")
         with pytest.raises(TestbedError, match="there are server-0, server-1"):
             testbed.kill("server-9")
@@ -90,7 +90,7 @@ def test_a_testbed_that_outlives_its_starter_is_taken_down_from_here(tmp_path):
     starter = in_other_process(tmp_path, "outlive")
     testbed_id = starter.communicate(timeout=120)[0].strip()
     assert starter.returncode == 0
-    assert registry.list_testbeds()[0]["state"] == "up"
+    assert registry.list_testbeds()[0].state == "up"
     assert len(marked(testbed_id)) == 2
     assert registry.take_down("tiny") == ["tiny"]
     assert marked(testbed_id) == []
@@ -105,10 +105,10 @@ def test_a_killed_owner_leaves_a_stale_testbed_that_is_cleaned(tmp_path):
     owner.send_signal(signal.SIGKILL)
     owner.communicate()
     assert registry.stale_testbeds() == ["tiny"]
-    assert "its owner" in registry.list_testbeds()[0]["why"]
+    assert "its owner" in registry.list_testbeds()[0].why
     with Testbed.up({}) as needed:
         assert registry.take_down("--stale") == ["tiny"]
-        assert [testbed["name"] for testbed in registry.list_testbeds()] == [needed.name]
+        assert [testbed.name for testbed in registry.list_testbeds()] == [needed.name]
     assert registry.take_down("--stale") == registry.list_testbeds() == []
     assert marked(testbed_id) == []
 
@@ -161,11 +161,11 @@ def test_an_unreadable_record_is_stale_and_can_be_taken_down():
     (images / "image").write_bytes(bytes(100))
     (testbed.folder / state.RECORD).write_text("{ half")
     (seen,) = registry.list_testbeds()
-    assert seen["state"] == "stale"
+    assert seen.state == "stale"
     assert registry.take_down("--all") == [testbed.folder.name]
     assert not testbed.folder.exists()
     assert not images.exists()
-    assert {d["state"] for d in testbed.daemon_states()} == {"dead"}
+    assert {d.state for d in testbed.daemon_states()} == {"dead"}
     testbed.down()
 
 

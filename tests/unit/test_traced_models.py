@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import random
-from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -18,7 +17,9 @@ from dfslab.spec.model import InputError, build
 from dfslab.spec.scenario import Point, Scenario
 from dfslab.spec.steps import calls
 from dfslab.spec.steps.calls import Done, Meaning
+from dfslab.spec.streams.plan import LoadPlan
 from dfslab.spec.streams.stream import stream_spec
+from dfslab.spec.streams.target import PosixTarget
 from dfslab.spec.streams.vocabulary import OPERATIONS
 
 BLOCK, FILE = 65536, 4 << 20
@@ -138,14 +139,10 @@ def test_net_and_real_target_do_the_same_operations(tmp_path):
     """What the load did, as it recorded it, is what the clients of the net begin, in order."""
     nodes = [{"name": "here", "roles": {"client": 1, "storage": 1}}]
     given = scenario(hybrid(tmp_path / "trace"), nodes=nodes)
-    plan = {
-        "stream": stream_spec(given),
-        "target": {"kind": "posix", "root": str(tmp_path)},
-        "run_directory": "run",
-        "record": True,
-    }
-    _, _, done = _core.run_load(json.dumps(plan))
-    real = [tuple(one.values()) for one in recorded(done).given]
+    target = PosixTarget(root=str(tmp_path))
+    plan = LoadPlan(stream=stream_spec(given), target=target, run_directory="run", record=True)
+    _, _, done = _core.run_load(plan.text)
+    real = [tuple(one.model_dump().values()) for one in recorded(done).given]
     situation = Situation(given)
     stream = petri.streams(stream_spec(given), 100, 2)
     document, _ = petri.job_of(situation, situation.constants, stream).net("traced", 2, stream)
@@ -208,11 +205,7 @@ def test_at_a_traces_times_nothing_begins_early(tmp_path):
     at_times = {"form": "dxt", "clients": 1, "rate_factor": 2.0}
     found = predicted(scenario(path, **at_times))
     # Five operations (two opens come with them); the last one is due at 0.45 s, twice as fast.
-    count = sum(
-        Counter(
-            one["operation"] for one in stream_spec(scenario(path, **at_times))["given"]
-        ).values()
-    )
+    count = len(stream_spec(scenario(path, **at_times)).given)
     assert count / found.value("rate_per_s") == pytest.approx(0.225, rel=0.02)
     closed = predicted(scenario(path, form="dxt", clients=1))
     assert closed.value("rate_per_s") > 10 * found.value("rate_per_s")

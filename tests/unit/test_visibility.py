@@ -13,10 +13,11 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+from dfslab.documents.visibility import Visibility
 from dfslab.fleet import observer
 from dfslab.fleet.places import HERE
 from dfslab.instruments import access
-from dfslab.instruments.visibility import Observer, summary, visibility
+from dfslab.instruments.visibility import Observer, Trial, summary, visibility
 from dfslab.spec.model import InputError, build
 from dfslab.spec.scenario import Scenario
 from support.clock import ManualClock
@@ -35,12 +36,12 @@ def test_on_one_machine_everything_is_visible_at_once(tmp_path):
     asked = with_access("local", directory=str(tmp_path))
     with access.session() as session:
         found = visibility(asked, 8, session)
-    assert [row["change"] for row in found] == list(observer.CHANGES)
+    assert [row.change for row in found] == list(observer.CHANGES)
     for row in found:
-        assert (row["trials"], row["unseen"]) == (8, 0), row
-        assert 0 <= row["visible_s_p50_low"] <= row["visible_s_p50"], row
+        assert (row.summary.trials, row.summary.unseen) == (8, 0), row
+        assert 0 <= row.summary.times.visible_s_p50_low <= row.summary.times.visible_s_p50, row
         # The kernel shows a change before the call that makes it returns: no look is stale.
-        assert row["stale_looks"] == 0, row
+        assert row.summary.stale_looks == 0, row
     assert list(tmp_path.iterdir()) == []
 
 
@@ -126,14 +127,29 @@ def _interrupt(called, sent, *told):
 
 
 def test_numbers_are_told_with_their_interval():
-    trials = [{"visible_s": n / 100, "stale": n % 2, "torn": 0} for n in range(101)]
-    found = summary([*trials, {"visible_s": None, "stale": 3, "torn": 1}])
-    assert (found["trials"], found["unseen"], found["before"]) == (102, 1, 1)
-    assert (found["stale_looks"], found["stale_trials"], found["torn_looks"]) == (53, 51, 1)
-    assert found["visible_s_p50"] == 0.5
-    assert found["visible_s_p50_low"] == pytest.approx(0.42, abs=0.02)
-    assert found["visible_s_p50_high"] == pytest.approx(0.59, abs=0.02)
-    assert found["visible_s_p90"] == pytest.approx(0.9, abs=0.02)
+    trials = [Trial(n / 100, n % 2, 0) for n in range(101)]
+    found = summary([*trials, Trial(None, 3, 1)])
+    assert (found.trials, found.unseen, found.before) == (102, 1, 1)
+    assert (found.stale_looks, found.stale_trials, found.torn_looks) == (53, 51, 1)
+    assert found.times.visible_s_p50 == 0.5
+    assert found.times.visible_s_p50_low == pytest.approx(0.42, abs=0.02)
+    assert found.times.visible_s_p50_high == pytest.approx(0.59, abs=0.02)
+    assert found.times.visible_s_p90 == pytest.approx(0.9, abs=0.02)
+
+
+def test_the_json_object_is_flat_and_has_times_only_where_there_are_any():
+    counts = ["change", "trials", "unseen", "stale_looks", "stale_trials", "torn_looks", "before"]
+    never = Visibility(change="append", summary=summary([Trial(None, 2, 0)]))
+    assert list(never.table()) == counts
+    once = Visibility(change="append", summary=summary([Trial(0.5, 2, 0)]))
+    assert list(once.table()) == [
+        *counts,
+        "visible_s_p50",
+        "visible_s_p50_low",
+        "visible_s_p50_high",
+        "visible_s_p90",
+        "visible_s_max",
+    ]
 
 
 def test_what_is_not_mounted_is_refused():

@@ -8,6 +8,7 @@ import pytest
 from dfslab.instruments.measuring import warm_up as warming
 from dfslab.spec.model import build
 from dfslab.spec.scenario import Scenario
+from dfslab.spec.streams.target import HdfsTarget
 from dfslab.testbeds.capabilities import WarmUp
 
 
@@ -32,20 +33,21 @@ def warm_up(**run):
         },
     ).points()
     session = SimpleNamespace(testbed=None, progress=None, notify=print, places=lambda scenario: [])
-    warming.warm_up(point, {"kind": "hdfs"}, session)
+    target = HdfsTarget(uri="hdfs://n:1", replication=3, block_size_bytes=1 << 20)
+    warming.warm_up(point, target, session)
 
 
 def test_a_fresh_testbed_is_always_given_some_of_every_operation(given):
     warm_up()
     (plan,) = given
-    assert {one["operation"] for one in plan["stream"]["mix"]} == set(warming.WARM_UP_MIX)
-    assert plan["time_limit_s"] == WarmUp().limit_s
+    assert {one.operation for one in plan.stream.mix} == set(warming.WARM_UP_MIX)
+    assert plan.time_limit_s == WarmUp().limit_s
 
 
 def test_for_as_long_as_is_asked_it_is_given_small_ones(given):
     warm_up(warm_up="7 s")
     (plan,) = given
-    assert {one["operation"] for one in plan["stream"]["mix"]} == set(warming.WARM_UP_MIX)
-    assert plan["time_limit_s"] == 7.0
-    assert plan["stream"]["file_size"] == {"fixed": warming.WARM_UP_SMALL_BYTES}
-    assert plan["stream"]["clients"] == warming.WARM_UP_CLIENTS
+    assert {one.operation for one in plan.stream.mix} == set(warming.WARM_UP_MIX)
+    assert plan.time_limit_s == 7.0
+    assert plan.stream.file_size.fixed == warming.WARM_UP_SMALL_BYTES
+    assert plan.stream.clients == warming.WARM_UP_CLIENTS

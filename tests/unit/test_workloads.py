@@ -17,6 +17,7 @@ from dfslab.fleet.places import Place
 from dfslab.spec.check import check
 from dfslab.spec.model import InputError, build
 from dfslab.spec.scenario import Scenario
+from dfslab.spec.streams.plan import LoadPlan
 from dfslab.spec.streams.stream import stream_spec
 
 CLIENTS = 3
@@ -37,8 +38,8 @@ def asked(name: str, methods: Sequence[str] = ("measure",), **parameters) -> Sce
 
 
 def spec_of(name: str, **parameters) -> dict[str, Any]:
-    """The stream specification of a workload by three clients."""
-    return stream_spec(asked(name, **parameters))
+    """What the core reads of a workload's stream by three clients."""
+    return json.loads(stream_spec(asked(name, **parameters)).text)
 
 
 def operations(name: str, client: int = 0, **parameters) -> list[tuple]:
@@ -450,7 +451,8 @@ def test_who_is_done_keeps_its_files_while_others_read_them(name, tmp_path):
         "target": {"kind": "posix", "root": str(tmp_path)},
         "run_directory": "dfslab-apart",
     }
-    report, _, _ = fleet.run_load(plan, [Place("left"), Place("right"), Place("third")])
+    places = [Place("left"), Place("right"), Place("third")]
+    report, _, _ = fleet.run_load(LoadPlan.model_validate(plan), places)
     assert report.errors == []
     assert report.complete
     assert report.phases[-1].name == "end"

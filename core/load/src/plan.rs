@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use dfslab_workload::{Access, Order, Prepare, StreamSpec};
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::target::layer::Layer;
@@ -13,7 +14,7 @@ use crate::{Error, Result};
 const LONGEST_LIMIT_S: f64 = 31_557_600.0;
 
 /// When the content of files is checked.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Verify {
     /// Never.
@@ -26,7 +27,7 @@ pub enum Verify {
 }
 
 /// Limits on the spans that are kept.
-#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Spans {
     /// Maximum number of spans over all clients; 0: none.
@@ -34,7 +35,7 @@ pub struct Spans {
 }
 
 /// Everything that determines one load run.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Plan {
     /// The operations of the clients.

@@ -1,5 +1,6 @@
 //! The offsets and lengths of an operation's transfers within a file, and their order.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::random::unit;
@@ -14,7 +15,7 @@ const LENGTH: u64 = 17;
 const ROUND: u64 = 32;
 
 /// The order of transfers in a file.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Order {
     /// Front to back.
@@ -40,7 +41,7 @@ pub enum Order {
 }
 
 /// The access pattern within a file.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Access {
     /// The order of transfers.

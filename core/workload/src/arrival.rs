@@ -3,6 +3,7 @@
 
 mod profile;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use self::profile::Profile;
@@ -17,7 +18,7 @@ const LENGTH: u64 = 26;
 const MOST_RATE_PER_S: f64 = 1e9;
 
 /// When operations are scheduled to start.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Arrival {
     /// When the client's operation before it has ended, plus the think time.
@@ -30,7 +31,7 @@ pub enum Arrival {
 }
 
 /// An open workload.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Open {
     /// Arrivals per second, summed over all clients.
@@ -49,7 +50,7 @@ pub struct Open {
 }
 
 /// Distribution of the times between arrivals, whose mean is 1 / rate.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Process {
     /// Constant.
@@ -64,7 +65,7 @@ pub enum Process {
 
 /// A session: each request follows the end of the one before after a think time (a partly open
 /// workload; Schroeder, Wierman and Harchol-Balter 2006, "Open versus closed: a cautionary tale").
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Session {
     /// Mean number of requests; the number is geometrically distributed and at least 1.

@@ -1,10 +1,13 @@
 //! Operations and their canonical encoding.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A logical operation: a complete transaction on one file or directory, or a single call on a file
 /// that is kept open.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum OperationKind {
     /// Open, read to the end, close.

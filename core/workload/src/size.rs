@@ -1,5 +1,6 @@
 //! Distributions of sizes; samples are pure functions of a key.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::random::{normal, unit};
@@ -12,7 +13,7 @@ const MOST_BYTES: u64 = 1 << 50;
 const MOST_POINTS: u64 = 32;
 
 /// A distribution of bytes.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Size {
     /// Constant.

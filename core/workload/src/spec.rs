@@ -1,11 +1,12 @@
 //! The stream specification, as data.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{Access, Arrival, OperationKind, Size};
 
 /// Everything that determines a stream of operations.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct StreamSpec {
     /// Seed of all random numbers.
@@ -65,7 +66,7 @@ pub struct StreamSpec {
 }
 
 /// A part of a stream that all clients begin at a barrier.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Phase {
     /// A name for the report; it need not be unique.
@@ -93,7 +94,7 @@ pub struct Phase {
 }
 
 /// An operation's part of the mix.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Share {
     /// The operation.
@@ -134,7 +135,7 @@ impl Share {
 }
 
 /// How the next operation of a mix is selected.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum MixOrder {
     /// Randomly, by weight.
@@ -145,7 +146,7 @@ pub enum MixOrder {
 }
 
 /// How an operation selects its file.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum FileChoice {
     /// In order, cyclic.
@@ -160,7 +161,7 @@ pub enum FileChoice {
 }
 
 /// Whose files operations select.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Files {
     /// The client's own files.
@@ -173,7 +174,7 @@ pub enum Files {
 }
 
 /// One operation of a replayed sequence.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Given {
     /// The client that does the operation.
@@ -196,7 +197,7 @@ pub struct Given {
 }
 
 /// The directories in which files are placed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Layout {
     /// Whether all clients' files share one directory, instead of one directory for each client.
@@ -218,7 +219,7 @@ impl Layout {
 }
 
 /// Whether the files that clients start with are filled with data.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Prepare {
     /// Their data is written.

@@ -154,7 +154,7 @@ def predict(
             limits = predicting.metadata_limits(chosen, bound_s, burst_s, fitted_on)
         emit(
             as_json,
-            [one.document() for _, one in limits],
+            [one for _, one in limits],
             *(table for _, one in limits for table in tables.limits_tables(one)),
         )
         return
@@ -308,7 +308,8 @@ def calibrate(
         found = with_progress(
             as_json, lambda report: calibration.measure(directory, repeats, report)
         )
-        document, profile = calibration.document(found), calibration.toml(found)
+        document: object = calibration.document(found)
+        profile = calibration.toml(found)
     else:
         chosen = read_scenario(scenario, None)
         with of(scenario):
@@ -387,7 +388,7 @@ def visibility(
     chosen = read_scenario(scenario, sets)
     with of(scenario):
         found = with_laboratory(as_json, lambda lab: laboratory.visible(lab, chosen, trials))
-    emit(as_json, found, terminal.visibility_table(found))
+    emit(as_json, [row.table() for row in found], terminal.visibility_table(found))
 
 
 @app.command("list")

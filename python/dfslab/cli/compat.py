@@ -17,12 +17,13 @@ import xml.etree.ElementTree as xml
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import NoReturn
 from urllib.parse import urlparse
 
 from dfslab import discover
 from dfslab.documents.measured_load import MeasuredPhase
 from dfslab.result import Result
+from dfslab.spec.design import Value
 from dfslab.spec.model import InputError, build, unknown
 from dfslab.spec.scenario import Scenario
 
@@ -39,7 +40,7 @@ CASES = {
     "Iterate": "dfsperf_iterate",
     "Massive": "dfsperf_massive",
 }
-_COUNT: Callable[[str], Any] = int
+_COUNT: Callable[[str], Value] = int
 
 
 def _bytes(text: str) -> str:
@@ -53,7 +54,7 @@ def _yes(text: str) -> bool:
 
 
 # DFS-Perf's property -> the workload's key and the parser of its value.
-PROPERTIES: dict[str, tuple[str, Callable[[str], Any]]] = {
+PROPERTIES: dict[str, tuple[str, Callable[[str], Value]]] = {
     "files.per.thread": ("files_per_client", _COUNT),
     "read.mode": ("read_mode", str.lower),
     "buffer.size.bytes": ("transfer_size", _bytes),
@@ -116,12 +117,12 @@ def dfs_perf(words: Sequence[str]) -> Scenario:
     for word in words[1:]:
         key, equals, value = word.partition("=")
         options |= {key: value} if equals else _settings(Path(word))
-    workload: dict[str, Any] = {"name": CASES[words[0]]}
+    workload: dict[str, Value] = {"name": CASES[words[0]]}
     system: dict[str, str] = {}
     aside: list[str] = []
-    run: dict[str, Any] = {}
+    run: dict[str, Value] = {}
     framework = {key: options.pop(key) for key in FRAMEWORK if key in options}
-    allowed = discover.workload(workload["name"]).parameters.model_fields
+    allowed = discover.workload(CASES[words[0]]).parameters.model_fields
     timed, unending = TIMED.get(words[0], ("", ""))
     for key, value in options.items():
         try:
@@ -200,8 +201,8 @@ def _scenario(
     name: str,
     address: str,
     directory: str,
-    workload: Mapping[str, Any],
-    run: Mapping[str, Any],
+    workload: Mapping[str, Value],
+    run: Mapping[str, Value],
     system: Mapping[str, str] = {},
     aside: Sequence[str] = (),
 ) -> Scenario:
@@ -212,7 +213,7 @@ def _scenario(
     if kind is None:
         allowed = "must be a directory, file:///directory, hdfs://host:port or alluxio://host:port"
         raise InputError(name, address, allowed)
-    access: dict[str, Any] = {"uri": address, "directory": directory}
+    access: dict[str, str | dict[str, str]] = {"uri": address, "directory": directory}
     if kind == "local":
         access = {"directory": directory or parsed.path}
     settings = {"hdfs": HDFS, "hadoop": ALLUXIO}.get(kind, {})
@@ -250,6 +251,33 @@ class _Parser(argparse.ArgumentParser):
         raise InputError(self.prog, None, message)
 
 
+class _MdtestOptions(argparse.Namespace):
+    """mdtest's options by their letters; `tasks` is the number that `mpirun -np` would start."""
+
+    tasks: int
+    n: int
+    I: int  # noqa: E741
+    w: int
+    e: int
+    z: int
+    b: int
+    N: int
+    i: int
+    d: str
+    a: str
+    F: bool
+    D: bool
+    u: bool
+    L: bool
+    t: bool
+    P: bool
+    y: bool
+    C: bool
+    T: bool
+    E: bool
+    r: bool
+
+
 def mdtest(words: Sequence[str]) -> Scenario:
     """The scenario of mdtest's own options. InputError for options without a meaning here."""
     parser = _Parser(prog="mdtest", add_help=False, allow_abbrev=False)
@@ -273,12 +301,13 @@ def mdtest(words: Sequence[str]) -> Scenario:
     # Options that set how much mdtest prints.
     parser.add_argument("-v", action="count")
     parser.add_argument("-V", type=int)
-    given = parser.parse_args(list(words))
+    given = parser.parse_args(list(words), _MdtestOptions())
     if given.a.upper() != "POSIX":
         raise InputError(
             "mdtest.-a", given.a, "must be POSIX: the directory of -d is a mounted one"
         )
-    phases = "".join(flag for flag in "CTEr" if getattr(given, flag))
+    requested = {"C": given.C, "T": given.T, "E": given.E, "r": given.r}
+    phases = "".join(flag for flag, is_set in requested.items() if is_set)
     if phases not in ("", "CTEr", "CTr"):
         allowed = "-C, -T and -r are run together, with -E or without; all where none is named"
         raise InputError("mdtest", f"-{phases}", allowed)
@@ -290,7 +319,7 @@ def mdtest(words: Sequence[str]) -> Scenario:
     items = given.n or given.I * directories
     if items < 1:
         raise InputError("mdtest", None, "needs -n or -I, from 1 on")
-    workload: dict[str, Any] = {
+    workload: dict[str, Value] = {
         "clients": given.tasks,
         "processes": given.tasks if given.tasks > 1 else 0,
         "items": items,

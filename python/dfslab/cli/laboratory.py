@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from dfslab.documents.measured_load import FleetLoadReport
+from dfslab.documents.visibility import Visibility
 from dfslab.exports import export as exports
 from dfslab.fleet import shards
 from dfslab.instruments import visibility
@@ -89,7 +90,7 @@ def measure(laboratory: Laboratory, scenario: Scenario) -> list[Result]:
         return [method.run(point, turn) for turn in range(scenario.run.repetitions)]
 
 
-def visible(laboratory: Laboratory, scenario: Scenario, trials: int) -> list[dict[str, Any]]:
+def visible(laboratory: Laboratory, scenario: Scenario, trials: int) -> list[Visibility]:
     """Time until changes of one client are visible to another, by kind of change."""
     point = check(scenario)[0]
     with laboratory.session() as session:
@@ -116,11 +117,10 @@ def merge_parts(files: Sequence[Path]) -> FleetLoadReport:
         raise RunFailed(str(error)) from error
 
 
-def _part(path: Path) -> dict[str, Any]:
+def _part(path: Path) -> shards.KeptPart:
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+        return shards.kept_part(path.read_text(encoding="utf-8"))
+    except (OSError, json.JSONDecodeError, UnicodeDecodeError) as error:
         raise InputError("FILE", str(path), f"cannot be read: {error}") from error
-    if not isinstance(found, dict) or not {"plan", "answer"} <= set(found):
-        raise InputError("FILE", str(path), "was not left by an agent")
-    return found
+    except ValueError as error:
+        raise InputError("FILE", str(path), "was not left by an agent") from error

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -65,5 +66,5 @@ def metadata_limits(
     found: dict[str, tuple[Point, metadata_server.Limits]] = {}
     for point in check(scenario):
         answer = metadata_server.limits(point.scenario, bound_s, calibration, lengths)
-        found.setdefault(json.dumps(answer.document(), sort_keys=True), (point, answer))
+        found.setdefault(json.dumps(asdict(answer), sort_keys=True), (point, answer))
     return list(found.values())

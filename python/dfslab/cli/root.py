@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import sys
 from importlib.metadata import version
-from typing import Annotated, Any
+from typing import Annotated, Any, Protocol, runtime_checkable
 
 import typer
 from typer.core import TyperGroup
@@ -104,12 +104,19 @@ def _stop_for_failure(error: Exception) -> None:
         _stop(f"dfslab: {error}", 1)
 
 
+@runtime_checkable
+class _Formatted(Protocol):
+    """An error of Click, whose own class Typer does not export."""
+
+    def format_message(self) -> str:
+        """The error as a sentence."""
+
+
 def _stop_for_usage(error: Exception) -> None:
     """Exit after a wrong command line; Click's message says what is allowed."""
-    message = getattr(error, "format_message", None)
-    if message is not None:
+    if isinstance(error, _Formatted):
         # Without a command the help was printed, and nothing is added.
-        text = message()
+        text = error.format_message()
         _stop(f"dfslab: {text}".replace("\n", " ") if text else "", 2)
 
 

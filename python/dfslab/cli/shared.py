@@ -6,6 +6,7 @@ import json
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import asdict, is_dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
     from dfslab.fleet.watch import Watch
     from dfslab.laboratory import Laboratory
+    from dfslab.spec.design import Value
     from dfslab.spec.scenario import Scenario
 
 Found = TypeVar("Found")
@@ -98,7 +100,7 @@ def read_scenario(
             scenario = scenario.with_budget(units.parse(budget, "s"))
         except ValueError as error:
             raise InputError("--budget", budget, str(error)) from error
-    values: dict[str, Any] = {}
+    values: dict[str, Value] = {}
     if scheduler:
         values = {"run.fleet": "dask", "run.scheduler": scheduler}
     for text in sets or ():
@@ -205,10 +207,17 @@ def note(text: str) -> None:
         print(f"dfslab: {text}", file=sys.stderr)
 
 
-def emit(as_json: bool, document: Any, *tables: Any) -> None:
+def _encoded(value: object) -> object:
+    """A value that JSON does not know: documents by their fields, everything else as text."""
+    if is_dataclass(value) and not isinstance(value, type):
+        return asdict(value)
+    return str(value)
+
+
+def emit(as_json: bool, document: object, *tables: object) -> None:
     """Print one JSON document, or tables and lines for people."""
     if as_json:
-        print(json.dumps(document, default=str, allow_nan=False))
+        print(json.dumps(document, default=_encoded, allow_nan=False))
         return
     from dfslab.documents.table import Table
 

@@ -41,7 +41,7 @@ def show_mount(
     as_json: AsJson = False,
 ) -> None:
     """What an existing mount or cluster says of itself; nothing is written."""
-    found = testbeds.existing(place, web_address)
+    found = testbeds.existing(place, web_address).document()
     emit(as_json, found, *(f"{key}: {value}" for key, value in found.items()))
 
 

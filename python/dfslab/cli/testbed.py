@@ -29,15 +29,12 @@ def up(
     """
     values = dict(text.partition("=")[::2] for text in sets or [])
     console = terminal.console(as_json)
-    requested = {"servers": servers, "clients": clients, "link": link, "delay": delay, "disk": disk}
+    requested = testbeds.Hardware(servers, clients, link, delay, disk)
     for one in testbeds.stale():
         console.print(f"stale: {one} (`dfslab testbed down --stale` removes what it left)")
     testbed = testbeds.up(name, values, requested, lambda text: console.print(text))
     emit(
-        as_json,
-        testbed,
-        terminal.checks_table(testbed["hardware"]),
-        f"{testbed['name']}: {testbed['uri']}",
+        as_json, testbed, terminal.checks_table(testbed.hardware), f"{testbed.name}: {testbed.uri}"
     )
 
 
@@ -76,7 +73,7 @@ def status(
 ) -> None:
     """Which testbeds are up, which are stale."""
     found = testbeds.status(name)
-    shown = [f"{b['name']}: {b['state']} {b['uri'] or b['why']}" for b in found]
+    shown = [f"{one.name}: {one.state} {one.uri or one.why}" for one in found]
     if testbeds.stale() and not name:
         shown.append("`dfslab testbed down --stale` removes what stale testbeds left")
     emit(as_json, found, *(shown or ["no testbed is up"]))

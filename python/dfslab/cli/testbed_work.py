@@ -3,36 +3,73 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import asdict
-from typing import Any
+from dataclasses import dataclass
 
 from dfslab import discover
 from dfslab.instruments import existing as looking
 from dfslab.spec.model import InputError
+from dfslab.spec.systems.mounts import ExistingFileSystem
 from dfslab.spec.systems.standard import delay, rate, standard
 from dfslab.testbeds import registry
 from dfslab.testbeds.found import testbed_class
 from dfslab.testbeds.hosts import kernel
+from dfslab.testbeds.hosts.hardware import Check
+from dfslab.testbeds.hosts.kernel import Feature
+from dfslab.testbeds.registry import TestbedStatus
+from dfslab.testbeds.settings import Setting
 
-Report = Callable[..., None]
+
+@dataclass(frozen=True)
+class Hardware:
+    """The hardware that a command asks for; 0 and "" where it asks for nothing."""
+
+    servers: int = 0
+    clients: int = 0
+    link: str = ""
+    delay: str = ""
+    disk: str = ""
+
+
+@dataclass(frozen=True)
+class StartedHost:
+    """A host of a testbed: its first process, and how many of each role it plays."""
+
+    name: str
+    address: str
+    pid: int
+    roles: dict[str, int]
+
+
+@dataclass(frozen=True)
+class Started:
+    """A testbed that was started, as `dfslab testbed up` shows it; without hosts on this machine
+    as it is."""
+
+    name: str
+    uri: str
+    folder: str
+    start_s: float
+    hardware_check_s: float
+    hardware: list[Check]
+    hosts: list[StartedHost]
 
 
 def up(
-    name: str, values: dict[str, Any], requested: Mapping[str, Any], notify: Callable[[str], None]
-) -> dict[str, Any]:
+    name: str, given: Mapping[str, Setting], requested: Hardware, notify: Callable[[str], None]
+) -> Started:
     """Start a testbed that outlives this process, on hosts with the requested hardware."""
     kind = testbed_class(name, "testbed")
     system = discover.file_system(name)
-    values = dict(kind.typed(values))
+    values = dict(kind.typed(given))
     deployment = None
-    if any(requested.values()):
+    if requested != Hardware():
         deployment = standard(
             system,
-            requested["servers"],
-            requested["clients"] or 1,
-            rate("--link", requested["link"]),
-            delay("--delay", requested["delay"]),
-            rate("--disk", requested["disk"]),
+            requested.servers,
+            requested.clients or 1,
+            rate("--link", requested.link),
+            delay("--delay", requested.delay),
+            rate("--disk", requested.disk),
         )
         counts = {f"{role.name}s": deployment.instances(role.name) for role in system.roles}
         for key in counts.keys() & values.keys():
@@ -43,40 +80,33 @@ def up(
             )
         values = {**counts, **values}
     testbed = kind.up(values, notify=notify, outlive=True, deployment=deployment)
-    return {
-        "name": testbed.name,
-        "uri": testbed.uri,
-        "folder": str(testbed.folder),
-        "start_s": testbed.start_s,
-        "hardware_check_s": testbed.hardware_check_s,
-        "hardware": [{**asdict(check), "holds": check.holds} for check in testbed.hardware],
-        "hosts": []
-        if testbed.cluster is None
-        else [
-            {
-                "name": host.name,
-                "address": host.address,
-                "pid": host.init.pid,
-                "roles": dict(host.roles),
-            }
-            for host in testbed.cluster.hosts
+    hosts = [] if testbed.cluster is None else testbed.cluster.hosts
+    return Started(
+        name=testbed.name,
+        uri=testbed.uri,
+        folder=str(testbed.folder),
+        start_s=testbed.start_s,
+        hardware_check_s=testbed.hardware_check_s,
+        hardware=testbed.hardware,
+        hosts=[
+            StartedHost(host.name, host.address, host.init.pid, dict(host.roles)) for host in hosts
         ],
-    }
+    )
 
 
-def existing(place: str, web_address: str) -> dict[str, Any]:
+def existing(place: str, web_address: str) -> ExistingFileSystem:
     """What an existing mount or server reports about itself."""
     return looking.existing(place, web_address)
 
 
-def check() -> list[dict[str, Any]]:
+def check() -> tuple[Feature, ...]:
     """Every feature of this machine that testbeds use."""
-    return [asdict(feature) for feature in kernel.features()]
+    return kernel.features()
 
 
 def down(name: str) -> list[str]:
     """Take down one testbed, all (--all), or the abandoned ones (--stale)."""
-    known = [testbed["name"] for testbed in status("")]
+    known = [testbed.name for testbed in status("")]
     if name not in (registry.ALL, registry.STALE) and name not in known:
         allowed = f"no such testbed; there are: {', '.join(known) or 'none'}"
         raise InputError("testbed", name, allowed)
@@ -85,14 +115,10 @@ def down(name: str) -> list[str]:
 
 def stale() -> list[str]:
     """The abandoned testbeds, with the reason for each."""
-    return [
-        f"{testbed['name']}: {testbed['why']}"
-        for testbed in status("")
-        if testbed["state"] == "stale"
-    ]
+    return [f"{testbed.name}: {testbed.why}" for testbed in status("") if testbed.state == "stale"]
 
 
-def status(name: str) -> list[dict[str, Any]]:
+def status(name: str) -> list[TestbedStatus]:
     """The testbeds of this machine."""
     testbeds = registry.list_testbeds()
-    return [testbed for testbed in testbeds if not name or testbed["name"] == name]
+    return [testbed for testbed in testbeds if not name or testbed.name == name]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from pydantic import ValidationError
+from pydantic import JsonValue, ValidationError
 
 from dfslab.documents.answers import (
     CalibrationFit,
@@ -22,12 +22,12 @@ from dfslab.documents.trace_profile import TraceProfile
 FORMER = "detail"
 
 
-def current(stored: Mapping[str, Any]) -> dict[str, Any]:
+def current(stored: Mapping[str, JsonValue]) -> dict[str, JsonValue | Document]:
     """Convert a stored result, given as JSON, to today's form; one already in that form is
     unchanged."""
-    result = dict(stored)
+    result: dict[str, JsonValue | Document] = dict(stored)
     detail = result.pop(FORMER, None)
-    if detail:
+    if isinstance(detail, dict) and detail:
         result |= {name: part for name, part in _parts(detail).items() if part is not None}
     return result
 

@@ -24,9 +24,10 @@ import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import NoReturn, cast
 
 from dfslab import _core
+from dfslab.fleet.protocol import Clocks, Command, Said
 from dfslab.fleet.watch import OperationCounts
 from dfslab.spec.clock import REAL, Clock
 
@@ -64,8 +65,12 @@ class Lines:
             raise Stopped("the controller has gone")
         self._buffer += block
 
-    def next(self) -> dict[str, Any]:
-        """The next document. Stopped at the end of the input."""
+    def command(self) -> Command:
+        """The next document, which is no plan. Stopped at the end of the input."""
+        return cast(Command, json.loads(self.document()))
+
+    def document(self) -> str:
+        """The text of the next document. Stopped at the end of the input."""
         while b"\n" not in self._buffer:
             self._take()
         line, _, rest = self._buffer.partition(b"\n")
@@ -76,7 +81,7 @@ class Lines:
             raise ProtocolError(f"{bytes(line[:60])!r} is no JSON document: {error}") from error
         if not isinstance(document, dict):
             raise ProtocolError(f"{bytes(line[:60])!r} is no JSON object")
-        return document
+        return json.dumps(document)
 
 
 class Agent:
@@ -93,14 +98,12 @@ class Agent:
     def run(self) -> None:
         """Receive the plan, run it, answer."""
         try:
-            plan = self._lines.next()
-            report, spans, recorded = _core.run_load(
-                json.dumps(plan), self._progress, self._gate, self._watch
-            )
+            plan = self._lines.document()
+            report, spans, recorded = _core.run_load(plan, self._progress, self._gate, self._watch)
         except Stopped as stopped:
             # Usually nobody reads this any more; a remaining reader learns what could not be
             # removed.
-            left = getattr(stopped, "__notes__", [])
+            left = vars(stopped).get("__notes__", [])
             self._say({"error": "stopped", "text": str(stopped), "left": left})
         except ProtocolError as error:
             self._say({"error": "protocol", "text": str(error)})
@@ -109,10 +112,10 @@ class Agent:
         except _core.RunError as error:
             self._say({"error": "run", "text": str(error)})
         else:
-            kept = {"spans": spans, "recorded": base64.b64encode(recorded).decode()}
-            answer = {"report": json.loads(report), **kept}
+            encoded = base64.b64encode(recorded).decode()
+            answer = Said(report=json.loads(report), spans=spans, recorded=encoded)
             if self._keep is not None:
-                write_atomically(self._keep, {"plan": plan, "answer": answer})
+                write_atomically(self._keep, {"plan": json.loads(plan), "answer": answer})
             self._say(answer)
 
     def _gate(self) -> float:
@@ -121,18 +124,14 @@ class Agent:
 
         Without a controller, later phases start as soon as this agent reaches them.
         """
-        clocks = {
-            "monotonic_s": REAL.monotonic_s(),
-            "unix_s": REAL.unix_ns() * 1e-9,
-            "boot": boot(),
-        }
+        clocks = Clocks(monotonic_s=REAL.monotonic_s(), unix_s=REAL.unix_ns() * 1e-9, boot=boot())
         self._say({"ready": clocks})
         try:
-            message = {} if self._alone else self._lines.next()
+            message: Command = {} if self._alone else self._lines.command()
         except Stopped:
             if self._keep is None or not self._started:
                 raise
-            self._alone, message = True, {}
+            self._alone, message = True, Command()
         if message.get("stop"):
             raise Stopped("stopped by the controller")
         start_s = REAL.monotonic_s() if self._alone else start_of(message)
@@ -148,7 +147,7 @@ class Agent:
         now_s = REAL.monotonic_s()
         if now_s >= self._reported_s + REPORT_EVERY_S:
             self._reported_s = now_s
-            self._say({"progress": [share, phase], "seen": self._observed})
+            self._say({"progress": (share, phase), "seen": self._observed})
             self._observed = self._observed._replace(latency_ns_max=0)
 
     def _check(self) -> None:
@@ -160,10 +159,10 @@ class Agent:
             if self._keep is None or not self._started:
                 raise
             self._alone = True
-        if self._started and self._lines.waiting() and self._lines.next().get("stop"):
+        if self._started and self._lines.waiting() and self._lines.command().get("stop"):
             raise Stopped("stopped by the controller")
 
-    def _say(self, document: Mapping[str, Any]) -> None:
+    def _say(self, document: Said) -> None:
         if self._alone:
             return
         left = memoryview(json.dumps(document).encode() + b"\n")
@@ -176,7 +175,7 @@ class Agent:
             self._alone = True
 
 
-def write_atomically(path: Path, document: Mapping[str, Any]) -> None:
+def write_atomically(path: Path, document: Mapping[str, object]) -> None:
     """Write a JSON file atomically."""
     temporary = path.with_name(f"{path.name}.new")
     temporary.write_text(json.dumps(document), "utf-8")
@@ -194,17 +193,18 @@ def boot() -> str:
     return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
 
 
-def start_of(message: Mapping[str, Any], clock: Clock = REAL) -> float:
+def start_of(message: Command, clock: Clock = REAL) -> float:
     """The start sent by a controller, as a reading of this machine's CLOCK_MONOTONIC.
 
     A start in Unix time is as accurate as the synchronisation of the two machines' clocks.
     """
-    for key, offset_s in (
-        ("start_at_monotonic_s", 0.0),
-        ("start_at_unix_s", clock.monotonic_s() - clock.unix_ns() * 1e-9),
+    offset_s = clock.monotonic_s() - clock.unix_ns() * 1e-9
+    for start_s, zero_s in (
+        (message.get("start_at_monotonic_s"), 0.0),
+        (message.get("start_at_unix_s"), offset_s),
     ):
-        if isinstance(message.get(key), int | float):
-            return float(message[key]) + offset_s
+        if isinstance(start_s, int | float):
+            return float(start_s) + zero_s
     raise ProtocolError(f"{message}: neither start_at_monotonic_s nor start_at_unix_s")
 
 

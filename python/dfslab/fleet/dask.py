@@ -16,7 +16,7 @@ import re
 import threading
 import time
 import uuid
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, wait
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -30,8 +30,10 @@ from dfslab.documents.rows import Span
 from dfslab.fleet import node, shards
 from dfslab.fleet.agent import boot
 from dfslab.fleet.places import CLEAN_UP_LIMIT_S, ClusterKind, Nodes, Place, patience_s, split
+from dfslab.fleet.protocol import Answer, Command, Heard, HostClocks
 from dfslab.fleet.watch import OperationCounts, Watch
 from dfslab.method import RunFailed
+from dfslab.spec.streams.plan import LoadPlan
 
 CONNECT_LIMIT_S = 10.0
 JOIN_LIMIT_S = 180.0
@@ -80,7 +82,7 @@ class Part:
     clients: range
     kept: Path | None = None
     times_ready: int = 0
-    answer: dict[str, Any] | None = None
+    answer: Answer | None = None
     progress: tuple[float, str] = (0.0, "preparing")
     observed: OperationCounts = OperationCounts()
     ended: str | None = None
@@ -89,12 +91,12 @@ class Part:
     clock: Clock | None = None
     drift_s: float | None = None
 
-    def take(self, reported: Mapping[str, Any]) -> None:
-        """Take a document from the agent."""
+    def take(self, heard: Heard) -> None:
+        """Take the agent's output so far."""
         self.heard_s, self.silent = time.monotonic(), False
-        self.times_ready, self.answer = reported["times_ready"], reported["answer"]
-        self.progress, self.ended = tuple(reported["progress"]), reported["ended"]
-        self.observed = self.observed.then(OperationCounts(*reported["seen"]))
+        self.times_ready, self.answer = heard.times_ready, heard.answer
+        self.progress, self.ended = heard.progress, heard.ended
+        self.observed = self.observed.then(OperationCounts(*heard.observed))
 
 
 def each(scheduler: str, calls: Sequence[tuple[Any, ...]]) -> list[Any]:
@@ -113,7 +115,7 @@ def each(scheduler: str, calls: Sequence[tuple[Any, ...]]) -> list[Any]:
 
 
 def run_load(
-    plan: Mapping[str, Any],
+    plan: LoadPlan,
     nodes: Nodes,
     progress: shards.Progress | None = None,
     watch: Watch | None = None,
@@ -147,7 +149,7 @@ class Controller:
 
     def __init__(
         self,
-        plan: Mapping[str, Any],
+        plan: LoadPlan,
         nodes: Nodes,
         progress: shards.Progress | None,
         watch: Watch,
@@ -186,7 +188,7 @@ class Controller:
             await asyncio.sleep(POLL_S)
         chosen = known[: self._nodes.wanted or None]
         count = len(chosen) * self._nodes.processes
-        slices = split(max(1, self._plan["stream"]["clients"]), count)
+        slices = split(max(1, self._plan.stream.clients), count)
         places = [(name, worker, n) for name, worker in chosen for n in range(count // len(chosen))]
         for (name, worker, number), clients in zip(places, slices, strict=True):
             if clients:
@@ -207,7 +209,7 @@ class Controller:
         )
 
     async def _load(self) -> shards.LoadRun:
-        plan = {**self._plan, "shared": len(self._parts) > 1}
+        plan = self._plan.model_copy(update={"shared": len(self._parts) > 1})
         try:
             await self._all(self.measure_clock)
             await self._all(lambda part: self._open(part, plan))
@@ -237,19 +239,19 @@ class Controller:
         for _ in range(PROBES):
             sent_s, requested_unix_s = time.monotonic(), time.time()
             try:
-                reported = await self._call(part, node.clock)
+                reported: HostClocks = await self._call(part, node.clock)
             except (*UNREACHABLE, ImportError) as error:
                 raise shards.LoadFailed(f"{part.place.name}: {_words(error)}") from error
             round_trip_s = time.monotonic() - sent_s
             if best is None or round_trip_s / 2 < best.error_s:
                 # A process in a time namespace has the same boot but another CLOCK_MONOTONIC.
-                ours = sent_s <= reported["monotonic_s"] <= sent_s + round_trip_s
+                ours = sent_s <= reported.monotonic_s <= sent_s + round_trip_s
                 best = Clock(
-                    reported["unix_s"] - (requested_unix_s + round_trip_s / 2),
+                    reported.unix_s - (requested_unix_s + round_trip_s / 2),
                     round_trip_s / 2,
-                    reported["boot"],
-                    reported["host"],
-                    ours and reported["boot"] == boot(),
+                    reported.boot,
+                    reported.host,
+                    ours and reported.boot == boot(),
                 )
         part.clock = best
 
@@ -264,7 +266,7 @@ class Controller:
             part.drift_s = part.clock.offset_s - before.offset_s
         part.clock = before
 
-    async def _open(self, part: Part, plan: Mapping[str, Any]) -> None:
+    async def _open(self, part: Part, plan: LoadPlan) -> None:
         first, last = part.clients.start, part.clients.stop
         try:
             part.kept = await self._call(part, node.open_part, self._run, first, last, plan)
@@ -297,7 +299,7 @@ class Controller:
 
         async def send_start(part: Part) -> None:
             assert part.clock is not None
-            start = {"start_at_unix_s": at_unix_s + part.clock.offset_s}
+            start: Command = {"start_at_unix_s": at_unix_s + part.clock.offset_s}
             if part.clock.one_monotonic:
                 start = {"start_at_monotonic_s": at_monotonic_s}
             # An agent that cannot be reached is detected as lost where its answer is awaited.
@@ -345,7 +347,7 @@ class Controller:
         if mine and node.alive(part.kept):
             return
         if mine and (found := node.left_behind(part.kept)) is not None:
-            part.answer, part.ended = found["answer"], "it was read from disk"
+            part.answer, part.ended = found.answer, "it was read from disk"
             return
         if mine or self._scheduler_lost or time.monotonic() > part.heard_s + SILENCE_LIMIT_S:
             host = part.clock.host if part.clock else "its node"

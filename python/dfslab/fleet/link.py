@@ -10,13 +10,13 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 from dfslab.fleet.places import Place
+from dfslab.fleet.protocol import Answer, Clocks, Command, Said
 from dfslab.fleet.watch import OperationCounts
+from dfslab.spec.streams.plan import LoadPlan
 
 BLOCK_BYTES = 1 << 20
 STDERR_TAIL_BYTES = 2000
@@ -29,14 +29,12 @@ class Link:
     runs.
     """
 
-    def __init__(
-        self, place: Place, clients: range, plan: Mapping[str, Any], keep: Path | None = None
-    ):
+    def __init__(self, place: Place, clients: range, plan: LoadPlan, keep: Path | None = None):
         self.place, self.clients = place, clients
         self.started_s = time.monotonic()
-        self.ready: dict[str, Any] | None = None
+        self.ready: Clocks | None = None
         self.times_ready = 0
-        self.answer: dict[str, Any] | None = None
+        self.answer: Answer | None = None
         self.progress: tuple[float, str] = (0.0, "preparing")
         self.observed = OperationCounts()
         self.ended: str | None = None
@@ -57,7 +55,7 @@ class Link:
         except OSError:
             self._stderr.close()
             raise
-        self.say({**plan, "clients_from": clients.start, "clients_to": clients.stop})
+        self._write(plan.shard(clients).text)
 
     @property
     def is_over(self) -> bool:
@@ -69,11 +67,14 @@ class Link:
         assert self._process.stdout is not None
         return self._process.stdout.fileno()
 
-    def say(self, document: Mapping[str, Any]) -> None:
-        """Send a document; a lost agent is detected where its answer is read."""
+    def say(self, command: Command) -> None:
+        """Send a command; a lost agent is detected where its answer is read."""
+        self._write(json.dumps(command))
+
+    def _write(self, text: str) -> None:
         assert self._process.stdin is not None
         with suppress(BrokenPipeError):
-            self._process.stdin.write(json.dumps(document).encode() + b"\n")
+            self._process.stdin.write(text.encode() + b"\n")
             self._process.stdin.flush()
 
     def receive(self) -> None:
@@ -95,7 +96,7 @@ class Link:
                 # documents.
                 self.answer = {"error": "protocol", "text": f"said {line[:60]!r}"}
 
-    def _take(self, document: dict[str, Any]) -> None:
+    def _take(self, document: Said) -> None:
         if (reported := document.get("progress")) is not None:
             share, phase = reported
             self.progress = (float(share), str(phase))

@@ -3,35 +3,30 @@
 from __future__ import annotations
 
 import fcntl
-import json
 import os
 import platform
 import select
 import time
-from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 from dfslab.fleet.agent import boot, lock_file
 from dfslab.fleet.link import Link
 from dfslab.fleet.places import Place
+from dfslab.fleet.protocol import Command, Heard, HostClocks
+from dfslab.fleet.shards import KeptPart, kept_part
+from dfslab.spec.streams.plan import LoadPlan
 from dfslab.testbeds.cache import home
 
 _links: dict[Path, Link] = {}
 
 
-def clock() -> dict[str, Any]:
-    """The clocks of this host, the boot that CLOCK_MONOTONIC belongs to, and the host's name."""
-    return {
-        "unix_s": time.time(),
-        "monotonic_s": time.monotonic(),
-        "boot": boot(),
-        "host": platform.node(),
-    }
+def clock() -> HostClocks:
+    """The clocks of this host."""
+    return HostClocks(time.time(), time.monotonic(), boot(), platform.node())
 
 
-def open_part(run: str, first: int, last: int, plan: Mapping[str, Any]) -> Path:
+def open_part(run: str, first: int, last: int, plan: LoadPlan) -> Path:
     """Start the agent of clients `first` to `last` - 1; the path of its answer file."""
     folder = home("DFSLAB_STATE", "XDG_STATE_HOME", ".local/state") / "parts" / run
     folder.mkdir(parents=True, exist_ok=True)
@@ -40,26 +35,21 @@ def open_part(run: str, first: int, last: int, plan: Mapping[str, Any]) -> Path:
     return kept
 
 
-def hear(kept: Path) -> dict[str, Any]:
+def hear(kept: Path) -> Heard:
     """The agent's output so far, and how it ended if it has."""
     link = _links[kept]
     while link.ended is None and select.select([link], [], [], 0)[0]:
         link.receive()
-    state = {
-        "ready": link.ready,
-        "times_ready": link.times_ready,
-        "progress": link.progress,
-        "ended": link.ended,
-        "seen": tuple(link.observed),
-    }
-    link.observed = link.observed._replace(latency_ns_max=0)
     # The answer includes all spans, so it is sent once, at the end.
-    return {**state, "answer": link.answer if link.ended is not None else None}
+    answer = link.answer if link.ended is not None else None
+    heard = Heard(link.times_ready, link.progress, tuple(link.observed), link.ended, answer)
+    link.observed = link.observed._replace(latency_ns_max=0)
+    return heard
 
 
-def send(kept: Path, document: Mapping[str, Any]) -> None:
-    """Send a document to the agent."""
-    _links[kept].say(document)
+def send(kept: Path, command: Command) -> None:
+    """Send a command to the agent."""
+    _links[kept].say(command)
 
 
 def stop(kept: Path) -> None:
@@ -92,10 +82,9 @@ def alive(kept: Path) -> bool:
     return False
 
 
-def left_behind(kept: Path) -> dict[str, Any] | None:
+def left_behind(kept: Path) -> KeptPart | None:
     """The plan and the answer in an agent's file; None when there is no such file."""
     try:
-        found: dict[str, Any] = json.loads(kept.read_text("utf-8"))
+        return kept_part(kept.read_text("utf-8"))
     except FileNotFoundError:
         return None
-    return found

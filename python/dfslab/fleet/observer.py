@@ -18,9 +18,41 @@ import sys
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
-from typing import Any
+from typing import TypedDict
 
 from dfslab.spec.clock import REAL, Clock
+
+# A command to an observer; which keys it has depends on what is to be done.
+Command = TypedDict(
+    "Command",
+    {
+        "id": int,
+        "act": str,
+        "watch": str,
+        "path": str,
+        "turn": int,
+        "poll_s": float,
+        "limit_s": float,
+        "do": str,
+        "with": tuple[str, str, int] | tuple[str],
+    },
+    total=False,
+)
+
+
+class Answered(TypedDict, total=False):
+    """An observer's answer to a command, which its `id` names."""
+
+    id: int
+    watching: bool
+    observed_ns: int | None
+    polls: list[int]
+    torn: int
+    began_ns: int
+    acknowledged_ns: int
+    done: bool
+    error: str
+
 
 BLOCK = 4096
 CHANGES = ("create", "append", "overwrite", "rename", "delete")
@@ -81,9 +113,7 @@ def look(change: str, path: str, turn: int) -> str:
     return "new" if content_read == new else "torn"
 
 
-def watch(
-    request: dict[str, Any], say: Callable[[dict[str, Any]], object], clock: Clock = REAL
-) -> dict[str, Any]:
+def watch(request: Command, say: Callable[[Answered], object], clock: Clock = REAL) -> Answered:
     """Poll until the old state is observed, report that, then poll until the change is observed."""
     change, path, turn = request["watch"], request["path"], request["turn"]
     polls: list[int] = []
@@ -106,14 +136,14 @@ def _ns(clock: Clock) -> int:
     return round(clock.monotonic_s() * 1e9)
 
 
-def acted(request: dict[str, Any]) -> dict[str, Any]:
+def acted(request: Command) -> Answered:
     """Make the change; the times of its start and of its acknowledgement."""
     began_ns = _ns(REAL)
     act(request["act"], request["path"], request["turn"])
     return {"began_ns": began_ns, "acknowledged_ns": _ns(REAL)}
 
 
-def _say(number: int, document: dict[str, Any]) -> None:
+def _say(number: int, document: Answered) -> None:
     print(json.dumps({**document, "id": number}), flush=True)
 
 

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import select
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
 
 from dfslab import _core
 from dfslab.documents.measured_load import FleetLoadReport
@@ -14,17 +12,19 @@ from dfslab.documents.rows import PlannedOperation, Span
 from dfslab.fleet.agent import boot
 from dfslab.fleet.link import Link
 from dfslab.fleet.places import CLEAN_UP_LIMIT_S, Nodes, Place, patience_s, split
+from dfslab.fleet.protocol import SpanRow
 from dfslab.fleet.shards import LoadFailed, LoadRun, Progress, fail, progress_of, together, turns
 from dfslab.fleet.watch import OperationCounts, Watch
+from dfslab.spec.streams.plan import LoadPlan
+from dfslab.spec.streams.vocabulary import Stream
 
-SpanRow = tuple[str, int, int, int, int, int, int]
 # From the agreement to the start: time for one message to every agent.
 START_LEAD_S = 0.2
 POLL_S = 0.05
 
 
 def run_load(
-    plan: Mapping[str, Any],
+    plan: LoadPlan,
     places: Sequence[Place] | Nodes,
     progress: Progress | None = None,
     watch: Watch | None = None,
@@ -42,9 +42,9 @@ def run_load(
     if len(places) == 1 and not places[0].prefix:
         return _here(plan, progress, watch)
     # The agent rejects an impossible number of clients.
-    slices = split(max(1, plan["stream"]["clients"]), len(places))
+    slices = split(max(1, plan.stream.clients), len(places))
     shares = [(place, part) for place, part in zip(places, slices, strict=True) if part]
-    plan = {**plan, "shared": len(shares) > 1}
+    plan = plan.model_copy(update={"shared": len(shares) > 1})
     links: list[Link] = []
 
     def report_progress(share: float, phase: str) -> None:
@@ -71,17 +71,17 @@ def run_load(
     return together(plan, links)
 
 
-def planned(stream: Mapping[str, Any], most: Mapping[int, int]) -> Iterator[PlannedOperation]:
+def planned(stream: Stream, most: Mapping[int, int]) -> Iterator[PlannedOperation]:
     """The first operations of each client; `most`: client -> the largest number of them."""
-    spec = json.dumps(stream)
+    spec = stream.text
     for client, limit in most.items():
         yield from map(PlannedOperation._make, _core.stream_operations(spec, client, limit))
 
 
-def _here(plan: Mapping[str, Any], progress: Progress | None, watch: Watch | None) -> LoadRun:
+def _here(plan: LoadPlan, progress: Progress | None, watch: Watch | None) -> LoadRun:
     """Run the whole load in this process."""
     if watch is None:
-        report, spans, recorded = _core.run_load(json.dumps(plan), progress)
+        report, spans, recorded = _core.run_load(plan.text, progress)
         return _done(report, spans, recorded)
     begun: list[float] = []
 
@@ -96,7 +96,7 @@ def _here(plan: Mapping[str, Any], progress: Progress | None, watch: Watch | Non
     def observed(*counts: int) -> None:
         watch.observed(OperationCounts(*counts))
 
-    report, spans, recorded = _core.run_load(json.dumps(plan), progress, gate, observed)
+    report, spans, recorded = _core.run_load(plan.text, progress, gate, observed)
     return _done(report, spans, recorded)
 
 
@@ -106,7 +106,7 @@ def _done(report: str, spans: Sequence[SpanRow], recorded: bytes) -> LoadRun:
     return LoadRun(found, list(map(Span._make, spans)), recorded)
 
 
-def _linked(place: Place, part: range, plan: Mapping[str, Any]) -> Link:
+def _linked(place: Place, part: range, plan: LoadPlan) -> Link:
     try:
         return Link(place, part, plan)
     except OSError as error:
@@ -153,10 +153,13 @@ def _start(links: Sequence[Link]) -> float:
     that clock where they share it, and in Unix time on other machines."""
     monotonic_s, unix_s = time.monotonic(), time.time()
     for link in links:
-        ready = link.ready or {}
+        ready = link.ready
         # A process in a time namespace has the same boot but another CLOCK_MONOTONIC.
-        one_clock = link.started_s <= ready.get("monotonic_s", 0.0) <= monotonic_s
-        if one_clock and ready.get("boot") == boot():
+        if (
+            ready is not None
+            and link.started_s <= ready["monotonic_s"] <= monotonic_s
+            and ready["boot"] == boot()
+        ):
             link.say({"start_at_monotonic_s": monotonic_s + START_LEAD_S})
         else:
             link.say({"start_at_unix_s": unix_s + START_LEAD_S})
@@ -170,5 +173,5 @@ def _close(links: Sequence[Link], limit_s: float) -> list[str]:
     deadline_s = time.monotonic() + limit_s
     for link in links:
         link.close(deadline_s)
-    left = [(link, note) for link in links for note in (link.answer or {}).get("left", [])]
-    return [f"{link.place.name}: {note}" for link, note in left]
+    answers = [(link.place.name, link.answer) for link in links if link.answer is not None]
+    return [f"{name}: {note}" for name, answer in answers for note in answer.get("left", [])]

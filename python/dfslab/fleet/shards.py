@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 from dfslab import _core
-from dfslab.documents.measured_load import FleetLoadReport
+from dfslab.documents.load_report import ErrorCount
+from dfslab.documents.measured_load import FleetLoadReport, PlaceReport
 from dfslab.documents.rows import Span
 from dfslab.fleet.places import Place
+from dfslab.fleet.protocol import Answer
+from dfslab.spec.streams.plan import LoadPlan
 
 Progress = Callable[[float, str], object]
 Spans = list[Span]
@@ -39,7 +42,7 @@ class Shard(Protocol):
     @property
     def clients(self) -> range: ...
     @property
-    def answer(self) -> Mapping[str, Any] | None: ...
+    def answer(self) -> Answer | None: ...
     @property
     def ended(self) -> str | None: ...
 
@@ -54,21 +57,22 @@ class RunningShard(Shard, Protocol):
 PHASES = ("preparing", "running", "verifying", "cleaning up")
 
 
-def turns(plan: Mapping[str, Any]) -> int:
+def turns(plan: LoadPlan) -> int:
     """The number of barriers.
 
     A plan that holds has one before and one after every phase. Other plans have one before every
     phase, and one after the last phase for clients that use each other's files.
     """
-    phases = max(1, len(plan["stream"].get("phases", ())))
-    return 2 * phases if plan.get("hold") else phases + 1
+    phases = len(plan.stream.all_phases)
+    return 2 * phases if plan.hold else phases + 1
 
 
 def fail(link: Shard) -> None:
     """Raise for an agent that ended too early: WrongPlan when the plan was wrong."""
-    answer = link.answer or {"error": "lost", "text": link.ended}
-    kind = WrongPlan if answer.get("error") == "input" else LoadFailed
-    raise kind(f"{link.place.name}: {answer.get('text')}")
+    if link.answer is None:
+        raise LoadFailed(f"{link.place.name}: {link.ended}")
+    kind = WrongPlan if link.answer.get("error") == "input" else LoadFailed
+    raise kind(f"{link.place.name}: {link.answer.get('text')}")
 
 
 def progress_of(links: Sequence[RunningShard]) -> tuple[float, str]:
@@ -82,7 +86,7 @@ def progress_of(links: Sequence[RunningShard]) -> tuple[float, str]:
     return sum(n * share for n, share in shares) / sum(n for n, _ in shares), phase
 
 
-def together(plan: Mapping[str, Any], links: Sequence[Shard]) -> LoadRun:
+def together(plan: LoadPlan, links: Sequence[Shard]) -> LoadRun:
     """The merged results of all shards. LoadFailed when no shard has any."""
     answers = [link.answer for link in links if link.answer and "report" in link.answer]
     lost = {
@@ -90,24 +94,27 @@ def together(plan: Mapping[str, Any], links: Sequence[Shard]) -> LoadRun:
     }
     if not answers:
         raise LoadFailed("; ".join(lost.values()))
-    merged = json.loads(_core.merge_reports([json.dumps(a["report"]) for a in answers]))
-    merged["errors"] += [
-        {"operation": "place", "kind": "lost", "count": 1, "first": how} for how in lost.values()
+    text = _core.merge_reports([json.dumps(answer["report"]) for answer in answers])
+    merged = FleetLoadReport.model_validate_json(text)
+    losses = [
+        ErrorCount(operation="place", kind="lost", count=1, first=how) for how in lost.values()
     ]
-    failed = sum(error["count"] for error in merged["errors"])
-    merged["complete"] &= not lost and failed <= plan.get("max_errors", 0)
-    merged["places"] = [
-        {
-            "name": link.place.name,
-            "clients_from": link.clients.start,
-            "clients_to": link.clients.stop,
-            "lost": lost.get(link.place.name),
-        }
+    errors = [*merged.errors, *losses]
+    failed = sum(error.count for error in errors)
+    places = [
+        PlaceReport(
+            name=link.place.name,
+            clients_from=link.clients.start,
+            clients_to=link.clients.stop,
+            lost=lost.get(link.place.name),
+        )
         for link in links
     ]
+    complete = merged.complete and not lost and failed <= plan.max_errors
+    report = merged.model_copy(update={"errors": errors, "complete": complete, "places": places})
     spans = [Span._make(span) for answer in answers for span in answer["spans"]]
     recorded = b"".join(base64.b64decode(answer["recorded"]) for answer in answers)
-    return LoadRun(FleetLoadReport.model_validate(merged), spans, recorded)
+    return LoadRun(report, spans, recorded)
 
 
 @dataclass(frozen=True)
@@ -116,39 +123,51 @@ class _Part:
 
     place: Place
     clients: range
-    answer: Mapping[str, Any] | None
+    answer: Answer | None
     ended: str = "its answer is not among those given"
 
 
-def of_parts(documents: Sequence[Mapping[str, Any]]) -> LoadRun:
+@dataclass(frozen=True)
+class KeptPart:
+    """The content of an agent's answer file."""
+
+    plan: LoadPlan
+    answer: Answer
+
+
+def kept_part(text: str) -> KeptPart:
+    """The content of an agent's answer file. ValueError when it is no such file."""
+    found = json.loads(text)
+    if not isinstance(found, dict) or not {"plan", "answer"} <= set(found):
+        raise ValueError("was not left by an agent")
+    return KeptPart(LoadPlan.model_validate(found["plan"]), found["answer"])
+
+
+def of_parts(kept: Sequence[KeptPart]) -> LoadRun:
     """One report merged from the answer files of a load's agents; a missing file is a lost shard.
 
     WrongPlan when the files are not of one load.
     """
-    plans = [document["plan"] for document in documents]
-    first = plans[0]
-    if any(plan["run_directory"] != first["run_directory"] for plan in plans):
+    first = kept[0].plan
+    if any(one.plan.run_directory != first.run_directory for one in kept):
         raise WrongPlan("the parts are of different loads")
     parts = [
-        _Part(
-            Place(f"part {number}"),
-            range(plan["clients_from"], plan["clients_to"]),
-            reported["answer"],
-        )
-        for number, (plan, reported) in enumerate(zip(plans, documents, strict=True), 1)
+        _Part(Place(f"part {number}"), one.plan.clients, one.answer)
+        for number, one in enumerate(kept, 1)
     ]
     parts.sort(key=lambda part: part.clients.start)
     starts = [0, *(part.clients.stop for part in parts)]
-    ends = [*(part.clients.start for part in parts), first["stream"]["clients"]]
+    ends = [*(part.clients.start for part in parts), first.stream.clients]
     gaps = [range(start, end) for start, end in zip(starts, ends, strict=True) if start < end]
     lost = [_Part(Place(f"gap {number}"), gap, None) for number, gap in enumerate(gaps, 1)]
     every: list[_Part] = [*parts, *lost]
     return together(first, sorted(every, key=lambda part: part.clients.start))
 
 
-def _lost(plan: Mapping[str, Any], link: Shard) -> str:
-    how = (link.answer or {}).get("text") or link.ended
+def _lost(plan: LoadPlan, link: Shard) -> str:
+    reported = link.answer.get("text") if link.answer is not None else None
+    how = reported or link.ended
     return (
         f"{link.place.name} was lost: {how}; clients {link.clients.start} to "
-        f"{link.clients.stop - 1} are missing, their files may be left in {plan['run_directory']}"
+        f"{link.clients.stop - 1} are missing, their files may be left in {plan.run_directory}"
     )

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from dfslab.imports.strace import Done
+from dfslab.spec.streams.vocabulary import OperationName
 
 FILE = re.compile(r"^# DXT, file_id: \d+, file_name: (.*)$")
 LINE = re.compile(
@@ -22,6 +23,11 @@ LINE = re.compile(
 # Magic number: a log begins with its format version, as in "3.41".
 MAGIC = re.compile(rb"\d+\.\d+\0")
 POSIX, MPIIO = "POSIX", "MPIIO"
+# Operation, and the name of its rows in a record.
+SEGMENTS: tuple[tuple[OperationName, str], ...] = (
+    ("pread", "read_segments"),
+    ("pwrite", "write_segments"),
+)
 
 # (module that recorded the call, the call).
 Record = tuple[str, Done]
@@ -57,7 +63,7 @@ def _lines(lines: Iterable[str]) -> Iterator[Record]:
         if named := FILE.match(line):
             path = named[1].strip()
         elif part := LINE.match(line):
-            operation = "pread" if part[3] == "read" else "pwrite"
+            operation: OperationName = "pread" if part[3] == "read" else "pwrite"
             start_s, offset, size = float(part[6]), int(part[4]), int(part[5])
             yield part[1], Done(start_s, int(part[2]), operation, path, offset, size)
 
@@ -65,7 +71,7 @@ def _lines(lines: Iterable[str]) -> Iterator[Record]:
 def _records(report: Any, module: str) -> Iterator[Record]:
     for record in report.records[f"DXT_{module}"].to_df():
         path = report.name_records[record["id"]]
-        for operation, key in (("pread", "read_segments"), ("pwrite", "write_segments")):
+        for operation, key in SEGMENTS:
             rows = record[key]
             if not len(rows):
                 continue

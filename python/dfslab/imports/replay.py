@@ -7,12 +7,11 @@ import struct
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from dfslab.imports import dxt, strace
 from dfslab.imports.strace import Done
 from dfslab.spec.model import InputError
-from dfslab.spec.streams.vocabulary import OPERATIONS
+from dfslab.spec.streams.vocabulary import OPERATIONS, Given, OperationName
 
 # The canonical form of core/workload/operation.rs: client, kind, index, file, bytes, bytes of a
 # transfer, offset, owner, phase; then when it was begun, ns after the start.
@@ -31,7 +30,7 @@ class Replay:
     """Operations for core's `given`, their start times (s after the first, or after a recorded
     run's start), and bytes of one transfer (0: those of the largest operation)."""
 
-    given: list[dict[str, Any]] = field(default_factory=list)
+    given: list[Given] = field(default_factory=list)
     starts_s: list[float] = field(default_factory=list)
     transfer_bytes: int = 0
 
@@ -74,14 +73,14 @@ def recorded(content: bytes) -> Replay:
         if kind >= len(OPERATIONS):
             raise ValueError(f"is no recorded stream: there is no operation {kind}")
         found.given.append(
-            {
-                "client": client,
-                "operation": OPERATIONS[kind],
-                "file": file,
-                "size_bytes": size,
-                "offset_bytes": offset,
-                "owner": owner,
-            }
+            Given(
+                client=client,
+                operation=OPERATIONS[kind],
+                file=file,
+                size_bytes=size,
+                offset_bytes=offset,
+                owner=owner,
+            )
         )
         found.starts_s.append(begun_ns * 1e-9)
     return found
@@ -90,10 +89,10 @@ def recorded(content: bytes) -> Replay:
 def blkparse(lines: Iterable[str]) -> list[Done]:
     """Queued reads and writes in the output of `blkparse`; each device is one file, which begins
     at the lowest sector in the trace."""
-    found: list[tuple[str, float, int, str, int, int]] = []
+    found: list[tuple[str, float, int, OperationName, int, int]] = []
     for line in lines:
         if (part := BLOCK_LINE.match(line)) and (("R" in part[4]) != ("W" in part[4])):
-            operation = "pread" if "R" in part[4] else "pwrite"
+            operation: OperationName = "pread" if "R" in part[4] else "pwrite"
             sector, sectors = int(part[5]), int(part[6])
             if sectors:
                 found.append((part[1], float(part[2]), int(part[3]), operation, sector, sectors))
@@ -165,7 +164,7 @@ class _Replaying:
         self._follow(done, operation, holds)
         self._say(done, client, operation, owner, file)
 
-    def _follow(self, done: Done, operation: str, holds: tuple[int, int, int]) -> None:
+    def _follow(self, done: Done, operation: OperationName, holds: tuple[int, int, int]) -> None:
         """Update open files and the map from names to files by an operation."""
         if operation == "open":
             self._held.add(holds)
@@ -184,7 +183,9 @@ class _Replaying:
             self._files[path] = (client, number)
         return self._files[path]
 
-    def _say(self, done: Done, client: int, operation: str, owner: int, file: int) -> None:
+    def _say(
+        self, done: Done, client: int, operation: OperationName, owner: int, file: int
+    ) -> None:
         names = (
             "create",
             "rename",
@@ -200,28 +201,28 @@ class _Replaying:
             self._first_s = done.start_s
         moves = operation in ("pread", "pwrite")
         self._found.given.append(
-            {
-                "client": owner if operation in names else client,
-                "operation": operation,
-                "file": file,
-                "owner": owner,
-                "size_bytes": done.size_bytes if moves else 0,
-                "offset_bytes": done.offset_bytes if moves else 0,
-            }
+            Given(
+                client=owner if operation in names else client,
+                operation=operation,
+                file=file,
+                owner=owner,
+                size_bytes=done.size_bytes if moves else 0,
+                offset_bytes=done.offset_bytes if moves else 0,
+            )
         )
         self._found.starts_s.append(done.start_s - self._first_s)
 
 
 def times_of(found: Replay, factor: float) -> list[list[float]]:
     """Scheduled starts per client, s after the run's start, accelerated by `factor`."""
-    times: list[list[float]] = [[] for _ in range(1 + max(one["client"] for one in found.given))]
+    times: list[list[float]] = [[] for _ in range(1 + max(one.client for one in found.given))]
     for one, start_s in zip(found.given, found.starts_s, strict=True):
-        own = times[one["client"]]
+        own = times[one.client]
         # Reassigned operations may be out of order, so keep the times ascending.
         own.append(max(start_s / factor, own[-1] if own else 0.0))
     return times
 
 
-def largest_transfer(given: Sequence[dict[str, Any]]) -> int:
+def largest_transfer(given: Sequence[Given]) -> int:
     """The largest size of an operation in bytes; at least 1."""
-    return max(1, *(one.get("size_bytes", 0) for one in given))
+    return max(1, *(one.size_bytes for one in given))

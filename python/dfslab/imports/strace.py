@@ -12,6 +12,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from dfslab.spec.streams.vocabulary import OperationName
+
 LINE = re.compile(r"^(?:\[pid\s+(\d+)\]\s+|(\d+)\s+)?(\d+\.\d+)\s+(.*)$")
 CALL = re.compile(r"^(\w+)\((.*)\)\s+=\s+(-?\d+|0x[0-9a-f]+|\?)(?:<[^>]*>)?(.*)$")
 RESUMED = re.compile(r"^<\.\.\. (\w+) resumed>(.*)$")
@@ -21,7 +23,7 @@ CLOSING = {"{": "}", "[": "]", "(": ")"}
 ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "v": "\v", "f": "\f", "a": "\a", "b": "\b", "e": "\x1b"}
 SPAWNING = ("clone", "clone3", "fork", "vfork")
 # Calls on a path: position of the path among the arguments.
-NAMED = {
+NAMED: dict[str, tuple[OperationName, int]] = {
     "stat": ("stat", 0),
     "lstat": ("stat", 0),
     "newfstatat": ("stat", 1),
@@ -44,7 +46,7 @@ NAMED = {
     "truncate": ("truncate", 0),
 }
 # Calls on a descriptor that transfer no data.
-HELD = {
+HELD: dict[str, OperationName] = {
     "fsync": "fsync",
     "fdatasync": "fsync",
     "fstat": "stat",
@@ -57,6 +59,9 @@ HELD = {
     "fgetxattr": "get_xattr",
 }
 
+# Operation, path, offset, size, new path.
+Reported = tuple[OperationName, str, int, int, str]
+
 
 @dataclass(frozen=True)
 class Done:
@@ -64,7 +69,7 @@ class Done:
 
     start_s: float
     process: int
-    operation: str
+    operation: OperationName
     path: str
     offset_bytes: int = 0
     size_bytes: int = 0
@@ -146,7 +151,7 @@ class _Trace:
 
     def _done(
         self, state: _Process, name: str, arguments: list[str], result: int
-    ) -> Iterator[tuple[str, str, int, int, str]]:
+    ) -> Iterator[Reported]:
         if name in ("open", "openat", "creat", "openat2"):
             yield from self._opened(state, name, arguments, result)
         elif name in SPAWNING:
@@ -170,16 +175,16 @@ class _Trace:
         elif name in ("copy_file_range", "sendfile"):
             # Argument order: copy_file_range has the source first, sendfile the destination.
             ends = (0, 2) if name == "copy_file_range" else (1, 0)
-            for at, operation in zip(ends, ("read", "write"), strict=True):
+            for at, call in zip(ends, ("read", "write"), strict=True):
                 copied = _held(state, arguments[at:])
                 if copied is not None:
-                    yield from self._on_held(state, operation, arguments, result, copied)
+                    yield from self._on_held(state, call, arguments, result, copied)
         elif (held := _held(state, arguments)) is not None:
             yield from self._on_held(state, name, arguments, result, held)
 
     def _opened(
         self, state: _Process, name: str, arguments: list[str], result: int
-    ) -> Iterator[tuple[str, str, int, int, str]]:
+    ) -> Iterator[Reported]:
         at = 0 if name in ("open", "creat") else 1
         path = _joined(state, arguments, at, at == 1)
         flags = "O_CREAT|O_TRUNC" if name == "creat" else arguments[at + 1]
@@ -200,7 +205,7 @@ class _Trace:
 
     def _on_held(
         self, state: _Process, name: str, arguments: list[str], result: int, held: _Open
-    ) -> Iterator[tuple[str, str, int, int, str]]:
+    ) -> Iterator[Reported]:
         if name == "close":
             del state.files[_number(arguments[0])]
             yield "close", held.path, 0, 0, ""
@@ -216,9 +221,7 @@ class _Trace:
         elif name in HELD:
             yield HELD[name], held.path, 0, 0, ""
 
-    def _transferred(
-        self, name: str, path: str, place: int, size: int
-    ) -> tuple[str, str, int, int, str]:
+    def _transferred(self, name: str, path: str, place: int, size: int) -> Reported:
         self._ends[path] = max(self._ends.get(path, 0), place + size)
         return "pread" if "read" in name else "pwrite", path, place, size, ""
 

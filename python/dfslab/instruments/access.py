@@ -23,9 +23,12 @@ from dfslab.fleet.watch import Watch
 from dfslab.fleet.workers import ClusterFailed, opened
 from dfslab.method import RunFailed
 from dfslab.spec import units
+from dfslab.spec.design import Value
 from dfslab.spec.environment import parameters
 from dfslab.spec.model import InputError
 from dfslab.spec.scenario import Scenario, WorkloadChoice
+from dfslab.spec.streams.target import AnyTarget, FileTarget, Fsync, PosixTarget
+from dfslab.spec.systems.endpoint import Endpoint
 from dfslab.testbeds.base import BaseTestbed
 from dfslab.testbeds.capabilities import JavaReachable, Traceable
 from dfslab.testbeds.errors import TestbedError
@@ -33,9 +36,7 @@ from dfslab.testbeds.found import testbed_class
 
 Notify = Callable[[str], None]
 CONNECT_TIMEOUT_S = 5.0
-# Keys of the access table that a client gets in addition to the location of the file system.
-OF_CLIENTS = {"client", "shared_client", "class_path", "properties"}
-FSYNC: dict[bool | str, str] = {False: "never", True: "close", "write": "write"}
+FSYNC: dict[bool | str, Fsync] = {False: "never", True: "close", "write": "write"}
 
 
 @dataclass
@@ -65,8 +66,8 @@ class Session:
     _temporary: Path | None = None
     _clusters: dict[str, tuple[str, int]] = field(default_factory=dict)
 
-    def reach(self, scenario: Scenario) -> dict[str, Any]:
-        """The access table of a scenario: a live address or an existing directory.
+    def reach(self, scenario: Scenario) -> Endpoint:
+        """Where a scenario's file system is reached: a live address or an existing directory.
 
         InputError when the directory is missing or not writable, or nothing answers at the address.
         """
@@ -76,27 +77,34 @@ class Session:
             return self._reach_testbed(scenario)
         if "uri" in system.access_keys:
             _answers(access.uri, system.address(access.uri))
-            return {"uri": access.uri, "directory": access.directory}
+            return Endpoint(uri=access.uri, directory=access.directory)
         if access.directory:
             writable(Path(access.directory))
-            return {"directory": str(Path(access.directory).resolve())}
-        return {"directory": str(self._temporary_directory())}
+            return Endpoint(directory=str(Path(access.directory).resolve()))
+        return Endpoint(directory=str(self._temporary_directory()))
 
-    def target(self, scenario: Scenario) -> dict[str, Any]:
-        """The load generator's target table."""
+    def target(self, scenario: Scenario) -> FileTarget:
+        """What the load generator calls, and how. InputError where it cannot be called so."""
         system = discover.file_system(scenario.file_system.name)
-        requested = scenario.file_system.access
-        reached = {**self.reach(scenario), **requested.model_dump(include=OF_CLIENTS)}
-        table = system.target(reached, parameters(scenario, system))
-        workload = scenario.workload
+        requested, workload = scenario.file_system.access, scenario.workload
+        endpoint = replace(
+            self.reach(scenario),
+            client=requested.client,
+            shared_client=requested.shared_client,
+            class_path=tuple(requested.class_path),
+            properties=requested.properties,
+        )
+        target = system.target(endpoint, parameters(scenario, system))
+        assert isinstance(target, AnyTarget), f"{system.folder}: target must return a Target"
+        found = _called(target, workload)
         cold = "system" if os.geteuid() == 0 else "files"
-        return {
-            **table,
-            **_calls(table["kind"], workload),
-            "direct": workload.cache == "direct",
-            "fsync": FSYNC[workload.fsync],
-            "drop_caches": cold if workload.cache == "cold" else "none",
-        }
+        return found.model_copy(
+            update={
+                "direct": workload.cache == "direct",
+                "fsync": FSYNC[workload.fsync],
+                "drop_caches": cold if workload.cache == "cold" else "none",
+            }
+        )
 
     def places(self, scenario: Scenario) -> Sequence[Place] | Nodes:
         """Where the clients of a scenario run: a testbed's client hosts, the workers of a Dask
@@ -189,7 +197,7 @@ class Session:
             self._stack.callback(shutil.rmtree, self._temporary, ignore_errors=True)
         return self._temporary
 
-    def _reach_testbed(self, scenario: Scenario) -> dict[str, Any]:
+    def _reach_testbed(self, scenario: Scenario) -> Endpoint:
         """Start the testbed of a scenario. A session has one testbed at a time; a point that needs
         another one replaces it."""
         key = scenario.model_dump_json(include={"deployment", "file_system"}) + str(self.traced)
@@ -209,15 +217,13 @@ class Session:
         # precedence.
         requested = scenario.file_system.access.directory
         try:
-            given = {
-                **testbed.access,
-                **(testbed.java_access if isinstance(testbed, JavaReachable) else {}),
-            }
+            endpoint = testbed.endpoint
+            java = testbed.java_configuration if isinstance(testbed, JavaReachable) else None
         except TestbedError as error:
             # The next run gets a new testbed.
             self.close()
             raise RunFailed(str(error)) from error
-        return {**given, "directory": requested or given.get("directory", "")}
+        return replace(endpoint, directory=requested or endpoint.directory, java=java)
 
     def _start(self, scenario: Scenario) -> BaseTestbed:
         kind = testbed_class(scenario.file_system.name, "file_system.access.testbed")
@@ -234,17 +240,17 @@ class Session:
         return testbed
 
 
-def _tracing(kind: type[BaseTestbed], name: str) -> dict[str, Any]:
+def _tracing(kind: type[BaseTestbed], name: str) -> dict[str, Value]:
     """Parameters that make a testbed's processes count their calls. InputError when they cannot."""
     if not issubclass(kind, Traceable):
         raise InputError("run.methods", "trace", f"the processes of {name} count no calls")
     return kind.traced()
 
 
-def testbed_parameters(scenario: Scenario) -> dict[str, Any]:
+def testbed_parameters(scenario: Scenario) -> dict[str, Value]:
     """Parameters of a testbed: those of the file system with units, and the number of each role."""
     system = discover.file_system(scenario.file_system.name)
-    given: dict[str, Any] = {}
+    given: dict[str, Value] = {}
     for key, value in parameters(scenario, system).items():
         unit = system.parameter(key).unit
         given[key] = units.exact(value, unit) if unit != "1" else value
@@ -273,15 +279,16 @@ def writable(directory: Path) -> None:
         raise InputError(key, str(directory), f"must be writable: {error.strerror}") from error
 
 
-def _calls(kind: str, workload: WorkloadChoice) -> dict[str, Any]:
-    """Variants of reading and writing that only a mounted file system offers."""
+def _called(target: FileTarget, workload: WorkloadChoice) -> FileTarget:
+    """The target, with the variants of reading and writing that only a mounted file system
+    offers. InputError where they are requested of another."""
     requested = {"mmap": workload.mmap, "sync_io": workload.sync_io}
-    if kind == "posix":
-        return requested
+    if isinstance(target, PosixTarget):
+        return target.model_copy(update=requested)
     for key, value in requested.items():
         if value not in (False, "none"):
             raise InputError(f"workload.{key}", value, "only where the file system is mounted")
-    return {}
+    return target
 
 
 def _answers(uri: str, address: tuple[str, int] | None) -> None:

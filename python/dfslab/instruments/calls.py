@@ -13,13 +13,14 @@ import tempfile
 from collections import Counter
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
 
 from dfslab.documents.measured_load import CallCounts, CountedCalls, ServerCounts
 from dfslab.fleet import run as fleet
 from dfslab.fleet.places import Place
 from dfslab.fleet.watch import Watch
 from dfslab.spec.model import InputError
+from dfslab.spec.streams.plan import LoadPlan
+from dfslab.spec.streams.vocabulary import Phase, Stream
 
 SHORT, LONG = 100, 300
 # One line for each call of any thread or process, in the order of their starts.
@@ -35,14 +36,14 @@ Marked = tuple[int, Counts, Counts]
 Observe = Callable[[], Mapping[str, ServerCounts]]
 
 
-def refused(plan: Mapping[str, Any]) -> str:
+def refused(plan: LoadPlan) -> str:
     """Why the calls of this workload cannot be counted per operation; "" when they can."""
-    if plan["stream"].get("given"):
+    if plan.stream.given:
         return "its operations are given ones, so that no part of them is like the whole"
     return ""
 
 
-def count(plan: Mapping[str, Any], place: Place, observe: Observe) -> CallCounts:
+def count(plan: LoadPlan, place: Place, observe: Observe) -> CallCounts:
     """Calls per operation for each phase: system calls by name, and server calls by name where the
     servers count them. A phase of one operation has 0 `operations`.
 
@@ -52,7 +53,7 @@ def count(plan: Mapping[str, Any], place: Place, observe: Observe) -> CallCounts
     if shutil.which(STRACE[0]) is None:
         raise InputError("run.count_calls", True, "strace must be installed to count system calls")
     short, long = (
-        _counted(plan, place, observe, _shortened(plan["stream"], most)) for most in (SHORT, LONG)
+        _counted(plan, place, observe, _shortened(plan.stream, most)) for most in (SHORT, LONG)
     )
     found = [_between(*pair) for pair in zip(short, long, strict=True)]
     if not any(one.operations for one in found):
@@ -60,20 +61,23 @@ def count(plan: Mapping[str, Any], place: Place, observe: Observe) -> CallCounts
     return CallCounts(phases=found)
 
 
-def _shortened(stream: Mapping[str, Any], most: int) -> dict[str, Any]:
+def _shortened(stream: Stream, most: int) -> Stream:
     """The stream of one client, with at most `most` operations in each phase.
 
     A phase with fewer operations keeps all of them in the long run, and a third in the short run.
     """
-    found = {**stream, "clients": 1, "arrival": "closed", "think_time_s": 0.0}
-    if not stream.get("phases"):
-        return found | {"operations_per_client": most}
+    changes: dict[str, object] = {"clients": 1, "arrival": "closed", "think_time_s": 0.0}
 
-    def shorter(phase: Mapping[str, Any]) -> dict[str, Any]:
-        whole = phase["operations_per_client"]
-        return {**phase, "operations_per_client": min(most, max(1, whole * most // LONG))}
+    def shorter(phase: Phase) -> Phase:
+        whole = phase.operations_per_client
+        fewer = min(most, max(1, whole * most // LONG))
+        return phase.model_copy(update={"operations_per_client": fewer})
 
-    return found | {"phases": [shorter(phase) for phase in stream["phases"]]}
+    if stream.phases:
+        changes["phases"] = [shorter(phase) for phase in stream.phases]
+    else:
+        changes["operations_per_client"] = most
+    return stream.model_copy(update=changes)
 
 
 class _Marks:
@@ -102,11 +106,9 @@ class _Marks:
         ]
 
 
-def _counted(
-    plan: Mapping[str, Any], place: Place, observe: Observe, stream: Mapping[str, Any]
-) -> list[Marked]:
+def _counted(plan: LoadPlan, place: Place, observe: Observe, stream: Stream) -> list[Marked]:
     """(operations, system calls, server calls) of each phase, or of the single one."""
-    each = [phase["operations_per_client"] for phase in stream.get("phases") or [stream]]
+    each = [phase.operations_per_client for phase in stream.all_phases]
     with tempfile.TemporaryDirectory(prefix="dfslab-") as folder:
         output_path = Path(folder) / "calls"
         counting = Place(place.name, (*place.prefix, *STRACE, "-o", str(output_path)))
@@ -115,13 +117,14 @@ def _counted(
             "verify": "none",
             "record": False,
             "time_limit_s": None,
-            "run_directory": f"{plan['run_directory']}-{sum(each)}",
+            "run_directory": f"{plan.run_directory}-{sum(each)}",
             "layers": [],
             "hold": True,
         }
+        counted = plan.model_copy(update=changes)
         marks = _Marks(output_path, observe)
         watch = Watch(prepared=marks.mark)
-        report = fleet.run_load({**plan, **changes}, [counting], watch=watch).report
+        report = fleet.run_load(counted, [counting], watch=watch).report
         if not report.complete:
             raise fleet.LoadFailed("the load that was to be counted did not come to its end")
         return [(done, *one) for done, one in zip(each, marks.phases(), strict=True)]

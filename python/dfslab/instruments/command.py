@@ -121,8 +121,8 @@ def _run(
     assert workload.argv is not None
     reached = session.reach(scenario)
     given = {
-        "uri": reached.get("uri", ""),
-        "directory": reached.get("directory", ""),
+        "uri": reached.uri,
+        "directory": reached.directory,
         "folder": f"/dfslab-{uuid.uuid4().hex[:12]}",
         "clients": scenario.workload.clients,
         "seed": scenario.run.seed + repetition,

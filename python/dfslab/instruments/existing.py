@@ -9,11 +9,10 @@ from __future__ import annotations
 import os
 import re
 from pathlib import Path
-from typing import Any
 
 from dfslab import discover
 from dfslab.spec.model import InputError
-from dfslab.spec.systems.mounts import KnownMount
+from dfslab.spec.systems.mounts import ExistingFileSystem, KnownMount
 
 MOUNTS = Path("/proc/self/mountinfo")
 # A mount source is `servers:path`, or servers with ports and no path.
@@ -21,7 +20,7 @@ _HOSTS = re.compile(r"((?:[\w.-]+(?::\d+)?,?)+):")
 _PORTS = re.compile(r"(?:mfs#)?((?:[\w.-]+:\d+,?)+)$")
 
 
-def existing(place: str, web_address: str = "") -> dict[str, Any]:
+def existing(place: str, web_address: str = "") -> ExistingFileSystem:
     """Kind, source, servers, size and layout of the file system mounted at, or serving, `place`.
 
     InputError when it is neither an existing directory nor a URI at which a file system answers.
@@ -35,17 +34,17 @@ def existing(place: str, web_address: str = "") -> dict[str, Any]:
     size = os.statvfs(directory)
     name, known = _known(kind, source)
     attributes = _attributes(directory, known.attributes)
-    return {
-        "mounted_at": point,
-        "type": kind,
-        "source": source,
-        "file_system": name,
-        "size_bytes": size.f_blocks * size.f_frsize,
-        "free_bytes": size.f_bavail * size.f_frsize,
-        "servers": _servers(source),
-        **attributes,
-        **known.understood(attributes),
-    }
+    layout = known.understood(attributes)
+    return ExistingFileSystem(
+        mounted_at=point,
+        type=kind,
+        source=source,
+        file_system=name,
+        size_bytes=size.f_blocks * size.f_frsize,
+        free_bytes=size.f_bavail * size.f_frsize,
+        servers=_servers(source) if layout.servers is None else layout.servers,
+        facts={**attributes, **layout.facts},
+    )
 
 
 def _described() -> dict[str, KnownMount]:
@@ -59,7 +58,7 @@ def _described() -> dict[str, KnownMount]:
     }
 
 
-def _queried(uri: str, web_address: str) -> dict[str, Any]:
+def _queried(uri: str, web_address: str) -> ExistingFileSystem:
     scheme = uri.partition(":")[0]
     answering = {
         one: known.ask for known in _described().values() if known.ask for one in known.schemes

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import os
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from dfslab import discover
 from dfslab.documents import metrics as metric
@@ -26,7 +25,9 @@ from dfslab.method import RunFailed
 from dfslab.result import Metric, Result, Step, provenance
 from dfslab.spec.model import InputError
 from dfslab.spec.scenario import Point, Scenario
+from dfslab.spec.streams.plan import LoadPlan, PlanChanges
 from dfslab.spec.streams.stream import stream_spec
+from dfslab.spec.streams.target import FileTarget
 
 NAMES = ("measure",)
 ANY_NUMBER = 2**62
@@ -72,7 +73,7 @@ def _under_faults(point: Point, repetition: int, session: access.Session) -> Mea
     session.reach(point.scenario)
     conductor = Conductor(session.running_testbed, run.fault)
     # Failures of operations are the object of study, and acknowledged data is audited afterwards.
-    changes = {"max_errors": run.max_errors or ANY_NUMBER, "verify": "after"}
+    changes: PlanChanges = {"max_errors": run.max_errors or ANY_NUMBER, "verify": "after"}
     try:
         return run_load(point, repetition, session, changes, conductor)
     except BaseException:
@@ -84,7 +85,7 @@ def run_load(
     point: Point,
     repetition: int,
     session: access.Session,
-    changes: Mapping[str, Any] | None = None,
+    changes: PlanChanges | None = None,
     conductor: Conductor | None = None,
 ) -> Measured:
     """One run of the load generator with all counters; `changes` override entries of the plan.
@@ -101,10 +102,11 @@ def run_load(
         session.cold_daemons = False
         with session.whole_processors():
             warm_up(point, target, session)
-    plan = _plan(point, repetition, session, target) | {**(changes or {})}
     disks = _cold_disks(point, session)
     # Work after a phase, such as checking caches or removing files, also reads disks.
-    plan["hold"] = disks is not None
+    plan = _plan(point, repetition, session, target).model_copy(
+        update={**(changes or {}), "hold": disks is not None}
+    )
     # A design has hundreds of runs judged by their rates only: asking daemons takes as long as a
     # run.
     observed = None if point.scenario.design.factor else session.testbed
@@ -113,7 +115,7 @@ def run_load(
     places = session.places(point.scenario)
     done = _run(plan, places, point, session, _listeners(session, conductor, disks))
     report = done.report
-    reads = disks.read(plan["stream"], report) if disks is not None else cold.DisksRead()
+    reads = disks.read(plan.stream, report) if disks is not None else cold.DisksRead()
     counted = observed.observe() if observed is not None else None
     count_calls = run.count_calls and repetition == 0
     called = _calls(plan, places, session) if count_calls else None
@@ -133,25 +135,23 @@ def run_load(
     return Measured(report, load, done.spans, report.complete and not lost)
 
 
-def _plan(
-    point: Point, repetition: int, session: access.Session, target: Mapping[str, Any]
-) -> dict[str, Any]:
+def _plan(point: Point, repetition: int, session: access.Session, target: FileTarget) -> LoadPlan:
     """The plan for the load generator."""
     run = point.scenario.run
-    return {
-        "stream": stream_spec(point.scenario, repetition),
-        "target": target,
-        "run_directory": f"dfslab-{uuid.uuid4().hex[:12]}",
-        "verify": run.verify,
-        "time_limit_s": run.time_limit,
-        "max_errors": run.max_errors or (ANY_NUMBER if any(x.fails for x in run.layer) else 0),
-        "layers": [layer.plan() for layer in run.layer],
-        "record": session.recording is not None,
-    }
+    return LoadPlan(
+        stream=stream_spec(point.scenario, repetition),
+        target=target,
+        run_directory=f"dfslab-{uuid.uuid4().hex[:12]}",
+        verify=run.verify,
+        time_limit_s=run.time_limit,
+        max_errors=run.max_errors or (ANY_NUMBER if any(x.fails for x in run.layer) else 0),
+        layers=[layer.plan() for layer in run.layer],
+        record=session.recording is not None,
+    )
 
 
 def _run(
-    plan: Mapping[str, Any],
+    plan: LoadPlan,
     places: Sequence[Place] | Nodes,
     point: Point,
     session: access.Session,
@@ -192,9 +192,7 @@ def _advised(scenario: Scenario, error: Exception | str) -> str:
     return f"{error}; {advice}" if advice else str(error)
 
 
-def _calls(
-    plan: Mapping[str, Any], places: Sequence[Place] | Nodes, session: access.Session
-) -> CallCounts:
+def _calls(plan: LoadPlan, places: Sequence[Place] | Nodes, session: access.Session) -> CallCounts:
     """Calls per operation at the kernel and the servers, or the reason why they are not counted."""
     if isinstance(places, Nodes):
         return CallCounts(not_counted="its clients run at the nodes of a Dask cluster")

@@ -19,6 +19,7 @@ from dfslab.method import RunFailed
 from dfslab.result import Result
 from dfslab.spec.model import InputError
 from dfslab.spec.scenario import Point
+from dfslab.spec.streams.plan import PlanChanges, SpanLimit
 from dfslab.spec.streams.stream import stream_spec
 
 NAMES = ("trace",)
@@ -59,11 +60,11 @@ class Trace(access.InSession):
 def record(point: Point, repetition: int, session: access.Session, path: Path) -> Measured:
     """Run with spans on and write them to `path` as OTLP (JSON when it ends in .json)."""
     stream = stream_spec(point.scenario, repetition)
-    if "operations_per_client" in stream:
-        stream["operations_per_client"] = min(stream["operations_per_client"], MOST_OPERATIONS)
-    measured = run_load(
-        point, repetition, session, {"stream": stream, "spans": {"limit": MOST_SPANS}}
-    )
+    # A stream of phases or of given operations has no number of operations of its own.
+    if stream.operations_per_client > MOST_OPERATIONS:
+        stream = stream.model_copy(update={"operations_per_client": MOST_OPERATIONS})
+    changes: PlanChanges = {"stream": stream, "spans": SpanLimit(limit=MOST_SPANS)}
+    measured = run_load(point, repetition, session, changes)
     if not measured.spans:
         raise RunFailed("the traced run gave no span")
     form = "json" if path.suffix == ".json" else "protobuf"

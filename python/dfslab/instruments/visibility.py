@@ -12,11 +12,12 @@ import sys
 import tempfile
 import uuid
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from typing import Any
+from typing import NamedTuple
 
-from dfslab.fleet.observer import CHANGES
+from dfslab.documents.visibility import Visibility, VisibilitySummary, VisibilityTimes
+from dfslab.fleet.observer import CHANGES, Answered, Command
 from dfslab.fleet.places import HERE, Nodes, Place
 from dfslab.instruments import access
 from dfslab.method import RunFailed
@@ -28,6 +29,14 @@ POLL_S = 0.0005
 LIMIT_S = 10.0
 CLOSE_LIMIT_S = 1.0
 Z_90 = 1.6449
+
+
+class Trial(NamedTuple):
+    """One change: seconds until it was visible (None: never), stale polls, torn polls."""
+
+    visible_s: float | None
+    stale: int
+    torn: int
 
 
 class Observer:
@@ -50,18 +59,18 @@ class Observer:
         )
         self._unread = b""
 
-    def say(self, document: Mapping[str, Any]) -> None:
+    def say(self, document: Command) -> None:
         """Send a command; `hear` returns its answer."""
         assert self._process.stdin is not None
         self.turn += 1
         self._process.stdin.write(json.dumps({**document, "id": self.turn}).encode() + b"\n")
 
-    def hear(self) -> dict[str, Any]:
+    def hear(self) -> Answered:
         """The answer to the last command; answers to interrupted earlier commands are skipped.
 
         RunFailed when a call failed at the client, or the client has ended.
         """
-        answer: dict[str, Any] = {}
+        answer: Answered = {}
         while answer.get("id") != self.turn:
             with suppress(ValueError):
                 # An interruption may have left an incomplete line, which is skipped.
@@ -84,7 +93,7 @@ class Observer:
         line, _, self._unread = self._unread.partition(b"\n")
         return line
 
-    def do(self, document: Mapping[str, Any]) -> dict[str, Any]:
+    def do(self, document: Command) -> Answered:
         """Send a command and wait for the answer."""
         self.say(document)
         return self.hear()
@@ -103,19 +112,15 @@ class Observer:
 
 def visibility(
     scenario: Scenario, trials: int, session: access.Session, changes: Sequence[str] = CHANGES
-) -> list[dict[str, Any]]:
+) -> list[Visibility]:
     """For every kind of change: the time from its acknowledgement at one client until another
     client, which polls every POLL_S, observes it.
 
-    visible_s_p50 with its 90 % interval, visible_s_p90, visible_s_max in seconds. before: trials in
-    which it was observed no later than acknowledged. Polls after the acknowledgement: how many, how
-    many of them were stale, and the share of trials with any. torn: polls that returned neither old
-    nor new state. unseen: trials in which the change was never observed. InputError when there are
-    no two clients with a directory.
+    InputError when there are no two clients with a directory, RunFailed when a call fails.
     """
     with ExitStack() as stack:
         reached = session.reach(scenario)
-        if not reached.get("directory"):
+        if not reached.directory:
             raise InputError(
                 "file_system.name",
                 scenario.file_system.name,
@@ -125,7 +130,7 @@ def visibility(
         writer, reader = (Observer(place) for place in places)
         stack.callback(reader.close)
         stack.callback(writer.close)
-        with _folder(places[0], reached["directory"]) as folder:
+        with _folder(places[0], reached.directory) as folder:
             found = []
             for change in changes:
                 session.notify(f"visibility of {change}")
@@ -134,7 +139,7 @@ def visibility(
                     for turn in range(trials):
                         latest.append(f"{folder}/{change}-{turn}")
                         observed.append(_trial(writer, reader, change, latest[0], turn))
-                found.append({"change": change, **summary(observed)})
+                found.append(Visibility(change=change, summary=summary(observed)))
         return found
 
 
@@ -148,7 +153,7 @@ def _cleared(writer: Observer) -> Iterator[deque[str]]:
     finally:
         with uninterrupted():
             for path in latest:
-                writer.do({"do": "clear", "with": [path]})
+                writer.do({"do": "clear", "with": (path,)})
 
 
 def _two(scenario: Scenario, session: access.Session) -> list[Place]:
@@ -183,48 +188,55 @@ def _run(place: Place, *words: str) -> None:
         raise RunFailed(f"{place.name}: {done.stderr.strip()}")
 
 
-def _trial(writer: Observer, reader: Observer, change: str, path: str, turn: int) -> dict[str, Any]:
+def _trial(writer: Observer, reader: Observer, change: str, path: str, turn: int) -> Trial:
     """One change; the other client has observed the old state before it and keeps polling."""
-    watching = {"watch": change, "path": path, "turn": turn, "poll_s": POLL_S, "limit_s": LIMIT_S}
+    watching: Command = {
+        "watch": change,
+        "path": path,
+        "turn": turn,
+        "poll_s": POLL_S,
+        "limit_s": LIMIT_S,
+    }
     try:
-        writer.do({"do": "before", "with": [change, path, turn]})
+        writer.do({"do": "before", "with": (change, path, turn)})
         if "watching" not in reader.do(watching):
             raise RunFailed(f"{path} of {writer.place.name} is not seen by {reader.place.name}")
         acted = writer.do({"act": change, "path": path, "turn": turn})
         observed = reader.hear()
     finally:
-        writer.do({"do": "clear", "with": [path]})
+        writer.do({"do": "clear", "with": (path,)})
     stale = sum(at_ns > acted["acknowledged_ns"] for at_ns in observed["polls"])
     visible_s = None
     if observed["seen_ns"] is not None:
         visible_s = (observed["seen_ns"] - acted["acknowledged_ns"]) * 1e-9
-    return {"visible_s": visible_s, "stale": stale, "torn": observed["torn"]}
+    return Trial(visible_s, stale, observed["torn"])
 
 
-def summary(trials: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def summary(trials: Sequence[Trial]) -> VisibilitySummary:
     """Summary of all trials of one kind of change."""
-    times = sorted(trial["visible_s"] for trial in trials if trial["visible_s"] is not None)
-    stale = sum(trial["stale"] for trial in trials)
-    found: dict[str, Any] = {
-        "trials": len(trials),
-        "unseen": len(trials) - len(times),
-        "stale_looks": stale,
-        "stale_trials": sum(trial["stale"] > 0 for trial in trials),
-        "torn_looks": sum(trial["torn"] for trial in trials),
-        "before": sum(time_s <= 0 for time_s in times),
-    }
-    if times:
-        # The order statistics whose ranks enclose the median with 90 % (binomial, normal
-        # approximation).
-        count = len(times)
-        half = Z_90 * math.sqrt(count) / 2
-        low, high = max(0, math.floor(count / 2 - half)), math.ceil(count / 2 + half)
-        shown = [max(0.0, time_s) for time_s in times]
-        found |= {
-            "visible_s_p50": shown[(count - 1) // 2],
-            "visible_s_p50_low": shown[low],
-            "visible_s_p50_high": shown[min(count - 1, high)],
-            "visible_s_p90": shown[min(count - 1, math.ceil(0.9 * count) - 1)],
-            "visible_s_max": shown[-1],
-        }
-    return found
+    times = sorted(trial.visible_s for trial in trials if trial.visible_s is not None)
+    return VisibilitySummary(
+        trials=len(trials),
+        unseen=len(trials) - len(times),
+        stale_looks=sum(trial.stale for trial in trials),
+        stale_trials=sum(trial.stale > 0 for trial in trials),
+        torn_looks=sum(trial.torn for trial in trials),
+        before=sum(time_s <= 0 for time_s in times),
+        times=_quantiles(times) if times else None,
+    )
+
+
+def _quantiles(times_s: Sequence[float]) -> VisibilityTimes:
+    """Quantiles of ascending times; the interval of the median is between the order statistics
+    whose ranks enclose it with 90 % (binomial, normal approximation)."""
+    count = len(times_s)
+    half = Z_90 * math.sqrt(count) / 2
+    low, high = max(0, math.floor(count / 2 - half)), math.ceil(count / 2 + half)
+    shown = [max(0.0, time_s) for time_s in times_s]
+    return VisibilityTimes(
+        visible_s_p50=shown[(count - 1) // 2],
+        visible_s_p50_low=shown[low],
+        visible_s_p50_high=shown[min(count - 1, high)],
+        visible_s_p90=shown[min(count - 1, math.ceil(0.9 * count) - 1)],
+        visible_s_max=shown[-1],
+    )

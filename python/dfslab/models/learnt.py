@@ -21,6 +21,7 @@ from sklearn.model_selection import GroupKFold
 from threadpoolctl import threadpool_limits
 
 from dfslab import quantiles
+from dfslab.arrays import Floats
 from dfslab.method import CONFIDENCE, RunFailed
 from dfslab.models.fit.demand import Calibration, calibrate, uncalibrated
 from dfslab.models.learn.encoding import Encoding, factors_of, layout_key, line_rate, size_bytes
@@ -224,21 +225,23 @@ class Learnt:
 
     def predict(self, points: Sequence[Point]) -> np.ndarray:
         """Rates in bytes a second; all methods but `linear` are capped at the line rate."""
-        shown = self.fitted.predict(self.matrix(points))
+        shown: Floats = self.fitted.predict(self.matrix(points))
         return np.exp(shown) if self.is_log else shown * 1e6
 
     def intervals(self, points: Sequence[Point]) -> np.ndarray:
         """90 % intervals of shape (points, 2), bytes a second; `gaussian`: from its deviation."""
         if self.name == "gaussian":
             middle, sd = self.fitted.predict(self.matrix(points), return_std=True)
-            reach = float(quantiles.normal(0.5 + CONFIDENCE / 2)) * sd
-            return np.exp(np.column_stack([middle - reach, middle + reach]))
+            reach: Floats = float(quantiles.normal(0.5 + CONFIDENCE / 2)) * sd
+            both: Floats = np.column_stack([middle - reach, middle + reach])
+            return np.exp(both)
         if self._reach is not None:
             matrix = self.matrix(points)
             middle = self.fitted.predict(matrix)
             far = self._reach.at(self.fitted.cell_of(matrix))
-            return np.exp(np.column_stack([middle - far, middle + far]))
-        bounds = self._conformal.predict_interval(_finite(self.matrix(points)))[1][:, :, 0]
+            ends: Floats = np.column_stack([middle - far, middle + far])
+            return np.exp(ends)
+        bounds: Floats = self._conformal.predict_interval(_finite(self.matrix(points)))[1][:, :, 0]
         return np.exp(bounds) if self.is_log else bounds * 1e6
 
     def run(self, point: Point) -> Result:

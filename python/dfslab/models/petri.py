@@ -41,6 +41,7 @@ from dfslab.result import Result
 from dfslab.spec.model import build
 from dfslab.spec.scenario import Point, Scenario
 from dfslab.spec.streams.stream import operations_per_client, stream_spec
+from dfslab.spec.streams.vocabulary import Stream
 from dfslab.spec.systems.filesystem import FileSystem
 
 NAMES = ("petri",)
@@ -158,9 +159,9 @@ def _as_prediction(found: Simulation, sequence: Prediction) -> Prediction:
     )
 
 
-def streams(spec: Mapping[str, Any], limit: int, clients: int) -> list[Operation]:
+def streams(spec: Stream, limit: int, clients: int) -> list[Operation]:
     """The first `limit` operations of each client, interleaved."""
-    text = json.dumps(spec)
+    text = spec.text
     each = [_core.stream_operations(text, client, limit) for client in range(clients)]
     return [one[index] for index in range(limit) for one in each if index < len(one)]
 
@@ -189,7 +190,8 @@ def fire(
         report = _core.net_run(json.dumps(document), json.dumps(options))
     except (_core.RunError, _core.InputError) as error:
         raise RunFailed(f"net {document['name']}: {error}") from error
-    return json.loads(report)["replications"]
+    found: list[dict[str, Any]] = json.loads(report)["replications"]
+    return found
 
 
 def job_of(
@@ -263,7 +265,7 @@ def simulate(
 
 
 def _firings_per_operation(
-    situation: Situation, constants: Mapping[str, float], spec: Mapping[str, Any], units: int
+    situation: Situation, constants: Mapping[str, float], spec: Stream, units: int
 ) -> float:
     """Firings per operation, from a trial run with one client."""
     probed = PROBED_OPERATIONS if situation.trace is None else PROBED_OF_TRACE
@@ -271,7 +273,7 @@ def _firings_per_operation(
     job = job_of(situation, constants, stream, "deterministic", units)
     document, _ = job.net("trial", 1, stream)
     (report,) = fire(document, [], seed=0, replications=1)
-    return report["firings"] / len(stream)
+    return float(report["firings"]) / len(stream)
 
 
 def steady_rates_per_s(

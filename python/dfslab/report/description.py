@@ -197,4 +197,5 @@ class _Printer(StrPrinter):
 
 def _plain(expression: sympy.Expr, names: Mapping[sympy.Expr, sympy.Symbol]) -> str:
     shown = expression.xreplace(dict(names))
-    return _Printer({"order": "none"}).doprint(shown).replace("ceiling", "ceil")
+    text: str = _Printer({"order": "none"}).doprint(shown)
+    return text.replace("ceiling", "ceil")

@@ -16,7 +16,11 @@ if TYPE_CHECKING:
     # Used in annotations only; callers that have such a value have imported its module.
     from dfslab.documents.table import Cell
     from dfslab.documents.table import Table as Contents
+    from dfslab.documents.visibility import Visibility
     from dfslab.studies.designs.design import Plan
+    from dfslab.studies.runs.search import SearchDocument
+    from dfslab.testbeds.hosts.hardware import Check
+    from dfslab.testbeds.hosts.kernel import Feature
 
 WIDE = 180
 # A small terminal, the least width of a column of words, and what a column takes besides its text.
@@ -66,41 +70,41 @@ def plain_table(title: str, head: Sequence[str], rows: Iterable[Sequence[str]]) 
     return table
 
 
-def search_tables(found: dict[str, Any]) -> list[Any]:
+def search_tables(found: SearchDocument) -> list[Table | str]:
     """The throughput-latency curve and its conclusion."""
-    table = Table(title=f"Rates offered, {found['objective']} (90 % interval)")
+    table = Table(title=f"Rates offered, {found.objective} (90 % interval)")
     for name in ("offered", "done", "mean response", "objective's", "verdict", "runs"):
         table.add_column(name, justify="left" if name == "verdict" else "right")
-    for row in found["curve"]:
+    for row in found.curve:
         shown = [
-            units.text(row[key], "s", 3)
-            for key in ("value_s", "value_s_low", "value_s_high")
-            if row[key] is not None
+            units.text(seconds, "s", 3)
+            for seconds in (row.value_s, row.value_s_low, row.value_s_high)
+            if seconds is not None
         ]
         value = f"{shown[0]} ({'–'.join(shown[1:])})" if len(shown) > 1 else shown[0]
-        verdict = "fails: cannot keep up" if row["saturated"] else row["verdict"]
+        verdict = "fails: cannot keep up" if row.saturated else row.verdict
         table.add_row(
-            f"{row['offered_per_s']:.4g}/s",
-            f"{row['rate_per_s']:.4g}/s",
-            units.text(row["response_s_mean"], "s", 3),
+            f"{row.offered_per_s:.4g}/s",
+            f"{row.rate_per_s:.4g}/s",
+            units.text(row.response_s_mean, "s", 3),
             value,
             verdict,
-            str(row["runs"]),
+            str(row.runs),
         )
-    meets, fails, knee = found["meets_per_s"], found["fails_per_s"], found["knee"]
+    meets, fails, knee = found.meets_per_s, found.fails_per_s, found.knee
     lines = [
         f"keeps to it: {meets:.4g} a second" if meets else "no rate that was tried keeps to it",
         f"does not any more: {fails:.4g} a second" if fails else "no rate that was tried breaks it",
     ]
     if knee:
         lines.append(
-            f"knee (rate over response time is largest): {knee['rate_per_s']:.4g} "
-            f"({knee['low']:.4g} to {knee['high']:.4g}) a second"
+            f"knee (rate over response time is largest): {knee.rate_per_s:.4g} "
+            f"({knee.low:.4g} to {knee.high:.4g}) a second"
         )
     return [table, *lines]
 
 
-def visibility_table(rows: Sequence[dict[str, Any]]) -> Table:
+def visibility_table(rows: Sequence[Visibility]) -> Table:
     """Times from the acknowledgement at one client to the observation by another."""
     caption = "stale looks: begun after the acknowledgement, and still the old state"
     table = Table(title="From acknowledged at one client to visible at another", caption=caption)
@@ -116,19 +120,24 @@ def visibility_table(rows: Sequence[dict[str, Any]]) -> Table:
     ):
         table.add_column(name, justify="left" if name == "change" else "right")
     for row in rows:
-        shown = ["-"] * 3
-        if "visible_s_p50" in row:
-            keys = ("p50_low", "p50_high", "p50", "p90", "max")
-            low, high, *times = (units.text(row[f"visible_s_{key}"], "s", 3) for key in keys)
-            shown = [f"{times[0]} ({low}–{high})", *times[1:]]
-        counts = f"{row['stale_trials']} of {row['trials']}"
+        found, shown = row.summary, ["-"] * 3
+        if (times := found.times) is not None:
+            seconds = (
+                times.visible_s_p50_low,
+                times.visible_s_p50_high,
+                times.visible_s_p50,
+                times.visible_s_p90,
+                times.visible_s_max,
+            )
+            low, high, median, *longer = (units.text(one, "s", 3) for one in seconds)
+            shown = [f"{median} ({low}–{high})", *longer]
         table.add_row(
-            row["change"],
+            row.change,
             *shown,
-            str(row["stale_looks"]),
-            counts,
-            str(row["torn_looks"]),
-            str(row["unseen"]),
+            str(found.stale_looks),
+            f"{found.stale_trials} of {found.trials}",
+            str(found.torn_looks),
+            str(found.unseen),
         )
     return table
 
@@ -140,7 +149,7 @@ def console(json_wanted: bool) -> Console:
     return Console(stderr=json_wanted, highlight=False, width=None if stream.isatty() else WIDE)
 
 
-def checks_table(checks: Sequence[dict[str, Any]]) -> Table:
+def checks_table(checks: Sequence[Check]) -> Table:
     """A testbed's hardware: declared and measured values."""
     table = Table(title="Hardware, declared and measured")
     for name in ("host", "quantity"):
@@ -148,24 +157,24 @@ def checks_table(checks: Sequence[dict[str, Any]]) -> Table:
     for name in ("declared", "measured", "difference"):
         table.add_column(name, justify="right")
     for check in checks:
-        unit = "s" if check["quantity"] == "round trip" else "B/s"
-        declared, measured = check["declared"], check["measured"]
+        unit = "s" if check.quantity == "round trip" else "B/s"
+        declared, measured = check.declared, check.measured
         shown = [
             units.text(value, unit) if value is not None else "-" for value in (declared, measured)
         ]
         error = f"{measured / declared - 1:+.1%}" if declared else "-"
-        table.add_row(check["host"], check["quantity"], *shown, error)
+        table.add_row(check.host, check.quantity, *shown, error)
     return table
 
 
-def features_table(features: Sequence[dict[str, Any]]) -> Table:
+def features_table(features: Sequence[Feature]) -> Table:
     """The features of this machine that testbeds use."""
     table = Table(title="Features that testbeds use")
     for name in ("feature", "here", "without it"):
         table.add_column(name)
     for feature in features:
-        lack = "" if feature["present"] else f"disables {feature['disables']}"
-        table.add_row(feature["name"], "yes" if feature["present"] else "no", lack)
+        lack = "" if feature.present else f"disables {feature.disables}"
+        table.add_row(feature.name, "yes" if feature.present else "no", lack)
     return table
 
 
@@ -197,7 +206,7 @@ def plan_tables(document: dict[str, Any]) -> list[Any]:
         title=f"{document['kind']} design over {len(document['factors'])} factors",
         caption="what all runs of a testbed have in common",
     )
-    for name in ("bed", "runs", "deployment and layout"):
+    for name in ("testbed", "runs", "deployment and layout"):
         table.add_column(name)
     for number, rows in enumerate(document["beds"], 1):
         same = {k: v for k, v in rows[0].items() if all(row[k] == v for row in rows)}

@@ -10,16 +10,16 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from dfslab.spec.model import InputError
+from dfslab.spec.toml import TomlTable, TomlValue
 
 KEY = "base"
 # In a command's words, stands for the folder of the scenario.
 HERE = "{here}"
 
 
-def extended(table: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+def extended(table: Mapping[str, TomlValue], folder: Path) -> TomlTable:
     """The table with missing keys from its base. InputError names the key and the file."""
     whole = dict(table)
     if KEY not in whole:
@@ -33,7 +33,7 @@ def extended(table: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     return filled(whole, given)
 
 
-def named(name: str, key: str, folder: Path) -> dict[str, Any]:
+def named(name: str, key: str, folder: Path) -> TomlTable:
     """The table in the file `name`, relative to the scenario's folder; `key` is for errors."""
     try:
         return tomllib.loads((folder / name).read_text(encoding="utf-8"))
@@ -42,26 +42,28 @@ def named(name: str, key: str, folder: Path) -> dict[str, Any]:
         raise InputError(key, name, f"cannot be read: {reason}") from error
 
 
-def filled(table: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:
+def filled(table: Mapping[str, TomlValue], more: Mapping[str, TomlValue]) -> TomlTable:
     """`table` with missing keys from `more`, recursively in nested tables."""
     found = dict(table)
     for key, value in more.items():
-        if isinstance(value, dict) and isinstance(found.get(key, {}), dict):
-            found[key] = filled(found.get(key, {}), value)
+        known = found.get(key, {})
+        if isinstance(value, dict) and isinstance(known, dict):
+            found[key] = filled(known, value)
         else:
             found.setdefault(key, value)
     return found
 
 
-def located(table: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+def located(table: Mapping[str, TomlValue], folder: Path) -> TomlTable:
     """The table with the workload's file names (in a command, or of a trace) made absolute."""
     workload = table.get("workload")
     if not isinstance(workload, dict):
         return dict(table)
-    if isinstance(workload.get("command"), list):
-        words = [
+    command = workload.get("command")
+    if isinstance(command, list):
+        words: list[TomlValue] = [
             word.replace(HERE, str(folder.resolve())) if isinstance(word, str) else word
-            for word in workload["command"]
+            for word in command
         ]
         return {**table, "workload": {**workload, "command": words}}
     if isinstance(name := workload.get("trace"), str) and name:

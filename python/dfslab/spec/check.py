@@ -63,7 +63,9 @@ def check(scenario: Scenario) -> list[Point]:
     return points
 
 
-def _check_hold_out(match: dict, swept: Mapping[str, Mapping[Value, None]]) -> None:
+def _check_hold_out(
+    match: Mapping[str, Value | list[Value]], swept: Mapping[str, Mapping[Value, None]]
+) -> None:
     for key, value in match.items():
         if key not in swept:
             raise InputError(f"judge.hold_out.{key}", value, unknown(key, sorted(swept)))
@@ -108,8 +110,9 @@ def _check_command(scenario: Scenario, workload: Workload, own: FileParameters) 
             "no cluster of clients"
         )
         raise InputError("workload.name", name, allowed)
+    requested = dict(scenario.workload)
     for key in OF_LOADS:
-        value = getattr(scenario.workload, key)
+        value = requested[key]
         if value != type(scenario.workload).model_fields[key].default and value:
             raise InputError(f"workload.{key}", value, "is for loads; a program decides it itself")
     if "trace" in run.methods and not scenario.file_system.access.testbed:
@@ -124,14 +127,13 @@ def _check_times(scenario: Scenario, own: FileParameters) -> None:
     """A trace exists and has all clients; it is replayed at recorded times or back to back."""
     requested = scenario.workload
     stream = discover.workload(requested.name).stream(own)
-    given = stream.get("given")
-    if not given:
+    if not stream.given:
         return
-    if getattr(own, "trace", None) == "":
+    if dict(own).get("trace") == "":
         raise InputError("workload.trace", "", "needs the file that holds the trace")
-    if (needed := 1 + max(one.get("client", 0) for one in given)) > requested.clients:
+    if (needed := 1 + max(one.client for one in stream.given)) > requested.clients:
         raise InputError("workload.clients", requested.clients, f"the trace is of {needed} clients")
-    if "arrival" not in stream:
+    if stream.arrival == "closed":
         return
     if requested.arrival != "closed":
         allowed = "with rate_factor a trace's operations arrive at its own times"
@@ -146,20 +148,20 @@ def _check_described(
         return
     workload = discover.workload(scenario.workload.name)
     stream = workload.stream(own)
-    known = system.trees if stream.get("given") else system.operations
+    known = system.trees if stream.given else system.operations
     for operation in workload.mix(own):
         if operation not in known:
             raise InputError(
                 "workload.name", scenario.workload.name, f"{system.name} describes no {operation}"
             )
-    if "arrival" in stream and not stream.get("given"):
+    if stream.arrival != "closed" and not stream.given:
         allowed = (
             "arrives by itself, which is not modelled; without "
             f"{', '.join(sorted(modelled))} it runs"
         )
         raise InputError("workload.name", scenario.workload.name, allowed)
     timeless = modelled - TIMED
-    if "arrival" in stream and timeless:
+    if stream.arrival != "closed" and timeless:
         allowed = (
             f"only {', '.join(sorted(TIMED))} can start operations at a trace's times; "
             f"without {', '.join(sorted(timeless))} it runs"
@@ -168,7 +170,8 @@ def _check_described(
 
 
 def _check_arrival(scenario: Scenario, modelled: set[str]) -> None:
-    arrival, rate, ramp = (getattr(scenario.workload, key) for key in ("arrival", "rate", "ramp"))
+    requested = scenario.workload
+    arrival, rate, ramp = requested.arrival, requested.rate, requested.ramp
     if arrival == "closed":
         for key, value in (("rate", rate), ("ramp", ramp)):
             if value:
@@ -193,15 +196,15 @@ def _check_calls(scenario: Scenario, modelled: set[str]) -> None:
         allowed = f"is not modelled; without {', '.join(sorted(modelled))} it runs"
         raise InputError("run.layer", scenario.run.layer[0].kind, allowed)
     requested = scenario.workload
-    unknown = {
-        "fsync": requested.fsync == "write",
-        "sync_io": requested.sync_io != "none",
-        "mmap": requested.mmap,
+    unknown: dict[str, tuple[Value, bool]] = {
+        "fsync": (requested.fsync, requested.fsync == "write"),
+        "sync_io": (requested.sync_io, requested.sync_io != "none"),
+        "mmap": (requested.mmap, requested.mmap),
     }
-    for key, wanted in unknown.items():
+    for key, (value, wanted) in unknown.items():
         if wanted and modelled:
             allowed = f"is not modelled; without {', '.join(sorted(modelled))} it runs"
-            raise InputError(f"workload.{key}", getattr(requested, key), allowed)
+            raise InputError(f"workload.{key}", value, allowed)
 
 
 def _check_faults(scenario: Scenario) -> None:
@@ -235,10 +238,10 @@ def _check_roles(scenario: Scenario, system: FileSystem) -> None:
 
 def _check_access(scenario: Scenario, system: FileSystem) -> None:
     access = scenario.file_system.access
-    for key in type(access).model_fields:
-        if getattr(access, key) and key not in system.access_keys:
+    for key, value in access:
+        if value and key not in system.access_keys:
             allowed = f"{system.name} is reached by {', '.join(system.access_keys)}"
-            raise InputError(f"file_system.access.{key}", getattr(access, key), allowed)
+            raise InputError(f"file_system.access.{key}", value, allowed)
     if access.testbed and access.uri:
         raise InputError("file_system.access.uri", access.uri, "testbed or uri, not both")
     if access.testbed and scenario.deployment.emulated not in (None, Emulation()):

@@ -141,7 +141,7 @@ class Design(Model):
         return self
 
 
-_BINARY: dict[type, Callable] = {
+_BINARY: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
     ast.Mult: operator.mul,
@@ -149,7 +149,7 @@ _BINARY: dict[type, Callable] = {
     ast.Div: operator.truediv,
     ast.FloorDiv: operator.floordiv,
 }
-_COMPARE: dict[type, Callable] = {
+_COMPARE: dict[type[ast.cmpop], Callable[[Any, Any], bool]] = {
     ast.Eq: operator.eq,
     ast.NotEq: operator.ne,
     ast.Lt: operator.lt,

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any
 
 from dfslab.spec.deployment import Deployment, NodeGroup
 from dfslab.spec.model import InputError, build, unknown
 from dfslab.spec.scenario import Scenario
+from dfslab.spec.streams.vocabulary import Stream
 from dfslab.spec.streams.workload import FileParameters, Workload
 from dfslab.spec.systems.filesystem import FileSystem
 from dfslab.spec.systems.parameters import COMMON, Parameter
@@ -65,14 +66,14 @@ def environment(scenario: Scenario, system: FileSystem, workload: Workload) -> d
     own = workload_parameters(scenario, workload)
     stream = workload.stream(own)
     values: dict[str, float] = {
-        "file_size": mean_size(stream["file_size"]),
+        "file_size": stream.file_size.mean_bytes,
         "transfer_size": float(own.transfer_size),
         "clients": float(scenario.workload.clients),
         "direct": float(scenario.workload.cache == "direct"),
         "cold": float(scenario.workload.cache == "cold"),
         "fsync": float(bool(scenario.workload.fsync)),
         "scattered": float(_is_scattered(stream)),
-        "entries": float(stream.get("files_per_client", 0)),
+        "entries": float(stream.files_per_client),
         "network_latency": scenario.deployment.network.latency,
         "loopback_latency": scenario.deployment.network.loopback_latency,
     }
@@ -102,9 +103,9 @@ def _derived(declared: Iterable[Parameter]) -> dict[str, float]:
     return {p.key: float(p.default or 0.0) for p in declared if p.origin == "derived"}
 
 
-def _is_scattered(stream: Mapping[str, Any]) -> bool:
+def _is_scattered(stream: Stream) -> bool:
     """Whether a stream accesses files non-sequentially, so that read-ahead is useless."""
-    return stream.get("access", {}).get("order", "sequential") in ("random", "shuffled")
+    return stream.access.order in ("random", "shuffled")
 
 
 def _first(scenario: Scenario, own: FileParameters) -> float:
@@ -114,38 +115,20 @@ def _first(scenario: Scenario, own: FileParameters) -> float:
     return 1.0 / operations if operations and not shared else 0.0
 
 
-def _kept(
-    scenario: Scenario, own: FileParameters, stream: Mapping[str, Any], system: FileSystem
-) -> float:
+def _kept(scenario: Scenario, own: FileParameters, stream: Stream, system: FileSystem) -> float:
     """Share of read bytes that are hits in the client's page cache.
 
     Only data written by the same client counts, as far as it fits into memory, and only whole
     pages: a smaller write leaves no page that is up to date.
     """
-    shared = any(part.get("files") == "shared" for part in (stream, *stream.get("phases", ())))
+    shared = "shared" in (stream.files, *(phase.files for phase in stream.phases))
     if scenario.workload.cache != "warm" or shared or own.transfer_size < PAGE_BYTES:
         return 0.0
     client = next(role.name for role in system.roles if role.kind == "client")
     groups = scenario.deployment.groups_of(client)
     memory = sum(group.count * group.memory for group in groups)
-    volume = own.operations() * scenario.workload.clients * mean_size(stream["file_size"])
+    volume = own.operations() * scenario.workload.clients * stream.file_size.mean_bytes
     return min(1.0, CACHE_SHARE * memory / volume) if volume else 0.0
-
-
-def mean_size(distribution: Mapping[str, Any]) -> float:
-    """Mean bytes of a file under a StreamSpec's file_size."""
-    if "fixed" in distribution:
-        return float(distribution["fixed"])
-    if "uniform" in distribution:
-        return (distribution["uniform"]["low"] + distribution["uniform"]["high"]) / 2
-    if "choice" in distribution:
-        weights = sum(weight for _, weight in distribution["choice"])
-        return sum(size * weight for size, weight in distribution["choice"]) / weights
-    for name in ("normal", "gamma"):
-        if name in distribution:
-            return float(min(distribution[name]["max"], distribution[name]["mean"]))
-    shape = distribution["lognormal"]
-    return min(shape["max"], shape["median"] * 2.718281828459045 ** (shape["sigma"] ** 2 / 2))
 
 
 def _hardware(deployment: Deployment, role: str) -> dict[str, float]:

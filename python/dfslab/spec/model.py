@@ -5,13 +5,15 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from functools import cached_property
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, TypeVar, get_args
 
 from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 
 from dfslab.spec.errors import InputError, unknown
 
-__all__ = ["InputError", "Model", "build", "unknown"]
+__all__ = ["InputError", "Model", "build", "input_error", "unknown"]
+
+Built = TypeVar("Built", bound=BaseModel)
 
 
 class Model(BaseModel):
@@ -43,15 +45,16 @@ class Model(BaseModel):
         return copy
 
 
-def build(model: type[BaseModel], table: Any, prefix: str = "") -> Any:
+def build(model: type[Built], table: object, prefix: str = "") -> Built:
     """Validate `table` as `model`. InputError names the first error, its key under `prefix`."""
     try:
         return model.model_validate(table)
     except ValidationError as error:
-        raise _first(error, model, prefix) from error
+        raise input_error(error, model, prefix) from error
 
 
-def _first(error: ValidationError, model: type[BaseModel], prefix: str) -> InputError:
+def input_error(error: ValidationError, model: type[BaseModel], prefix: str = "") -> InputError:
+    """The first of a model's validation errors, its key under `prefix`."""
     detail = error.errors()[0]
     cause = detail.get("ctx", {}).get("error")
     if isinstance(cause, InputError):
@@ -87,7 +90,7 @@ def _keys(model: type[BaseModel], path: tuple[Any, ...]) -> list[str]:
 def _nested(annotation: Any) -> type[BaseModel] | None:
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return annotation
-    for inner in getattr(annotation, "__args__", ()):
+    for inner in get_args(annotation):
         found = _nested(inner)
         if found is not None:
             return found

@@ -9,18 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from dfslab.spec.base import filled, named
 from dfslab.spec.deployment import Deployment
 from dfslab.spec.model import InputError, build
+from dfslab.spec.toml import TomlTable, TomlValue
 
 KEY = "profile"
 # Keys of a node group that a profile does not supply.
 OWN = ("name", "count", "roles")
 
 
-def applied(table: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+def applied(table: Mapping[str, TomlValue], folder: Path) -> TomlTable:
     """A scenario's table with its profiles' values; their paths are from the scenario's `folder`.
 
     InputError names the key, the file and what is wrong with it.
@@ -33,12 +33,13 @@ def applied(table: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     groups = whole.get("node")
     if isinstance(groups, list):
         whole["node"] = [_of_group(group, given, folder) for group in groups]
-    if given and isinstance(whole.get("network", {}), dict):
-        whole["network"] = filled(whole.get("network", {}), given.get("network", {}))
+    network, measured = whole.get("network", {}), given.get("network", {})
+    if given and isinstance(network, dict) and isinstance(measured, dict):
+        whole["network"] = filled(network, measured)
     return {**table, "deployment": whole}
 
 
-def _of_group(group: Any, given: Mapping[str, Any], folder: Path) -> Any:
+def _of_group(group: TomlValue, given: TomlTable, folder: Path) -> TomlValue:
     """A group's table, completed from its own profile, then from the deployment's."""
     if not isinstance(group, dict):
         return group
@@ -52,16 +53,17 @@ def _of_group(group: Any, given: Mapping[str, Any], folder: Path) -> Any:
     return whole
 
 
-def _node(given: Mapping[str, Any], name: Any, key: str, value: Any) -> dict[str, Any]:
-    nodes = given.get("node", [])
+def _node(given: TomlTable, name: TomlValue, key: str, value: TomlValue | None) -> TomlTable:
+    listed = given.get("node", [])
+    nodes = [node for node in listed if isinstance(node, dict)] if isinstance(listed, list) else []
     chosen = [node for node in nodes if node.get("name", "node") == name] or nodes
     if len(chosen) != 1:
-        known = ", ".join(node.get("name", "node") for node in nodes)
+        known = ", ".join(str(node.get("name", "node")) for node in nodes)
         raise InputError(key, value, f"says nothing of group {name}; it knows {known}")
     return {key: value for key, value in chosen[0].items() if key not in OWN}
 
 
-def _read(name: Any, key: str, folder: Path) -> dict[str, Any]:
+def _read(name: TomlValue, key: str, folder: Path) -> TomlTable:
     """The deployment table of a profile; empty where no profile is named."""
     if name == "":
         return {}
@@ -70,8 +72,10 @@ def _read(name: Any, key: str, folder: Path) -> dict[str, Any]:
     table = named(name, key, folder)
     if set(table) != {"deployment"}:
         raise InputError(key, name, "is no profile: it must hold a deployment and nothing else")
+    deployment = table["deployment"]
     try:
-        build(Deployment, table["deployment"], "deployment")
+        build(Deployment, deployment, "deployment")
     except InputError as error:
         raise InputError(key, name, f"is wrong: {error}") from error
-    return table["deployment"]
+    assert isinstance(deployment, dict), "a valid deployment is a table"
+    return deployment

@@ -12,7 +12,14 @@ from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
 import tomlkit
-from pydantic import ConfigDict, Field, model_serializer, model_validator
+from pydantic import (
+    ConfigDict,
+    Field,
+    JsonValue,
+    SerializerFunctionWrapHandler,
+    model_serializer,
+    model_validator,
+)
 
 from dfslab.documents.metrics import PATTERN
 from dfslab.spec.base import extended, located
@@ -23,6 +30,7 @@ from dfslab.spec.model import InputError, Model, build
 from dfslab.spec.profile import applied
 from dfslab.spec.search import Search
 from dfslab.spec.streams.layer import Layer
+from dfslab.spec.toml import TomlTable, TomlValue
 from dfslab.spec.units import PerSecond, Seconds, quantity
 
 
@@ -142,7 +150,7 @@ class Run(Model):
         "agents", description="Who runs the clients: processes of dfslab, or a Dask cluster"
     )
     scheduler: str = Field("", description="Address of a running Dask scheduler to join")
-    cluster: dict[str, Any] = Field(
+    cluster: dict[str, JsonValue] = Field(
         default_factory=dict, description="What the Dask cluster's class is told, as it is"
     )
     max_errors: Annotated[int, Field(ge=0)] = Field(0, description="Errors a run may have")
@@ -203,8 +211,9 @@ class Scenario(Model):
         return self
 
     @model_serializer(mode="wrap")
-    def _with_schema_key(self, handler: Any) -> dict[str, Any]:
-        table = handler(self)
+    def _with_schema_key(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        # The edge to TOML and JSON: pydantic derives no schema from a recursive type.
+        table: TomlTable = handler(self)
         return {"schema": table.pop("schema_version", table.pop("schema", 1)), **table}
 
     def toml(self) -> str:
@@ -248,20 +257,32 @@ class Scenario(Model):
 
     def replace(self, values: Mapping[str, Value]) -> Scenario:
         """The scenario with dotted keys set; only the changed tables are validated again."""
-        tables: dict[str, dict[str, Any]] = {}
+        tables: dict[str, TomlTable] = {}
         for key, value in values.items():
             part, _, rest = key.partition(".")
             if part not in PARTS or not rest:
                 # A top-level or unknown key: validate the whole scenario.
                 return self._read_again(values)
             if part not in tables:
-                tables[part] = getattr(self, part).model_dump(mode="json")
+                tables[part] = self._part(part).model_dump(mode="json")
             _set({part: tables[part]}, key, value)
         # Validate in the order of the full scenario, so that the same error is reported first.
         changed = {
             part: build(kind, tables[part], part) for part, kind in PARTS.items() if part in tables
         }
         return self.model_copy(update=changed)
+
+    def _part(self, name: str) -> Model:
+        """The table of that name, one of PARTS."""
+        parts: dict[str, Model] = {
+            "deployment": self.deployment,
+            "file_system": self.file_system,
+            "workload": self.workload,
+            "run": self.run,
+            "design": self.design,
+            "judge": self.judge,
+        }
+        return parts[name]
 
     def _read_again(self, values: Mapping[str, Value]) -> Scenario:
         table = self.model_dump(mode="json")
@@ -276,7 +297,7 @@ class Scenario(Model):
         kept = [match for match in found.judge.hold_out if not set(match) & set(values)]
         # A factor with an overridden key is no longer varied.
         factors = [one for one in found.design.factor if not set(one.keys) & set(values)]
-        changed: dict[str, Any] = {"judge": found.judge.model_copy(update={"hold_out": kept})}
+        changed: dict[str, Model] = {"judge": found.judge.model_copy(update={"hold_out": kept})}
         if len(factors) < len(found.design.factor):
             # Constraints name factors, so validate the design without the removed ones.
             table = found.design.model_dump(mode="json")
@@ -370,24 +391,26 @@ class Point(Model):
         return self.scenario.model_dump_json(include={"deployment", "file_system"})
 
 
-def _set(table: dict[str, Any], dotted: str, value: Value) -> None:
+def _set(table: TomlTable, dotted: str, value: Value) -> None:
     *path, last = dotted.split(".")
-    place: Any = table
+    place: TomlValue = table
     for index, part in enumerate(path):
         place = _step(place, part, ".".join(path[: index + 1]))
     if isinstance(place, list):
         place = _step(place, last, dotted)
         raise InputError(dotted, value, "names a table, not a value")
+    assert isinstance(place, dict), "a step leads to a table or a list of tables"
     place[last] = value
 
 
-def _step(place: Any, part: str, so_far: str) -> Any:
+def _step(place: TomlValue, part: str, so_far: str) -> TomlValue:
     """One step into a table, or into a list of named tables (node groups, by name)."""
     if isinstance(place, list):
-        for item in place:
+        groups = [item for item in place if isinstance(item, dict)]
+        for item in groups:
             if item.get("name") == part:
                 return item
-        names = ", ".join(str(item.get("name")) for item in place)
+        names = ", ".join(str(item.get("name")) for item in groups)
         raise InputError(so_far, None, f"no such group; allowed: {names}")
     if not isinstance(place, dict) or not isinstance(place.get(part, {}), dict | list):
         raise InputError(so_far, None, "is not a table")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Callable
 from functools import lru_cache
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -44,7 +45,7 @@ _KILO = re.compile(r"\bK(B|bit|b)\b")
 
 
 @lru_cache(maxsize=1)
-def _registry() -> pint.UnitRegistry:
+def _registry() -> pint.UnitRegistry[float]:
     return pint.UnitRegistry(cache_folder=None)
 
 
@@ -78,19 +79,21 @@ def plainly(text: str, unit: str) -> float | None:
 def by_pint(text: str, unit: str) -> float:
     """The value of a text that pint can parse; pint's errors have many types."""
     quantity = _registry().parse_expression(_KILO.sub(r"k\1", text.strip()))
-    return float(_convert(quantity, unit))
+    return _convert(quantity, unit)
 
 
-def _convert(quantity: Any, unit: str) -> float:
+def _convert(quantity: object, unit: str) -> float:
     """pint counts information as dimensionless, so the base is checked by name here."""
-    text = str(getattr(quantity, "units", ""))
+    if not isinstance(quantity, pint.Quantity):
+        raise ValueError("a number without a unit")
+    text = str(quantity.units)
     information = "bit" in text or "byte" in text
     if information != unit.startswith("B"):
         raise ValueError("information units only where bytes are meant")
     target = {"B": "byte", "s": "second", "B/s": "byte/second", "Hz": "hertz", "1/s": "1/second"}
     if unit == "Hz" and "hertz" not in text:
         raise ValueError("a frequency is given in hertz")
-    return quantity.to(target[unit]).magnitude
+    return float(quantity.to(target[unit]).magnitude)
 
 
 _STEPS: dict[str, list[tuple[str, float]]] = {
@@ -123,7 +126,7 @@ def exact(value: float, unit: str) -> str:
     return f"{value!r} {'B' if unit == 'B' else unit}"
 
 
-def _validator(unit: str):
+def _validator(unit: str) -> Callable[[Any], float]:
     def check(value: Any) -> float:
         if isinstance(value, bool):
             raise ValueError(f"is not a quantity like {_EXAMPLES[unit]}")
@@ -142,7 +145,7 @@ def _validator(unit: str):
     return check
 
 
-def _quantity(unit: str):
+def _quantity(unit: str) -> tuple[BeforeValidator, PlainSerializer, str]:
     # A plain float after validation; printed with its unit, so that TOML out is TOML in.
     return (
         BeforeValidator(_validator(unit)),

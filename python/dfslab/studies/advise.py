@@ -12,7 +12,8 @@ import numpy as np
 
 from dfslab.models.fit.demand import Calibration, calibrate
 from dfslab.models.tree.prediction import Situation
-from dfslab.spec.scenario import Point, Scenario, Value
+from dfslab.spec.design import Value
+from dfslab.spec.scenario import Point, Scenario
 from dfslab.studies.advice import Advice, Advised
 from dfslab.studies.contract import FinishedRun, Needs, Progress, Study, need_measured
 

@@ -61,6 +61,9 @@ def load_one(folder: Path, kind: type[Found]) -> Found | None:
 
 def save(folder: Path, inputs: str, findings: Findings) -> None:
     """Store the findings of these inputs."""
-    found = {name: one.model_dump(mode="json") for name, one in findings.found.items()}
-    document = {"found": found, "notes": findings.notes, "refused": findings.refused}
+    document: dict[str, JsonValue] = {
+        "found": {name: one.model_dump(mode="json") for name, one in findings.found.items()},
+        "notes": [*findings.notes],
+        "refused": {**findings.refused},
+    }
     stored.write(folder, inputs, document)

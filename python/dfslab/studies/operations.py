@@ -40,6 +40,8 @@ FUNCTIONS: Mapping[str, Sequence[str]] = {
     "mean": ("1",),
 }
 Key = tuple[str, str]
+# Method -> point -> step -> seconds.
+Modelled = dict[str, dict[str, Mapping[Key, float]]]
 
 
 class At(BaseModel):
@@ -287,9 +289,9 @@ def whole(result: Result, requested: Iterable[Key] = ()) -> Result:
     return result.model_copy(update={"steps": [*both, *result.steps, *rest]})
 
 
-def _modelled(results: Sequence[Result], requested: set[Key]) -> dict[str, dict[str, Mapping]]:
-    """Method -> point -> step -> seconds, for methods that predict step times."""
-    found: dict[str, dict[str, Mapping]] = {}
+def _modelled(results: Sequence[Result], requested: set[Key]) -> Modelled:
+    """The times of steps, by the methods that predict them."""
+    found: Modelled = {}
     for result in results:
         if result.method not in ("measure", "trace") and result.steps:
             times = {(s.operation, s.step): s.time_s_mean for s in whole(result, requested).steps}
@@ -337,7 +339,7 @@ def _count(result: Result, operation: str) -> int:
     return int(sum(s.count for s in result.steps if s.operation == operation))
 
 
-def _add_models(found: Sequence[At], modelled: Mapping[str, Mapping[str, Mapping]]) -> None:
+def _add_models(found: Sequence[At], modelled: Modelled) -> None:
     """Add a method's predicted steps; their intervals come from its errors on fitted points."""
     for method, points in modelled.items():
         errors: dict[Key, list[float]] = {}

@@ -187,7 +187,7 @@ def _score(result: Result) -> float | None:
 
 def _files(result: Result) -> int:
     """Files of each client."""
-    return int(stream_spec(result.point.scenario, 0)["files_per_client"])
+    return stream_spec(result.point.scenario, 0).files_per_client
 
 
 def _curves(closed: Sequence[Result]) -> list[Curve]:

@@ -13,11 +13,14 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Generic, Self, TypeVar
 
 from dfslab import discover
 from dfslab.documents.measured_load import ServerCounts
 from dfslab.spec.deployment import Deployment
+from dfslab.spec.design import Value
+from dfslab.spec.model import Model
+from dfslab.spec.systems.endpoint import Endpoint
 from dfslab.spec.systems.standard import standard
 from dfslab.testbeds import registry, state
 from dfslab.testbeds.capabilities import WarmUp
@@ -30,9 +33,18 @@ from dfslab.testbeds.hosts.host import AdoptedDaemon, Host, HostDaemon
 from dfslab.testbeds.hosts.machine import not_made
 from dfslab.testbeds.hosts.process import MARK, Process
 from dfslab.testbeds.hosts.score import score
-from dfslab.testbeds.state import DaemonRecord, HostRecord, TestbedFolder, TestbedRecord
+from dfslab.testbeds.settings import Setting
+from dfslab.testbeds.state import (
+    DaemonRecord,
+    DaemonState,
+    HostRecord,
+    TestbedFolder,
+    TestbedRecord,
+)
 
 Notify = Callable[[str], None]
+# The type of a testbed's checked parameters.
+Parameters = TypeVar("Parameters", bound=Mapping[str, Value] | Model)
 WHOLE_LIMIT_S = 180.0
 
 
@@ -56,7 +68,7 @@ def uninterrupted() -> Iterator[None]:
             signal.raise_signal(signal.SIGINT)
 
 
-class BaseTestbed:
+class BaseTestbed(Generic[Parameters]):
     """A file system that dfslab started; a system's `testbed.py` derives `Bed` from it.
 
     The derived class defines SYSTEM, `parse` (checks parameters), `prepare` (downloads programs
@@ -72,7 +84,7 @@ class BaseTestbed:
 
     def __init__(
         self,
-        parameters: Any,
+        parameters: Parameters,
         folder: TestbedFolder,
         record: TestbedRecord,
         notify: Notify,
@@ -86,22 +98,22 @@ class BaseTestbed:
         self._stages: dict[str, int] = {}
 
     @classmethod
-    def parse(cls, parameters: Mapping[str, Any]) -> Any:
+    def parse(cls, parameters: Mapping[str, Setting]) -> Parameters:
         """The checked parameters. InputError when one is wrong."""
         raise NotImplementedError
 
     @classmethod
-    def typed(cls, values: Mapping[str, Any]) -> Mapping[str, Any]:
+    def typed(cls, values: Mapping[str, Setting]) -> Mapping[str, Setting]:
         """Parameters for `parse`, converted from text given on a command line."""
         return values
 
     @classmethod
-    def prepare(cls, parameters: Any, notify: Notify) -> None:
+    def prepare(cls, parameters: Parameters, notify: Notify) -> None:
         """Make sure that the programs are installed or downloaded."""
         raise NotImplementedError
 
     @classmethod
-    def port_count(cls, parameters: Any) -> int:
+    def port_count(cls, parameters: Parameters) -> int:
         """The number of ports that the daemons listen on."""
         raise NotImplementedError
 
@@ -112,7 +124,7 @@ class BaseTestbed:
     @classmethod
     def up(
         cls,
-        parameters: Mapping[str, Any] | None = None,
+        parameters: Mapping[str, Setting] | None = None,
         notify: Notify = silent,
         name: str = "",
         outlive: bool = False,
@@ -157,7 +169,7 @@ class BaseTestbed:
         return testbed
 
     @classmethod
-    def check(cls, parameters: Any, deployment: Deployment) -> None:
+    def check(cls, parameters: Parameters, deployment: Deployment) -> None:
         """InputError when the hosts of the deployment cannot run this file system."""
 
     @classmethod
@@ -260,8 +272,8 @@ class BaseTestbed:
         return dict(self._record.versions)
 
     @property
-    def access(self) -> dict[str, Any]:
-        """The access table of a load generator on a client host. BedError when nothing serves."""
+    def endpoint(self) -> Endpoint:
+        """Where client hosts reach the file system. TestbedError when nothing serves."""
         raise NotImplementedError
 
     def down(self) -> None:
@@ -318,15 +330,10 @@ class BaseTestbed:
             )
         return self.daemons[name]
 
-    def daemon_states(self) -> list[dict[str, Any]]:
+    def daemon_states(self) -> list[DaemonState]:
         """Current name, process, state and memory of every daemon."""
         return [
-            {
-                "name": name,
-                "pid": daemon.process.pid,
-                "state": daemon.state(),
-                "resident_bytes": daemon.process.resident_bytes(),
-            }
+            DaemonState(name, daemon.process.pid, daemon.state(), daemon.process.resident_bytes())
             for name, daemon in self.daemons.items()
             if daemon.process is not None
         ]
@@ -440,8 +447,8 @@ class BaseTestbed:
         self.down()
 
 
-def _plain(parameters: Any) -> dict[str, Any]:
+def _plain(parameters: Mapping[str, Value] | Model) -> dict[str, Setting]:
     """Parameters as plain data, the form in which the record stores them."""
-    return (
-        dict(parameters) if isinstance(parameters, Mapping) else parameters.model_dump(mode="json")
-    )
+    if isinstance(parameters, Model):
+        return parameters.model_dump(mode="json")
+    return dict(parameters)

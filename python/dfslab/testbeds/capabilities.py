@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+
+from dfslab.spec.design import Value
+from dfslab.spec.systems.endpoint import JavaConfiguration
 
 
 @dataclass(frozen=True)
@@ -29,7 +31,7 @@ class Traceable(ABC):
 
     @classmethod
     @abstractmethod
-    def traced(cls, folder: Path | None = None) -> dict[str, Any]:
+    def traced(cls, folder: Path | None = None) -> dict[str, Value]:
         """Parameters for `parse` that turn counting on, by name."""
 
     @property
@@ -51,5 +53,6 @@ class JavaReachable(ABC):
 
     @property
     @abstractmethod
-    def java_access(self) -> Mapping[str, str]:
-        """Keys of `file_system.access` that Hadoop's client needs. BedError when nothing serves."""
+    def java_configuration(self) -> JavaConfiguration:
+        """What Hadoop's client needs in addition to the endpoint. TestbedError when nothing
+        serves."""

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from dfslab.spec.deployment import Deployment
+from dfslab.spec.design import Value
 from dfslab.testbeds.base import BaseTestbed, Notify
 from dfslab.testbeds.cache import program
-from dfslab.testbeds.settings import check_layout, parsed
+from dfslab.testbeds.settings import Default, Setting, check_layout, parsed
 
 
-class HostedTestbed(BaseTestbed):
+class HostedTestbed(BaseTestbed[dict[str, Value]]):
     """Checks parameters by the description and programs by Debian packages.
 
     The derived class implements `start`. PROGRAMS maps required commands to their Debian packages.
@@ -21,21 +22,24 @@ class HostedTestbed(BaseTestbed):
 
     HOSTED = True
     PROGRAMS: ClassVar[Mapping[str, str]]
-    OPTIONS: ClassVar[Mapping[str, Any]] = {}
-    parameters: dict[str, Any]
+    OPTIONS: ClassVar[Mapping[str, Default]] = {}
+
+    def number(self, key: str) -> float:
+        """A parameter that is a number, in SI units."""
+        return float(self.parameters[key])
 
     @classmethod
-    def parse(cls, parameters: Mapping[str, Any]) -> dict[str, Any]:
+    def parse(cls, parameters: Mapping[str, Setting]) -> dict[str, Value]:
         """The parameters in SI units; InputError when one is wrong."""
         return parsed(cls.SYSTEM, parameters, cls.OPTIONS)
 
     @classmethod
-    def check(cls, parameters: dict[str, Any], deployment: Deployment) -> None:
+    def check(cls, parameters: dict[str, Value], deployment: Deployment) -> None:
         """InputError when the description forbids these parameters on the deployment."""
         check_layout(cls.SYSTEM, parameters, deployment)
 
     @classmethod
-    def prepare(cls, parameters: dict[str, Any], notify: Notify) -> None:
+    def prepare(cls, parameters: dict[str, Value], notify: Notify) -> None:
         """Check that all programs are installed. BedError names the package of a missing one."""
         for command, package in cls.PROGRAMS.items():
             program(command, package)

@@ -5,11 +5,12 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
-from typing import Any
 
+from dfslab.spec.systems.endpoint import Endpoint
 from dfslab.testbeds.errors import TestbedError, last_lines
 from dfslab.testbeds.hosted import HostedTestbed
 from dfslab.testbeds.hosts.host import Host
@@ -67,10 +68,10 @@ class MountedTestbed(HostedTestbed):
         return self.folder / "mnt"
 
     @property
-    def access(self) -> dict[str, Any]:
-        """The access table of a load generator inside a client host."""
+    def endpoint(self) -> Endpoint:
+        """The mount point inside the client hosts. TestbedError when a mount is lost."""
         self.check_mounts()
-        return {"directory": str(self.mount_point)}
+        return Endpoint(directory=str(self.mount_point))
 
     def check_mounts(self) -> None:
         """BedError when a client has lost its mount or its client process is dead.
@@ -123,13 +124,15 @@ class MountedTestbed(HostedTestbed):
         script = f"printf {text} > {path} && sync {path} && cat {path}"
         _until("the first write", lambda: first.run("sh", "-c", script) == text)
         for host in self.clients[1:]:
-            _until(
-                f"the first read on {host.name}", lambda host=host: host.run("cat", path) == text
-            )
+            _until(f"the first read on {host.name}", partial(_reads, host, path, text))
         first.run("rm", path)
 
 
-def _until(what: str, work: Any) -> None:
+def _reads(host: Host, path: str, text: str) -> bool:
+    return host.run("cat", path) == text
+
+
+def _until(what: str, work: Callable[[], bool]) -> None:
     """Repeat `work` until it returns true. BedError with its last error at the time limit."""
     deadline = time.monotonic() + FIRST_WRITE_LIMIT_S
     output = "it gave another answer"

@@ -5,33 +5,57 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from dfslab.testbeds import state
 from dfslab.testbeds.errors import TestbedError
 from dfslab.testbeds.hosts import disk
 from dfslab.testbeds.hosts.limits import Limits
 from dfslab.testbeds.hosts.process import Process, end, kill, marked
-from dfslab.testbeds.state import TestbedFolder, TestbedRecord
+from dfslab.testbeds.state import DaemonState, TestbedFolder, TestbedRecord
 
 ALL, STALE = "--all", "--stale"
 STAGE_GRACE_S = 2.2
 SWEEP_GRACE_S = 0.5
 
 
-def list_testbeds() -> list[dict[str, Any]]:
-    """Every testbed: name, system, state, why, uri, folder, owner and daemons, as plain data.
+@dataclass(frozen=True)
+class LoggedDaemon(DaemonState):
+    """A daemon as it is now, and the path of its log."""
+
+    log: str
+
+
+@dataclass(frozen=True)
+class TestbedStatus:
+    """A testbed as it is now, as `dfslab testbed status` shows it.
 
     `state` is "starting", "up", "degraded" (a daemon is dead or suspended) or "stale" (abandoned:
-    its owner or all its daemons ended, or its record is unreadable).
+    its owner or all its daemons ended, or its record is unreadable); `why` is the reason. `owner`:
+    number of the process with which it ends, None where it outlives the process that started it.
     """
+
+    name: str
+    system: str
+    state: str
+    why: str
+    uri: str
+    folder: str
+    owner: int | None = None
+    created: str = ""
+    versions: dict[str, str] = field(default_factory=dict)
+    daemons: list[LoggedDaemon] = field(default_factory=list)
+
+
+def list_testbeds() -> list[TestbedStatus]:
+    """Every testbed of this machine, sorted by name."""
     return [_described(folder) for folder in state.folders()]
 
 
 def stale_testbeds() -> list[str]:
     """Names of the abandoned testbeds, which only need to be taken down."""
-    return [testbed["name"] for testbed in list_testbeds() if testbed["state"] == "stale"]
+    return [testbed.name for testbed in list_testbeds() if testbed.state == "stale"]
 
 
 def take_down(name: str) -> list[str]:
@@ -41,10 +65,10 @@ def take_down(name: str) -> list[str]:
     be taken down or when no testbed has that name.
     """
     chosen = [
-        (testbed["name"], folder)
+        (testbed.name, folder)
         for folder in state.folders()
-        if name in (ALL, (testbed := _described(folder))["name"])
-        or (name == STALE and testbed["state"] == "stale")
+        if name in (ALL, (testbed := _described(folder)).name)
+        or (name == STALE and testbed.state == "stale")
     ]
     if not chosen and name not in (ALL, STALE):
         raise TestbedError("state", f"taking down {name}", "there is no testbed of that name")
@@ -104,43 +128,29 @@ def _remove(folder: TestbedFolder) -> None:
     folder.remove()
 
 
-def _described(folder: TestbedFolder) -> dict[str, Any]:
+def _described(folder: TestbedFolder) -> TestbedStatus:
     record = folder.read()
     if record is None:
-        return {
-            "name": folder.path.name,
-            "system": "",
-            "state": "stale",
-            "uri": "",
-            "why": "its record is missing or unreadable",
-            "folder": str(folder.path),
-            "owner": None,
-            "created": "",
-            "versions": {},
-            "daemons": [],
-        }
+        why = "its record is missing or unreadable"
+        return TestbedStatus(folder.path.name, "", "stale", why, "", str(folder.path))
     verdict, why = _judged(record)
-    return {
-        "name": record.name,
-        "system": record.system,
-        "state": verdict,
-        "why": why,
-        "uri": record.uri,
-        "folder": str(folder.path),
-        "owner": record.owner.pid if record.owner else None,
-        "created": record.created,
-        "versions": record.versions,
-        "daemons": [
-            {
-                "name": d.name,
-                "pid": d.process.pid,
-                "state": d.process.state(),
-                "resident_bytes": d.process.resident_bytes(),
-                "log": d.log,
-            }
+    return TestbedStatus(
+        name=record.name,
+        system=record.system,
+        state=verdict,
+        why=why,
+        uri=record.uri,
+        folder=str(folder.path),
+        owner=record.owner.pid if record.owner else None,
+        created=record.created,
+        versions=record.versions,
+        daemons=[
+            LoggedDaemon(
+                d.name, d.process.pid, d.process.state(), d.process.resident_bytes(), d.log
+            )
             for d in record.daemons
         ],
-    }
+    )
 
 
 def _judged(record: TestbedRecord) -> tuple[str, str]:

@@ -4,15 +4,22 @@ options."""
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from dfslab import discover
 from dfslab.spec.deployment import Deployment
+from dfslab.spec.design import Value
 from dfslab.spec.environment import number
 from dfslab.spec.model import InputError, unknown
 
+# A parameter as given: a value, or the properties of a program by name.
+Setting = Value | dict[str, str]
+# The default of an option; of a tuple of allowed texts, the first.
+Default = Value | tuple[str, ...]
 
-def parsed(system: str, values: Mapping[str, Any], options: Mapping[str, Any]) -> dict[str, Any]:
+
+def parsed(
+    system: str, values: Mapping[str, Setting], options: Mapping[str, Default]
+) -> dict[str, Value]:
     """All parameters in SI units, and the testbed's `options` (name -> default), text or number.
 
     Numbers of instances of roles are accepted and ignored; the deployment defines them. InputError
@@ -24,8 +31,8 @@ def parsed(system: str, values: Mapping[str, Any], options: Mapping[str, Any]) -
     for key, value in values.items():
         if key not in {*declared, *options, *counts}:
             known = sorted([*declared, *options])
-            raise InputError(f"bed.{key}", value, unknown(key, known))
-    found: dict[str, Any] = {
+            raise InputError(f"testbed.{key}", value, unknown(key, known))
+    found: dict[str, Value] = {
         key: number(parameter, values.get(key)) for key, parameter in declared.items()
     }
     for key, default in options.items():
@@ -33,25 +40,36 @@ def parsed(system: str, values: Mapping[str, Any], options: Mapping[str, Any]) -
     return found
 
 
-def _option(key: str, value: Any, default: Any) -> Any:
+def _option(key: str, value: Setting | Default, default: Default) -> Value:
     """An option of a testbed, converted to the type of its default."""
     if isinstance(default, tuple):
         if value is default:
             return default[0]
-        if value not in default:
-            raise InputError(f"bed.{key}", value, f"must be one of {', '.join(default)}")
+        if not isinstance(value, str) or value not in default:
+            raise InputError(f"testbed.{key}", value, f"must be one of {', '.join(default)}")
         return value
     if isinstance(default, bool) and isinstance(value, str):
         if value not in ("true", "false"):
-            raise InputError(f"bed.{key}", value, "must be true or false")
+            raise InputError(f"testbed.{key}", value, "must be true or false")
         return value == "true"
     try:
-        return type(default)(value)
+        return _like(default, value)
     except (TypeError, ValueError) as error:
-        raise InputError(f"bed.{key}", value, f"must be like {default!r}") from error
+        raise InputError(f"testbed.{key}", value, f"must be like {default!r}") from error
 
 
-def check_layout(system: str, parameters: Mapping[str, Any], deployment: Deployment) -> None:
+def _like(default: Value, value: Setting | Default) -> Value:
+    """The value, converted to the type of the default. TypeError or ValueError if it cannot be."""
+    if isinstance(default, str):
+        return str(value)
+    if not isinstance(value, str | int | float):
+        raise TypeError(f"{value!r} is no number")
+    if isinstance(default, bool):
+        return bool(value)
+    return int(value) if isinstance(default, int) else float(value)
+
+
+def check_layout(system: str, parameters: Mapping[str, Value], deployment: Deployment) -> None:
     """InputError when the description forbids these parameters on this deployment."""
     described = discover.file_system(system)
     instances = {role.name: deployment.instances(role.name) for role in described.roles}
@@ -59,4 +77,4 @@ def check_layout(system: str, parameters: Mapping[str, Any], deployment: Deploym
         if not count:
             raise InputError("deployment.node", None, f"no node plays {role}")
     for key, allowed in described.check(parameters, instances):
-        raise InputError(f"bed.{key}", parameters.get(key), f"must be {allowed}")
+        raise InputError(f"testbed.{key}", parameters.get(key), f"must be {allowed}")

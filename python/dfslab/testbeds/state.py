@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from pydantic import BaseModel, ValidationError
 
@@ -25,12 +25,23 @@ from dfslab.testbeds.cache import home, locked
 from dfslab.testbeds.errors import TestbedError
 from dfslab.testbeds.hosts.ports import free_ports
 from dfslab.testbeds.hosts.process import Process
+from dfslab.testbeds.settings import Setting
 
 MARKER = ".dfslab-bed"
 RECORD = "bed.json"
 MEMORY = Path("/dev/shm")
 # The prefix of a testbed's identifier, and the identifier's full length.
 PREFIX_DIGITS, ID_DIGITS = 5, 12
+
+
+@dataclass(frozen=True)
+class DaemonState:
+    """A daemon as it is now. `state`: "running", "paused" or "dead"; its memory in bytes."""
+
+    name: str
+    pid: int
+    state: str
+    resident_bytes: int
 
 
 class DaemonRecord(BaseModel):
@@ -62,7 +73,7 @@ class TestbedRecord(BaseModel):
     name: str
     id: str
     system: str
-    parameters: dict[str, Any]
+    parameters: dict[str, Setting]
     phase: Literal["starting", "up"] = "starting"
     owner: Process | None
     created: str
@@ -152,7 +163,7 @@ def folders() -> list[TestbedFolder]:
 
 
 def create(
-    name: str, system: str, parameters: dict[str, Any], owner: Process, port_count: int
+    name: str, system: str, parameters: dict[str, Setting], owner: Process, port_count: int
 ) -> tuple[TestbedFolder, TestbedRecord]:
     """Create a testbed's folder and record, with ports that no other testbed has.
 

@@ -48,7 +48,7 @@ def argv(parameters: Parameters, given: Mapping[str, Any]) -> list[str]:
     if not parameters.command:
         raise InputError("workload.command", [], "needs a program and its arguments")
     own = dict(parameters.__pydantic_extra__ or {})
-    declared = {key: getattr(parameters, key) for key in FileParameters.model_fields}
+    declared = {key: value for key, value in parameters if key in FileParameters.model_fields}
     values = {**declared, **own, **given}
     used: set[str] = set()
 

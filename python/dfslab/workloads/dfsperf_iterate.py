@@ -6,11 +6,19 @@ the files of old iterations; here they are removed before the next iteration, in
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import Field
 
-from dfslab.spec.streams.workload import FileParameters, Streams, phase, together_to_the_end
+from dfslab.spec.streams.vocabulary import Stream
+from dfslab.spec.streams.workload import (
+    FileParameters,
+    PhaseSettings,
+    Streams,
+    fixed,
+    phase,
+    together_to_the_end,
+)
 
 TITLE = "DFS-Perf Iterate: write, wait for all, read; shuffled or not"
 
@@ -36,23 +44,25 @@ class Parameters(FileParameters):
         return self.iterations * each + removed + self.shuffle
 
 
-def stream(parameters: Parameters) -> dict[str, Any]:
+def stream(parameters: Parameters) -> Stream:
     """Three phases an iteration, two in the last."""
-    whose = {"files": "shared" if parameters.shuffle else "own"}
-    how = {"file_choice": "uniform" if parameters.shuffle else "sequential"}
+    how: PhaseSettings = {
+        "files": "shared" if parameters.shuffle else "own",
+        "file_choice": "uniform" if parameters.shuffle else "sequential",
+    }
     phases = []
     for number in range(1, parameters.iterations + 1):
         if number > 1:
             phases.append(phase(f"clear {number}", parameters.write_files, "delete"))
         phases.append(phase(f"write {number}", parameters.write_files, "write"))
-        phases.append(phase(f"read {number}", parameters.read_files, "read", **whose, **how))
+        phases.append(phase(f"read {number}", parameters.read_files, "read", **how))
     phases += [together_to_the_end()] if parameters.shuffle else []
-    return {
-        "phases": phases,
-        "file_size": {"fixed": int(parameters.file_size)},
-        "transfer_size_bytes": int(parameters.transfer_size),
-        "files_per_client": 0,
-    }
+    return Stream(
+        phases=phases,
+        file_size=fixed(parameters.file_size),
+        transfer_size_bytes=int(parameters.transfer_size),
+        files_per_client=0,
+    )
 
 
 WORKLOAD = Streams(TITLE, Parameters, stream)

@@ -6,11 +6,12 @@ DFS-Perf ends after a time; here the workload ends after a number of operations 
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import Field
 
-from dfslab.spec.streams.workload import FileParameters, Streams, phase, together_to_the_end
+from dfslab.spec.streams.vocabulary import Share, Stream
+from dfslab.spec.streams.workload import FileParameters, Streams, fixed, phase, together_to_the_end
 
 TITLE = "DFS-Perf Massive: reads and writes in equal parts; shuffled or not"
 
@@ -28,24 +29,29 @@ class Parameters(FileParameters):
         return self.operations_per_client or 100
 
 
-def stream(parameters: Parameters) -> dict[str, Any]:
+def stream(parameters: Parameters) -> Stream:
     """One mix; when clients read others' files, writes and reads alternate in short phases."""
-    sizes = {
-        "file_size": {"fixed": int(parameters.file_size)},
-        "transfer_size_bytes": int(parameters.transfer_size),
-        "files_per_client": parameters.basic_files,
-    }
     count = parameters.operations()
     if not parameters.shuffle:
-        mix = [{"operation": "read"}, {"operation": "write"}]
-        how = {"file_choice": "uniform", "operations_per_client": count}
-        return {"mix": mix, **how, **sizes}
+        return Stream(
+            mix=[Share(operation="read"), Share(operation="write")],
+            file_choice="uniform",
+            operations_per_client=count,
+            file_size=fixed(parameters.file_size),
+            transfer_size_bytes=int(parameters.transfer_size),
+            files_per_client=parameters.basic_files,
+        )
     # Only operations that change no names are allowed on other clients' files.
     phases = []
     for number in range(1, max(1, count // 10) + 1):
         phases.append(phase(f"write {number}", 5, "write"))
         phases.append(phase(f"read {number}", 5, "read", files="shared", file_choice="uniform"))
-    return {"phases": [*phases, together_to_the_end()], **sizes}
+    return Stream(
+        phases=[*phases, together_to_the_end()],
+        file_size=fixed(parameters.file_size),
+        transfer_size_bytes=int(parameters.transfer_size),
+        files_per_client=parameters.basic_files,
+    )
 
 
 WORKLOAD = Streams(TITLE, Parameters, stream)

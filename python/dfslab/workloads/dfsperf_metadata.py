@@ -6,15 +6,16 @@ are removed one by one, so a loop counts six operations where DFS-Perf counts fi
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import Field
 
-from dfslab.spec.streams.workload import FileParameters, Streams
+from dfslab.spec.streams.vocabulary import OperationName, Share, Stream
+from dfslab.spec.streams.workload import FileParameters, Streams, fixed
 from dfslab.spec.units import Bytes, quantity
 
 TITLE = "DFS-Perf Metadata: mkdir, create, exists, rename, delete, rmdir in a loop"
-LOOP = ("mkdir", "create", "exists", "rename", "delete", "rmdir")
+LOOP: tuple[OperationName, ...] = ("mkdir", "create", "exists", "rename", "delete", "rmdir")
 
 
 class Parameters(FileParameters):
@@ -30,17 +31,17 @@ class Parameters(FileParameters):
         return len(LOOP) * self.loops
 
 
-def stream(parameters: Parameters) -> dict[str, Any]:
+def stream(parameters: Parameters) -> Stream:
     """The loop; each operation uses the names just created."""
-    return {
-        "mix": [{"operation": name} for name in LOOP],
-        "mix_order": "cycle",
-        "file_choice": "newest",
-        "file_size": {"fixed": int(parameters.file_size)},
-        "transfer_size_bytes": int(parameters.transfer_size),
-        "operations_per_client": parameters.operations(),
-        "files_per_client": 0,
-    }
+    return Stream(
+        mix=[Share(operation=name) for name in LOOP],
+        mix_order="cycle",
+        file_choice="newest",
+        file_size=fixed(parameters.file_size),
+        transfer_size_bytes=int(parameters.transfer_size),
+        operations_per_client=parameters.operations(),
+        files_per_client=0,
+    )
 
 
 WORKLOAD = Streams(TITLE, Parameters, stream)

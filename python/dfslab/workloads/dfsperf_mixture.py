@@ -6,11 +6,12 @@ weights, so that the counts are met in the mean and every client ends with the s
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import Field
 
-from dfslab.spec.streams.workload import FileParameters, Streams
+from dfslab.spec.streams.vocabulary import OperationName, Share, Stream
+from dfslab.spec.streams.workload import FileParameters, Streams, fixed
 
 TITLE = "DFS-Perf Mixture: whole-file reads and writes at random"
 Count = Annotated[int, Field(ge=0, le=1_000_000)]
@@ -30,18 +31,21 @@ class Parameters(FileParameters):
         return max(1, self.read_files + self.write_files)
 
 
-def stream(parameters: Parameters) -> dict[str, Any]:
+def stream(parameters: Parameters) -> Stream:
     """Reads choose among all existing files; writes create new ones."""
-    counts = (("read", parameters.read_files), ("write", parameters.write_files))
-    mix = [{"operation": name, "weight": float(count)} for name, count in counts if count]
-    return {
-        "mix": mix or [{"operation": "read"}],
-        "file_choice": "uniform",
-        "file_size": {"fixed": int(parameters.file_size)},
-        "transfer_size_bytes": int(parameters.transfer_size),
-        "operations_per_client": parameters.operations(),
-        "files_per_client": parameters.basic_files,
-    }
+    counts: tuple[tuple[OperationName, int], ...] = (
+        ("read", parameters.read_files),
+        ("write", parameters.write_files),
+    )
+    mix = [Share(operation=name, weight=float(count)) for name, count in counts if count]
+    return Stream(
+        mix=mix or [Share(operation="read")],
+        file_choice="uniform",
+        file_size=fixed(parameters.file_size),
+        transfer_size_bytes=int(parameters.transfer_size),
+        operations_per_client=parameters.operations(),
+        files_per_client=parameters.basic_files,
+    )
 
 
 WORKLOAD = Streams(TITLE, Parameters, stream)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
-from dfslab.spec.streams.workload import FileParameters, Streams
+from dfslab.spec.streams.vocabulary import Share, Stream
+from dfslab.spec.streams.workload import FileParameters, Streams, fixed
 
 TITLE = "DFS-Perf SimpleRead: whole files read in turn or at random"
 
@@ -26,16 +27,16 @@ class Parameters(FileParameters):
         return self.files_per_client
 
 
-def stream(parameters: Parameters) -> dict[str, Any]:
+def stream(parameters: Parameters) -> Stream:
     """As many reads as files."""
-    return {
-        "mix": [{"operation": "read"}],
-        "file_choice": "sequential" if parameters.read_mode == "sequence" else "uniform",
-        "file_size": {"fixed": int(parameters.file_size)},
-        "transfer_size_bytes": int(parameters.transfer_size),
-        "operations_per_client": parameters.files_per_client,
-        "files_per_client": parameters.files_per_client,
-    }
+    return Stream(
+        mix=[Share(operation="read")],
+        file_choice="sequential" if parameters.read_mode == "sequence" else "uniform",
+        file_size=fixed(parameters.file_size),
+        transfer_size_bytes=int(parameters.transfer_size),
+        operations_per_client=parameters.files_per_client,
+        files_per_client=parameters.files_per_client,
+    )
 
 
 WORKLOAD = Streams(TITLE, Parameters, stream)

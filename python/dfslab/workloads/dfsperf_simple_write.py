@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import Field
 
-from dfslab.spec.streams.workload import FileParameters, Streams
+from dfslab.spec.streams.vocabulary import Share, Stream
+from dfslab.spec.streams.workload import FileParameters, Streams, fixed
 
 TITLE = "DFS-Perf SimpleWrite: new files written whole"
 
@@ -23,15 +24,15 @@ class Parameters(FileParameters):
         return self.files_per_client
 
 
-def stream(parameters: Parameters) -> dict[str, Any]:
+def stream(parameters: Parameters) -> Stream:
     """Every operation writes a new file."""
-    return {
-        "mix": [{"operation": "write"}],
-        "file_size": {"fixed": int(parameters.file_size)},
-        "transfer_size_bytes": int(parameters.transfer_size),
-        "operations_per_client": parameters.files_per_client,
-        "files_per_client": 0,
-    }
+    return Stream(
+        mix=[Share(operation="write")],
+        file_size=fixed(parameters.file_size),
+        transfer_size_bytes=int(parameters.transfer_size),
+        operations_per_client=parameters.files_per_client,
+        files_per_client=0,
+    )
 
 
 WORKLOAD = Streams(TITLE, Parameters, stream)

@@ -6,11 +6,12 @@ opens the file again for every part, and opening and closing are timed, as here.
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
-from dfslab.spec.streams.workload import FileParameters, Size, Streams
+from dfslab.spec.streams.vocabulary import Access, Share, Skip, Stream
+from dfslab.spec.streams.workload import FileParameters, Size, Streams, fixed
 from dfslab.spec.units import quantity
 
 TITLE = "DFS-Perf SkipRead: parts of files, forwards or at random"
@@ -39,22 +40,22 @@ class Parameters(FileParameters):
         return self.files_per_client
 
 
-def stream(parameters: Parameters) -> dict[str, Any]:
+def stream(parameters: Parameters) -> Stream:
     """A read operation consists of all parts of one file."""
     forward = parameters.skip_mode == "forward"
-    return {
-        "mix": [{"operation": "read"}],
-        "access": {
-            "order": {"skip": int(parameters.skip_bytes)} if forward else "random",
-            "transfers_per_operation": parameters.skip_times,
-            "reopen": not forward,
-        },
-        "file_choice": "sequential" if parameters.read_mode == "sequence" else "uniform",
-        "file_size": {"fixed": int(parameters.file_size)},
-        "transfer_size_bytes": int(parameters.read_bytes),
-        "operations_per_client": parameters.files_per_client,
-        "files_per_client": parameters.files_per_client,
-    }
+    return Stream(
+        mix=[Share(operation="read")],
+        access=Access(
+            order=Skip(skip=int(parameters.skip_bytes)) if forward else "random",
+            transfers_per_operation=parameters.skip_times,
+            reopen=not forward,
+        ),
+        file_choice="sequential" if parameters.read_mode == "sequence" else "uniform",
+        file_size=fixed(parameters.file_size),
+        transfer_size_bytes=int(parameters.read_bytes),
+        operations_per_client=parameters.files_per_client,
+        files_per_client=parameters.files_per_client,
+    )
 
 
 WORKLOAD = Streams(TITLE, Parameters, stream)

@@ -7,10 +7,11 @@ each once per epoch, in their stored order.
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import Field
 
+from dfslab.spec.streams.vocabulary import NormalSize, Share, SizeDistribution, Stream
 from dfslab.spec.streams.workload import FileParameters, Streams, phase
 from dfslab.spec.units import Seconds, quantity
 
@@ -38,27 +39,27 @@ class Parameters(FileParameters):
         return self.epochs * (self.files_per_client + self.checkpoint)
 
 
-def stream(parameters: Parameters) -> dict[str, Any]:
+def stream(parameters: Parameters) -> Stream:
     """The compute time of a step is a pause before its first sample."""
-    samples = [{"operation": "read", "think_time_s": 0.0} for _ in range(parameters.batch)]
-    samples[0] = {"operation": "read", "think_time_s": parameters.compute_time}
+    samples = [Share(operation="read", think_time_s=0.0) for _ in range(parameters.batch)]
+    samples[0] = Share(operation="read", think_time_s=parameters.compute_time)
     phases = []
     for epoch in range(1, parameters.epochs + 1):
         name = f"epoch {epoch}"
         phases.append(phase(name, parameters.files_per_client, *samples, mix_order="cycle"))
         if parameters.checkpoint:
-            durable = {"operation": "write", "fsync": True}
+            durable = Share(operation="write", fsync=True)
             phases.append(phase(f"checkpoint {epoch}", 1, durable))
     mean, deviation = UNET3D_MEAN_BYTES, UNET3D_DEVIATION_BYTES
     largest = mean + LARGEST_DEVIATIONS * deviation
     scale = parameters.scale
-    shape = {"mean": scale * mean, "sd": scale * deviation, "max": int(scale * largest)}
-    return {
-        "phases": phases,
-        "file_size": {"normal": shape},
-        "transfer_size_bytes": int(parameters.transfer_size),
-        "files_per_client": parameters.files_per_client,
-    }
+    sizes = NormalSize(mean=scale * mean, sd=scale * deviation, max=int(scale * largest))
+    return Stream(
+        phases=phases,
+        file_size=SizeDistribution(normal=sizes),
+        transfer_size_bytes=int(parameters.transfer_size),
+        files_per_client=parameters.files_per_client,
+    )
 
 
 WORKLOAD = Streams(TITLE, Parameters, stream)

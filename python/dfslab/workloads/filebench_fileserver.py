@@ -6,11 +6,12 @@ append adds a size drawn from the distribution of file sizes.
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import Field
 
 from dfslab.spec.streams.flow import FlowParameters, cycle
+from dfslab.spec.streams.vocabulary import Share, Stream
 from dfslab.spec.streams.workload import Size, Streams
 from dfslab.spec.units import quantity
 
@@ -21,11 +22,11 @@ class Parameters(FlowParameters):
     """10,000 files over 50 threads."""
 
     FLOW = (
-        {"operation": "write"},
-        {"operation": "append"},
-        {"operation": "read"},
-        {"operation": "delete"},
-        {"operation": "stat"},
+        Share(operation="write"),
+        Share(operation="append"),
+        Share(operation="read"),
+        Share(operation="delete"),
+        Share(operation="stat"),
     )
     file_size: Size = quantity("128 KiB", description="Mean bytes of a file")
     files_per_client: Annotated[int, Field(ge=2, le=1_000_000)] = Field(
@@ -33,7 +34,7 @@ class Parameters(FlowParameters):
     )
 
 
-def stream(parameters: Parameters) -> dict[str, Any]:
+def stream(parameters: Parameters) -> Stream:
     """The flow in a cycle."""
     return cycle(parameters)
 

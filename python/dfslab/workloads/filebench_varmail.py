@@ -5,11 +5,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import Field
 
 from dfslab.spec.streams.flow import FlowParameters, cycle
+from dfslab.spec.streams.vocabulary import Share, Stream
 from dfslab.spec.streams.workload import Streams
 
 TITLE = "filebench varmail: delete, write and sync, read, append and sync, read"
@@ -19,18 +20,18 @@ class Parameters(FlowParameters):
     """1,000 files over 16 threads."""
 
     FLOW = (
-        {"operation": "delete"},
-        {"operation": "write", "fsync": True},
-        {"operation": "read"},
-        {"operation": "append", "fsync": True},
-        {"operation": "read"},
+        Share(operation="delete"),
+        Share(operation="write", fsync=True),
+        Share(operation="read"),
+        Share(operation="append", fsync=True),
+        Share(operation="read"),
     )
     files_per_client: Annotated[int, Field(ge=2, le=1_000_000)] = Field(
         60, description="Files that each client starts with"
     )
 
 
-def stream(parameters: Parameters) -> dict[str, Any]:
+def stream(parameters: Parameters) -> Stream:
     """The flow in a cycle."""
     return cycle(parameters)
 

@@ -5,9 +5,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from dfslab.spec.streams.flow import FlowParameters, cycle
+from dfslab.spec.streams.vocabulary import Share, Stream
 from dfslab.spec.streams.workload import Streams
 
 TITLE = "filebench webproxy: delete, write, five reads, one append to a log"
@@ -17,14 +16,14 @@ class Parameters(FlowParameters):
     """10,000 files over 100 threads."""
 
     FLOW = (
-        {"operation": "delete"},
-        {"operation": "write"},
-        *({"operation": "read"} for _ in range(5)),
-        {"operation": "append", "file_choice": "newest"},
+        Share(operation="delete"),
+        Share(operation="write"),
+        *(Share(operation="read") for _ in range(5)),
+        Share(operation="append", file_choice="newest"),
     )
 
 
-def stream(parameters: Parameters) -> dict[str, Any]:
+def stream(parameters: Parameters) -> Stream:
     """The flow in a cycle."""
     return cycle(parameters)
 

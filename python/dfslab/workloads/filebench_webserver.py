@@ -5,11 +5,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import Field
 
 from dfslab.spec.streams.flow import FlowParameters, cycle
+from dfslab.spec.streams.vocabulary import Share, Stream
 from dfslab.spec.streams.workload import Streams
 
 TITLE = "filebench webserver: ten reads, one append to a log"
@@ -19,15 +20,15 @@ class Parameters(FlowParameters):
     """1,000 files over 100 threads."""
 
     FLOW = (
-        *({"operation": "read"} for _ in range(10)),
-        {"operation": "append", "file_choice": "newest"},
+        *(Share(operation="read") for _ in range(10)),
+        Share(operation="append", file_choice="newest"),
     )
     files_per_client: Annotated[int, Field(ge=2, le=1_000_000)] = Field(
         10, description="Files that each client starts with"
     )
 
 
-def stream(parameters: Parameters) -> dict[str, Any]:
+def stream(parameters: Parameters) -> Stream:
     """The flow in a cycle."""
     return cycle(parameters)
 

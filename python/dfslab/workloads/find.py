@@ -6,11 +6,12 @@ its rate is the number of files over the time of both.
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import Field
 
-from dfslab.spec.streams.workload import FileParameters, Streams, phase
+from dfslab.spec.streams.vocabulary import Layout, Stream
+from dfslab.spec.streams.workload import FileParameters, Streams, fixed, phase
 from dfslab.spec.units import Bytes, quantity
 
 TITLE = "find: directories listed, files looked at"
@@ -38,18 +39,18 @@ class Parameters(FileParameters):
         return self.directories + self.items
 
 
-def stream(parameters: Parameters) -> dict[str, Any]:
+def stream(parameters: Parameters) -> Stream:
     """Lists first, then attributes; the tree is created before."""
-    return {
-        "phases": [
+    return Stream(
+        phases=[
             phase("list", parameters.directories, "list"),
             phase("stat", parameters.items, "stat"),
         ],
-        "layout": {"depth": parameters.depth, "branches": parameters.branches},
-        "file_size": {"fixed": int(parameters.file_size)},
-        "transfer_size_bytes": int(parameters.transfer_size),
-        "files_per_client": parameters.items,
-    }
+        layout=Layout(depth=parameters.depth, branches=parameters.branches),
+        file_size=fixed(parameters.file_size),
+        transfer_size_bytes=int(parameters.transfer_size),
+        files_per_client=parameters.items,
+    )
 
 
 WORKLOAD = Streams(TITLE, Parameters, stream)

@@ -5,11 +5,19 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import Field
 
-from dfslab.spec.streams.workload import FileParameters, Size, Streams, phase, together_to_the_end
+from dfslab.spec.streams.vocabulary import Files, Neighbour, Share, Stream
+from dfslab.spec.streams.workload import (
+    FileParameters,
+    Size,
+    Streams,
+    fixed,
+    phase,
+    together_to_the_end,
+)
 from dfslab.spec.units import quantity
 
 TITLE = "IOR easy: a file for each client, large transfers"
@@ -29,19 +37,19 @@ class Parameters(FileParameters):
         return 2
 
 
-def stream(parameters: Parameters) -> dict[str, Any]:
+def stream(parameters: Parameters) -> Stream:
     """Two phases; written data is forced to disk (-e)."""
-    theirs = {"neighbour": parameters.neighbour} if parameters.neighbour else "own"
-    return {
-        "phases": [
-            phase("write", 1, {"operation": "write", "fsync": True}),
+    theirs: Files = Neighbour(neighbour=parameters.neighbour) if parameters.neighbour else "own"
+    return Stream(
+        phases=[
+            phase("write", 1, Share(operation="write", fsync=True)),
             phase("read", 1, "read", files=theirs),
             *([together_to_the_end()] if parameters.neighbour else []),
         ],
-        "file_size": {"fixed": int(parameters.file_size)},
-        "transfer_size_bytes": int(parameters.transfer_size),
-        "files_per_client": 0,
-    }
+        file_size=fixed(parameters.file_size),
+        transfer_size_bytes=int(parameters.transfer_size),
+        files_per_client=0,
+    )
 
 
 WORKLOAD = Streams(TITLE, Parameters, stream)

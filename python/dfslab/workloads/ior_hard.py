@@ -5,9 +5,16 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from dfslab.spec.streams.workload import FileParameters, Size, Streams, phase, together_to_the_end
+from dfslab.spec.streams.vocabulary import Access, Share, Stream
+from dfslab.spec.streams.workload import (
+    FileParameters,
+    PhaseSettings,
+    Size,
+    Streams,
+    fixed,
+    phase,
+    together_to_the_end,
+)
 from dfslab.spec.units import quantity
 
 TITLE = "IOR hard: one shared file in interleaved pieces of 47008 bytes"
@@ -24,20 +31,20 @@ class Parameters(FileParameters):
         return 2
 
 
-def stream(parameters: Parameters) -> dict[str, Any]:
+def stream(parameters: Parameters) -> Stream:
     """The file exists and is empty; an operation is a client's whole pass through it."""
-    shared = {"files": "shared", "access": {"order": "interleaved"}}
-    return {
-        "phases": [
-            phase("write", 1, {"operation": "overwrite", "fsync": True}, **shared),
+    shared: PhaseSettings = {"files": "shared", "access": Access(order="interleaved")}
+    return Stream(
+        phases=[
+            phase("write", 1, Share(operation="overwrite", fsync=True), **shared),
             phase("read", 1, "read", **shared),
             together_to_the_end(),
         ],
-        "files_together": 1,
-        "prepare": "empty",
-        "file_size": {"fixed": int(parameters.file_size)},
-        "transfer_size_bytes": int(parameters.transfer_size),
-    }
+        files_together=1,
+        prepare="empty",
+        file_size=fixed(parameters.file_size),
+        transfer_size_bytes=int(parameters.transfer_size),
+    )
 
 
 WORKLOAD = Streams(TITLE, Parameters, stream)

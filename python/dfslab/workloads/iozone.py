@@ -10,11 +10,12 @@ there an operation is one record of a file that is kept open. Its -I, -o, -e and
 from __future__ import annotations
 
 import math
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
-from dfslab.spec.streams.workload import FileParameters, Size, Streams, phase
+from dfslab.spec.streams.vocabulary import Access, OperationName, Order, Stream, Strided
+from dfslab.spec.streams.workload import FileParameters, PhaseSettings, Size, Streams, fixed, phase
 from dfslab.spec.units import quantity
 
 TITLE = "Iozone: write, rewrite, read, reread, random, backward, record rewrite, strided"
@@ -32,7 +33,11 @@ Test = Literal[
     "pwrite",
     "pread",
 ]
-SINGLE = {"mixed": ("pread", "pwrite"), "pwrite": ("pwrite",), "pread": ("pread",)}
+SINGLE: dict[Test, tuple[OperationName, ...]] = {
+    "mixed": ("pread", "pwrite"),
+    "pwrite": ("pwrite",),
+    "pread": ("pread",),
+}
 ALL: list[Test] = [
     "write",
     "rewrite",
@@ -65,9 +70,9 @@ class Parameters(FileParameters):
         return math.ceil(self.file_size / self.transfer_size)
 
 
-def stream(parameters: Parameters) -> dict[str, Any]:
+def stream(parameters: Parameters) -> Stream:
     """Every test accesses the whole file, each in its own order."""
-    orders: dict[str, tuple[str, Any]] = {
+    orders: dict[Test, tuple[OperationName, Order]] = {
         "write": ("write", "sequential"),
         "rewrite": ("overwrite", "sequential"),
         "read": ("read", "sequential"),
@@ -76,32 +81,34 @@ def stream(parameters: Parameters) -> dict[str, Any]:
         "random_write": ("overwrite", "random"),
         "backward_read": ("read", "backward"),
         "record_rewrite": ("overwrite", "same"),
-        "stride_read": ("read", {"strided": parameters.stride}),
+        "stride_read": ("read", Strided(strided=parameters.stride)),
     }
     phases = []
     for test in parameters.tests:
         if test in SINGLE:
-            order = "random" if test == "mixed" else "sequential"
+            order: Order = "random" if test == "mixed" else "sequential"
             phases.append(
                 phase(
                     test,
                     parameters.records,
                     *SINGLE[test],
                     file_choice="newest",
-                    access={"order": order},
+                    access=Access(order=order),
                 )
             )
             continue
         operation, way = orders[test]
         # The file is the one written last; a first test that reads uses an existing file.
-        how = {} if operation == "write" else {"access": {"order": way}}
-        phases.append(phase(test, 1, operation, file_choice="newest", **how))
-    return {
-        "phases": phases,
-        "file_size": {"fixed": int(parameters.file_size)},
-        "transfer_size_bytes": int(parameters.transfer_size),
-        "files_per_client": 0 if parameters.tests[0] == "write" else 1,
-    }
+        how: PhaseSettings = {"file_choice": "newest"}
+        if operation != "write":
+            how["access"] = Access(order=way)
+        phases.append(phase(test, 1, operation, **how))
+    return Stream(
+        phases=phases,
+        file_size=fixed(parameters.file_size),
+        transfer_size_bytes=int(parameters.transfer_size),
+        files_per_client=0 if parameters.tests[0] == "write" else 1,
+    )
 
 
 WORKLOAD = Streams(TITLE, Parameters, stream)

@@ -6,11 +6,12 @@ remove.
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import Field
 
-from dfslab.spec.streams.workload import FileParameters, Streams, phase
+from dfslab.spec.streams.vocabulary import Files, Neighbour, OperationName, Stream
+from dfslab.spec.streams.workload import FileParameters, Streams, fixed, phase
 from dfslab.spec.units import Bytes, quantity
 
 TITLE = "mdtest easy: empty files in directories of their own"
@@ -34,21 +35,21 @@ class Parameters(FileParameters):
         return (3 + self.read) * self.items
 
 
-def stream(parameters: Parameters) -> dict[str, Any]:
+def stream(parameters: Parameters) -> Stream:
     """Three phases, or four; files with bytes are written instead of created."""
-    make = "write" if parameters.file_size else "create"
-    theirs = {"neighbour": parameters.neighbour} if parameters.neighbour else "own"
-    return {
-        "phases": [
+    make: OperationName = "write" if parameters.file_size else "create"
+    theirs: Files = Neighbour(neighbour=parameters.neighbour) if parameters.neighbour else "own"
+    return Stream(
+        phases=[
             phase("create", parameters.items, make),
             phase("stat", parameters.items, "stat", files=theirs),
             *([phase("read", parameters.items, "read", files=theirs)] if parameters.read else []),
             phase("remove", parameters.items, "delete"),
         ],
-        "file_size": {"fixed": int(parameters.file_size)},
-        "transfer_size_bytes": int(parameters.transfer_size),
-        "files_per_client": 0,
-    }
+        file_size=fixed(parameters.file_size),
+        transfer_size_bytes=int(parameters.transfer_size),
+        files_per_client=0,
+    )
 
 
 WORKLOAD = Streams(TITLE, Parameters, stream)

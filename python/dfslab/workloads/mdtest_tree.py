@@ -6,11 +6,12 @@ files are distributed over all directories of the tree.
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import Field
 
-from dfslab.spec.streams.workload import FileParameters, Streams, phase
+from dfslab.spec.streams.vocabulary import Layout, OperationName, Stream
+from dfslab.spec.streams.workload import FileParameters, Streams, fixed, phase
 from dfslab.spec.units import Bytes, quantity
 
 TITLE = "mdtest tree: files over a tree of directories"
@@ -35,11 +36,11 @@ class Parameters(FileParameters):
         return (5 + self.read) * self.items
 
 
-def stream(parameters: Parameters) -> dict[str, Any]:
+def stream(parameters: Parameters) -> Stream:
     """Directories first, then files, as mdtest does."""
-    make = "write" if parameters.file_size else "create"
-    return {
-        "phases": [
+    make: OperationName = "write" if parameters.file_size else "create"
+    return Stream(
+        phases=[
             phase("directory create", parameters.items, "mkdir"),
             phase("directory remove", parameters.items, "rmdir"),
             phase("file create", parameters.items, make),
@@ -47,11 +48,11 @@ def stream(parameters: Parameters) -> dict[str, Any]:
             *([phase("file read", parameters.items, "read")] if parameters.read else []),
             phase("file remove", parameters.items, "delete"),
         ],
-        "layout": {"depth": parameters.depth, "branches": parameters.branches},
-        "file_size": {"fixed": int(parameters.file_size)},
-        "transfer_size_bytes": int(parameters.transfer_size),
-        "files_per_client": 0,
-    }
+        layout=Layout(depth=parameters.depth, branches=parameters.branches),
+        file_size=fixed(parameters.file_size),
+        transfer_size_bytes=int(parameters.transfer_size),
+        files_per_client=0,
+    )
 
 
 WORKLOAD = Streams(TITLE, Parameters, stream)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
-from dfslab.spec.streams.workload import FileParameters, Streams
+from dfslab.spec.streams.vocabulary import Share, Stream
+from dfslab.spec.streams.workload import FileParameters, Streams, fixed
 from dfslab.spec.units import Bytes, quantity
 
 TITLE = "Metadata operations on empty files"
@@ -27,19 +28,19 @@ class Parameters(FileParameters):
     )
 
 
-def stream(parameters: Parameters) -> dict[str, Any]:
+def stream(parameters: Parameters) -> Stream:
     """Delete and rename need one file for each operation; read-only operations may reuse files."""
     files = parameters.operations_per_client
     if parameters.operation in ("stat", "list") and parameters.files_per_client:
         files = parameters.files_per_client
-    return {
-        "mix": [{"operation": parameters.operation, "weight": 1.0}],
-        "file_size": {"fixed": int(parameters.file_size)},
-        "transfer_size_bytes": int(parameters.transfer_size),
-        "operations_per_client": parameters.operations_per_client,
-        "files_per_client": files,
-        "file_choice": "sequential",
-    }
+    return Stream(
+        mix=[Share(operation=parameters.operation, weight=1.0)],
+        file_size=fixed(parameters.file_size),
+        transfer_size_bytes=int(parameters.transfer_size),
+        operations_per_client=parameters.operations_per_client,
+        files_per_client=files,
+        file_choice="sequential",
+    )
 
 
 WORKLOAD = Streams(TITLE, Parameters, stream)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import Field
 
-from dfslab.spec.streams.workload import FileParameters, Streams
+from dfslab.spec.streams.vocabulary import OperationName, Share, Stream
+from dfslab.spec.streams.workload import FileParameters, Streams, fixed
 
 TITLE = "Random mixture of whole-file reads and writes"
 
@@ -19,17 +20,20 @@ class Parameters(FileParameters):
     )
 
 
-def stream(parameters: Parameters) -> dict[str, Any]:
+def stream(parameters: Parameters) -> Stream:
     """Reads choose uniformly among the initial files and those written since."""
-    shares = (("read", parameters.read_share), ("write", 1 - parameters.read_share))
-    return {
-        "mix": [{"operation": name, "weight": share} for name, share in shares if share],
-        "file_size": {"fixed": int(parameters.file_size)},
-        "transfer_size_bytes": int(parameters.transfer_size),
-        "operations_per_client": parameters.operations(),
-        "files_per_client": parameters.operations(),
-        "file_choice": "uniform",
-    }
+    shares: tuple[tuple[OperationName, float], ...] = (
+        ("read", parameters.read_share),
+        ("write", 1 - parameters.read_share),
+    )
+    return Stream(
+        mix=[Share(operation=name, weight=share) for name, share in shares if share],
+        file_size=fixed(parameters.file_size),
+        transfer_size_bytes=int(parameters.transfer_size),
+        operations_per_client=parameters.operations(),
+        files_per_client=parameters.operations(),
+        file_choice="uniform",
+    )
 
 
 WORKLOAD = Streams(TITLE, Parameters, stream)

@@ -5,11 +5,12 @@ The order is that of NNBench: create_write, open_read, rename, delete.
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import Field
 
-from dfslab.spec.streams.workload import FileParameters, Streams, phase
+from dfslab.spec.streams.vocabulary import Stream
+from dfslab.spec.streams.workload import FileParameters, Streams, fixed, phase
 from dfslab.spec.units import Bytes, quantity
 
 TITLE = "NNBench: create, read, rename, delete on tiny files, phase by phase"
@@ -30,20 +31,20 @@ class Parameters(FileParameters):
         return 4 * self.files_per_client
 
 
-def stream(parameters: Parameters) -> dict[str, Any]:
+def stream(parameters: Parameters) -> Stream:
     """Every phase takes every file once."""
     count = parameters.files_per_client
-    return {
-        "phases": [
+    return Stream(
+        phases=[
             phase("create_write", count, "write"),
             phase("open_read", count, "read"),
             phase("rename", count, "rename"),
             phase("delete", count, "delete"),
         ],
-        "file_size": {"fixed": int(parameters.file_size)},
-        "transfer_size_bytes": int(parameters.transfer_size),
-        "files_per_client": 0,
-    }
+        file_size=fixed(parameters.file_size),
+        transfer_size_bytes=int(parameters.transfer_size),
+        files_per_client=0,
+    )
 
 
 WORKLOAD = Streams(TITLE, Parameters, stream)

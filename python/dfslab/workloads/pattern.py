@@ -2,15 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated
 
 from pydantic import Field
 
-from dfslab.spec.streams.vocabulary import Access, FileChoice, Files, Layout, Share
-from dfslab.spec.streams.vocabulary import Size as Sizes
-from dfslab.spec.streams.workload import FileParameters, Streams
+from dfslab.spec.streams.vocabulary import (
+    Access,
+    FileChoice,
+    Files,
+    Layout,
+    MixOrder,
+    Prepare,
+    Share,
+    SizeDistribution,
+    Stream,
+)
+from dfslab.spec.streams.workload import FileParameters, Streams, fixed
 
 TITLE = "Any pattern: operations, orders, sizes and choices in the generator's own words"
+
+# Keys that a stream has by the same names.
+UNCHANGED = {"mix_order", "access", "file_choice", "files", "layout", "prepare", "compressible"}
 
 
 class Parameters(FileParameters):
@@ -22,7 +34,7 @@ class Parameters(FileParameters):
         description="Operations, each with its weight, and an access, file_choice, fsync or "
         "think_time_s of its own where that differs",
     )
-    mix_order: Literal["random", "cycle"] = Field(
+    mix_order: MixOrder = Field(
         "random", description="Operations drawn by weight, or one after the other"
     )
     access: Access = Field(
@@ -35,7 +47,7 @@ class Parameters(FileParameters):
         "sequential", description="Which file is taken: sequential, uniform, newest, zipf"
     )
     files: Files = Field("own", description="Whose files are taken: own, shared, a neighbour's")
-    sizes: Sizes | None = Field(
+    sizes: SizeDistribution | None = Field(
         None, description="Bytes of files, drawn (uniform, lognormal, normal, gamma, choice)"
     )
     files_per_client: Annotated[int, Field(ge=0, le=10_000_000)] = Field(
@@ -45,7 +57,7 @@ class Parameters(FileParameters):
         0, description="Files that all clients start with, instead; 1: a shared file"
     )
     layout: Layout = Field(Layout(), description="One directory, or a tree for each client")
-    prepare: Literal["written", "empty"] = Field(
+    prepare: Prepare = Field(
         "written", description="Whether these files hold their bytes before the timed part"
     )
     compressible: Annotated[float, Field(ge=0, le=1)] = Field(
@@ -53,39 +65,21 @@ class Parameters(FileParameters):
     )
 
 
-def stream(parameters: Parameters) -> dict[str, Any]:
+def stream(parameters: Parameters) -> Stream:
     """The keys unchanged, as a stream specification."""
-    stated = parameters.model_dump(
-        mode="json",
-        exclude_unset=True,
-        include={
-            "mix_order",
-            "access",
-            "file_choice",
-            "files",
-            "layout",
-            "prepare",
-            "compressible",
-        },
+    same = UNCHANGED & parameters.model_fields_set
+    given = {key: value for key, value in parameters if key in same}
+    if parameters.files_together:
+        given["files_together"] = parameters.files_together
+    else:
+        given["files_per_client"] = parameters.files_per_client
+    own = Stream(
+        mix=parameters.mix,
+        file_size=parameters.sizes or fixed(parameters.file_size),
+        transfer_size_bytes=int(parameters.transfer_size),
+        operations_per_client=parameters.operations(),
     )
-    sizes = parameters.sizes
-    together = parameters.files_together
-    return {
-        **stated,
-        "mix": [share.model_dump(mode="json", exclude_unset=True) for share in parameters.mix],
-        "file_size": (
-            sizes.model_dump(mode="json", exclude_unset=True)
-            if sizes
-            else {"fixed": int(parameters.file_size)}
-        ),
-        "transfer_size_bytes": int(parameters.transfer_size),
-        "operations_per_client": parameters.operations(),
-        **(
-            {"files_together": together}
-            if together
-            else {"files_per_client": parameters.files_per_client}
-        ),
-    }
+    return own.model_copy(update=given)
 
 
 WORKLOAD = Streams(TITLE, Parameters, stream)

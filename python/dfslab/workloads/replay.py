@@ -8,16 +8,17 @@ from __future__ import annotations
 
 from functools import lru_cache
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
 from dfslab.imports.replay import Replay, largest_transfer, load, times_of
-from dfslab.spec.streams.workload import FileParameters, Streams
+from dfslab.spec.streams.vocabulary import Given, GivenArrival, Stream
+from dfslab.spec.streams.workload import FileParameters, Streams, fixed
 
 TITLE = "Replay of a trace (strace, Darshan DXT, blkparse, a recorded stream)"
 # The operations shown where a replay is displayed without a trace.
-NOTHING = Replay(given=[{"client": 0, "operation": "create", "file": 0}], starts_s=[0.0])
+NOTHING = Replay(given=[Given(client=0, operation="create", file=0)], starts_s=[0.0])
 
 
 class Parameters(FileParameters):
@@ -43,17 +44,18 @@ class Parameters(FileParameters):
         return len(_trace(self).given)
 
 
-def stream(parameters: Parameters) -> dict[str, Any]:
+def stream(parameters: Parameters) -> Stream:
     """Exactly the trace's operations."""
     found = _trace(parameters)
-    spec: dict[str, Any] = {
-        "given": found.given,
-        "file_size": {"fixed": 0},
-        "transfer_size_bytes": found.transfer_bytes or min(1 << 30, largest_transfer(found.given)),
-    }
-    if parameters.rate_factor:
-        spec["arrival"] = {"given": times_of(found, parameters.rate_factor)}
-    return spec
+    own = Stream(
+        given=found.given,
+        file_size=fixed(0),
+        transfer_size_bytes=found.transfer_bytes or min(1 << 30, largest_transfer(found.given)),
+    )
+    if not parameters.rate_factor:
+        return own
+    times = GivenArrival(given=times_of(found, parameters.rate_factor))
+    return own.model_copy(update={"arrival": times})
 
 
 def _trace(parameters: Parameters) -> Replay:

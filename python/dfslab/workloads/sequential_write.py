@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from dfslab.spec.streams.workload import FileParameters, Streams
+from dfslab.spec.streams.vocabulary import Share, Stream
+from dfslab.spec.streams.workload import FileParameters, Streams, fixed
 
 TITLE = "Sequential write of whole files"
 Parameters = FileParameters
 
 
-def stream(parameters: FileParameters) -> dict[str, Any]:
+def stream(parameters: FileParameters) -> Stream:
     """Every operation writes a new file."""
-    return {
-        "mix": [{"operation": "write", "weight": 1.0}],
-        "file_size": {"fixed": int(parameters.file_size)},
-        "transfer_size_bytes": int(parameters.transfer_size),
-        "operations_per_client": parameters.operations(),
-        "files_per_client": parameters.operations(),
-        "file_choice": "sequential",
-    }
+    return Stream(
+        mix=[Share(operation="write", weight=1.0)],
+        file_size=fixed(parameters.file_size),
+        transfer_size_bytes=int(parameters.transfer_size),
+        operations_per_client=parameters.operations(),
+        files_per_client=parameters.operations(),
+        file_choice="sequential",
+    )
 
 
 WORKLOAD = Streams(TITLE, Parameters, stream)

@@ -9,11 +9,21 @@ the arrival process and the number of requests per second.
 from __future__ import annotations
 
 import math
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import Field
 
-from dfslab.spec.streams.workload import FileParameters, Streams
+from dfslab.spec.streams.vocabulary import (
+    LognormalGaps,
+    Open,
+    OpenArrival,
+    OperationName,
+    Session,
+    Share,
+    Stream,
+    Zipf,
+)
+from dfslab.spec.streams.workload import FileParameters, Streams, fixed
 from dfslab.spec.units import Seconds, quantity
 
 TITLE = "Sessions of requests that arrive on their own (partly open, periodic)"
@@ -46,9 +56,12 @@ class Parameters(FileParameters):
     )
 
 
-def stream(parameters: Parameters) -> dict[str, Any]:
+def stream(parameters: Parameters) -> Stream:
     """Reads and writes of whole files at random, files by Zipf."""
-    shares = (("read", parameters.read_share), ("write", 1 - parameters.read_share))
+    shares: tuple[tuple[OperationName, float], ...] = (
+        ("read", parameters.read_share),
+        ("write", 1 - parameters.read_share),
+    )
     step_s = parameters.period / POINTS_PER_PERIOD
     profile = (
         [
@@ -58,22 +71,22 @@ def stream(parameters: Parameters) -> dict[str, Any]:
         if parameters.period and parameters.swing
         else []
     )
-    return {
-        "mix": [{"operation": name, "weight": share} for name, share in shares if share],
-        "file_choice": {"zipf": 1.0},
-        "arrival": {
-            "open": {
-                "rate_per_s": parameters.sessions_per_s * parameters.rate_factor,
-                "process": {"lognormal": parameters.sigma},
-                "profile": profile,
-                "session": {"requests": parameters.requests, "think_time_s": parameters.pause},
-            }
-        },
-        "file_size": {"fixed": int(parameters.file_size)},
-        "transfer_size_bytes": int(parameters.transfer_size),
-        "operations_per_client": parameters.operations(),
-        "files_per_client": parameters.operations(),
-    }
+    return Stream(
+        mix=[Share(operation=name, weight=share) for name, share in shares if share],
+        file_choice=Zipf(zipf=1.0),
+        arrival=OpenArrival(
+            open=Open(
+                rate_per_s=parameters.sessions_per_s * parameters.rate_factor,
+                process=LognormalGaps(lognormal=parameters.sigma),
+                profile=profile,
+                session=Session(requests=parameters.requests, think_time_s=parameters.pause),
+            )
+        ),
+        file_size=fixed(parameters.file_size),
+        transfer_size_bytes=int(parameters.transfer_size),
+        operations_per_client=parameters.operations(),
+        files_per_client=parameters.operations(),
+    )
 
 
 WORKLOAD = Streams(TITLE, Parameters, stream)

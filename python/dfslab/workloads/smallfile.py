@@ -6,11 +6,12 @@ list, rename, delete.
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
-from dfslab.spec.streams.workload import FileParameters, Size, Streams, phase
+from dfslab.spec.streams.vocabulary import GammaSize, OperationName, SizeDistribution, Stream
+from dfslab.spec.streams.workload import FileParameters, Size, Streams, fixed, phase
 from dfslab.spec.units import quantity
 
 TITLE = "smallfile: create, append, read, stat, attributes, rename, delete on small files"
@@ -28,11 +29,18 @@ Test = Literal[
     "delete",
 ]
 BASIC: list[Test] = ["create", "append", "read", "stat", "readdir", "rename", "delete"]
-OPERATIONS = {
+OPERATIONS: dict[Test, OperationName] = {
     "create": "write",
+    "append": "append",
+    "overwrite": "overwrite",
+    "read": "read",
+    "stat": "stat",
+    "chmod": "chmod",
     "setxattr": "set_xattr",
     "getxattr": "get_xattr",
     "readdir": "list",
+    "rename": "rename",
+    "delete": "delete",
 }
 
 
@@ -51,16 +59,16 @@ class Parameters(FileParameters):
         return self.files_per_client * len(self.tests)
 
 
-def stream(parameters: Parameters) -> dict[str, Any]:
+def stream(parameters: Parameters) -> Stream:
     """Every test processes every file once."""
     size, count = int(parameters.file_size), parameters.files_per_client
-    varying = {"gamma": {"mean": float(size), "shape": 1.0, "max": 20 * size}}
-    return {
-        "phases": [phase(name, count, OPERATIONS.get(name, name)) for name in parameters.tests],
-        "file_size": varying if parameters.exponential else {"fixed": size},
-        "transfer_size_bytes": int(parameters.transfer_size),
-        "files_per_client": 0 if parameters.tests[0] == "create" else count,
-    }
+    varying = SizeDistribution(gamma=GammaSize(mean=float(size), shape=1.0, max=20 * size))
+    return Stream(
+        phases=[phase(name, count, OPERATIONS[name]) for name in parameters.tests],
+        file_size=varying if parameters.exponential else fixed(size),
+        transfer_size_bytes=int(parameters.transfer_size),
+        files_per_client=0 if parameters.tests[0] == "create" else count,
+    )
 
 
 WORKLOAD = Streams(TITLE, Parameters, stream)

@@ -5,11 +5,12 @@ The tests are TestDFSIO's: -write, -append, -read, and -read with -random, -back
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Literal
 
 from pydantic import Field
 
-from dfslab.spec.streams.workload import FileParameters, Size, Streams
+from dfslab.spec.streams.vocabulary import Access, OperationName, Order, Share, Skip, Stream
+from dfslab.spec.streams.workload import FileParameters, Size, Streams, fixed
 from dfslab.spec.units import quantity
 
 TITLE = "TestDFSIO: large files written, appended to or read"
@@ -30,22 +31,24 @@ class Parameters(FileParameters):
         return 1
 
 
-def stream(parameters: Parameters) -> dict[str, Any]:
+def stream(parameters: Parameters) -> Stream:
     """One operation of each client on one file."""
-    operation = parameters.test if parameters.test in ("write", "append") else "read"
-    orders: dict[str, Any] = {
-        "random": "random",
-        "backward": "backward",
-        "skip": {"skip": int(parameters.skip_bytes)},
-    }
-    order = orders.get(parameters.test, "sequential")
-    return {
-        "mix": [{"operation": operation, "access": {"order": order}}],
-        "file_size": {"fixed": int(parameters.file_size)},
-        "transfer_size_bytes": int(parameters.transfer_size),
-        "operations_per_client": 1,
-        "files_per_client": 0 if operation == "write" else 1,
-    }
+    operation: OperationName = "read"
+    order: Order = "sequential"
+    match parameters.test:
+        case "write" | "append":
+            operation = parameters.test
+        case "random" | "backward":
+            order = parameters.test
+        case "skip":
+            order = Skip(skip=int(parameters.skip_bytes))
+    return Stream(
+        mix=[Share(operation=operation, access=Access(order=order))],
+        file_size=fixed(parameters.file_size),
+        transfer_size_bytes=int(parameters.transfer_size),
+        operations_per_client=1,
+        files_per_client=0 if operation == "write" else 1,
+    )
 
 
 WORKLOAD = Streams(TITLE, Parameters, stream)

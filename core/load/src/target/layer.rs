@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use dfslab_workload::{draw, unit};
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::{Call, File, Target};
@@ -14,7 +15,7 @@ use crate::clock::monotonic_ns;
 use crate::{Error, ErrorKind, Result};
 
 /// One layer, as data. Layers act on timed operations only, not on preparation, checks and removal.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Layer {
     /// Limits the calls and bytes per second of all clients of this process together.

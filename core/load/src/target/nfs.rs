@@ -1,6 +1,7 @@
 //! An NFS version 3 client in this process: no kernel client, no cache, no mount.
 
 mod file;
+mod spec;
 #[cfg(test)]
 mod tests;
 mod wire;
@@ -14,11 +15,12 @@ use nfs3_client::nfs3_types::nfs3::{
     REMOVE3args, RENAME3args, RMDIR3args, SETATTR3args,
 };
 use nfs3_client::nfs3_types::xdr_codec::Opaque;
-use serde::Deserialize;
 
 use self::file::NfsFile;
+pub use self::spec::Spec;
+use self::spec::{Stability, REQUEST_BYTES_LEAST, REQUEST_BYTES_MOST};
 use self::wire::{is_left_to_others, is_stale, Connection, Server};
-use super::{root_directory, Capabilities, DropCaches, Factory, File, Fsync, Target};
+use super::{Capabilities, Factory, File, Target};
 use crate::{Error, ErrorKind, Result};
 
 pub const CAPABILITIES: Capabilities = Capabilities {
@@ -31,91 +33,8 @@ pub const CAPABILITIES: Capabilities = Capabilities {
     ..Capabilities::ALL
 };
 
-/// The smallest transfer size that servers are known to offer.
-const REQUEST_BYTES_LEAST: u32 = 512;
-const REQUEST_BYTES_MOST: u32 = 16 << 20;
 const FILE_MODE: u32 = 0o644;
 const DIRECTORY_MODE: u32 = 0o755;
-
-/// How durable a write is before the server answers.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Stability {
-    /// The server may keep data in memory until a COMMIT.
-    #[default]
-    Unstable,
-    /// Data is on disk.
-    DataSync,
-    /// Data and metadata are on disk.
-    FileSync,
-}
-
-/// An export, how to reach it and how to use it.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Spec {
-    /// Host name or address.
-    pub server: String,
-    /// A path as the server exports it.
-    pub export: String,
-    /// An existing directory of the export.
-    #[serde(default = "root_directory")]
-    pub root: String,
-    /// The server's port mapper, which returns the ports of its programs.
-    #[serde(default = "portmapper_port")]
-    pub portmapper_port: u16,
-    /// Call from a port below 1024, which some servers require and only root may use.
-    #[serde(default)]
-    pub privileged_port: bool,
-    /// Maximum bytes of one READ; the server may offer less.
-    #[serde(default = "request_bytes")]
-    pub read_size_bytes: u32,
-    /// Maximum bytes of one WRITE; the server may offer less.
-    #[serde(default = "request_bytes")]
-    pub write_size_bytes: u32,
-    /// How durable a write is before it returns.
-    #[serde(default)]
-    pub stability: Stability,
-    /// Not supported; it exists so that requesting it is a clear error.
-    #[serde(default)]
-    pub direct: bool,
-    /// When data is forced to disk.
-    #[serde(default)]
-    pub fsync: Fsync,
-    /// Caches to drop before the timed part.
-    #[serde(default)]
-    pub drop_caches: DropCaches,
-}
-
-fn portmapper_port() -> u16 {
-    111
-}
-
-fn request_bytes() -> u32 {
-    1 << 20
-}
-
-impl Spec {
-    /// Checks for values that no server accepts.
-    pub fn check(&self) -> Result<()> {
-        if !self.export.starts_with('/') {
-            let reason = format!("{:?} must begin with /", self.export);
-            return Err(Error::input("target.export", reason));
-        }
-        let sizes = [
-            ("target.read_size_bytes", self.read_size_bytes),
-            ("target.write_size_bytes", self.write_size_bytes),
-        ];
-        for (key, bytes) in sizes {
-            if !(REQUEST_BYTES_LEAST..=REQUEST_BYTES_MOST).contains(&bytes) {
-                let reason =
-                    format!("{bytes}; allowed: {REQUEST_BYTES_LEAST} to {REQUEST_BYTES_MOST}");
-                return Err(Error::input(key, reason));
-            }
-        }
-        Ok(())
-    }
-}
 
 /// Transfer sizes, as requested and limited by the server's offer.
 #[derive(Clone, Copy)]

@@ -1,12 +1,13 @@
 //! Target specifications: the types of targets, their options, and what the options imply.
 
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::{capabilities_of, hadoop, hdfs, nfs, null, opendal, posix, Capabilities, Factory};
 use crate::{Error, Result};
 
 /// When written data is forced to disk.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Fsync {
     /// Never.
@@ -19,7 +20,7 @@ pub enum Fsync {
 }
 
 /// Whether a write returns before its data is on disk.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum SyncIo {
     /// A write may return earlier.
@@ -32,7 +33,7 @@ pub enum SyncIo {
 }
 
 /// Which caches are emptied before the timed part.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum DropCaches {
     /// None.
@@ -45,7 +46,7 @@ pub enum DropCaches {
 }
 
 /// A target, as data.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum TargetSpec {
     /// Does nothing: measures the generator itself.

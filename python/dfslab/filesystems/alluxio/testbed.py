@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import ctypes
-import json
 import os
 import urllib.request
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from http.client import HTTPException
 from pathlib import Path
-from typing import Any
+from typing import TypeVar
 from urllib.error import HTTPError
 
+from pydantic import Field, JsonValue
+
+from dfslab.documents.document import Document
 from dfslab.filesystems.alluxio.facts import PARAMETERS
+from dfslab.spec.design import Value
 from dfslab.spec.model import InputError
 from dfslab.spec.systems.parameters import Parameter
 from dfslab.spec.units import parse
@@ -23,6 +26,7 @@ from dfslab.testbeds.capabilities import Traceable, WarmUp
 from dfslab.testbeds.errors import TestbedError
 from dfslab.testbeds.hosts.host import Host
 from dfslab.testbeds.mounted import CLIENT_STAGE, MountedTestbed
+from dfslab.testbeds.settings import Setting
 
 POM = Path(__file__).with_name("pom.xml")
 POINTS = Path(__file__).with_name("points.txt")
@@ -66,6 +70,21 @@ log4j.appender.console.layout.ConversionPattern=%d{ISO8601} %p %c{2}: %m%n
 """
 
 
+class MasterInfo(Document):
+    """The master's answer about itself."""
+
+    version: str = "unknown"
+
+
+class LiveWorkers(Document):
+    """The master's list of the workers that it considers alive."""
+
+    nodes: list[JsonValue] | None = Field(None, alias="normalNodeInfos")
+
+
+Answer = TypeVar("Answer", bound=Document)
+
+
 class Testbed(MountedTestbed, Traceable):
     """A running Alluxio; `with Testbed.up({...}) as testbed:` takes it down at the end.
 
@@ -93,15 +112,15 @@ class Testbed(MountedTestbed, Traceable):
     }
 
     @classmethod
-    def parse(cls, parameters: Mapping[str, Any]) -> dict[str, Any]:
+    def parse(cls, parameters: Mapping[str, Setting]) -> dict[str, Value]:
         """The parameters in SI units; InputError when one is wrong."""
         found = super().parse(parameters)
         for key, (unit, least) in LEAST.items():
-            found[key] = _quantity(key, found[key], unit, least)
+            found[key] = _quantity(key, str(found[key]), unit, least)
         return found
 
     @classmethod
-    def prepare(cls, parameters: dict[str, Any], notify: Notify) -> None:
+    def prepare(cls, parameters: dict[str, Value], notify: Notify) -> None:
         """Check for Java and libfuse, and download Alluxio's jars."""
         super().prepare(parameters, notify)
         if parameters["trace"]:
@@ -123,8 +142,8 @@ class Testbed(MountedTestbed, Traceable):
             self._start_worker(host, number)
         for daemon in self.daemons.values():
             daemon.wait_ready()
-        reply = self.ask("info") or {}
-        self._now(versions={"alluxio": str(reply.get("version", "unknown"))})
+        reply = self.ask("info", MasterInfo) or MasterInfo()
+        self._now(versions={"alluxio": reply.version})
 
     def mount(self, host: Host, point: Path) -> None:
         """Start a FUSE client in the foreground."""
@@ -156,8 +175,8 @@ class Testbed(MountedTestbed, Traceable):
 
         A crashed worker counts until it has been silent for `worker_timeout`.
         """
-        reply = self.ask("webui_workers")
-        return None if reply is None else len(reply.get("normalNodeInfos") or ())
+        reply = self.ask("webui_workers", LiveWorkers)
+        return None if reply is None else len(reply.nodes or ())
 
     def disks_read_bytes(self) -> None:
         """None: data is stored in the memory of the workers, so only clients can be cold."""
@@ -166,13 +185,13 @@ class Testbed(MountedTestbed, Traceable):
         """The output of an `alluxio fs` command on a host. BedError when it fails."""
         return host.run(*self.java_command(SHELL, *words), limit_s=JAVA_LIMIT_S)
 
-    def ask(self, what: str) -> dict[str, Any] | None:
+    def ask(self, what: str, kind: type[Answer]) -> Answer | None:
         """An answer of the master's web service; None when it does not answer."""
         url = f"http://{self.master.address}:{MASTER_WEB}/api/v1/master/{what}"
 
-        def work() -> dict[str, Any]:
+        def work() -> Answer:
             with _OPENER.open(url, timeout=ANSWER_LIMIT_S) as answer:
-                return json.load(answer)
+                return kind.model_validate_json(answer.read())
 
         try:
             return self.master.in_network(work)
@@ -185,7 +204,7 @@ class Testbed(MountedTestbed, Traceable):
     @property
     def profiles(self) -> Path:
         """The folder of the traced processes' profiles."""
-        given = self.parameters["trace_directory"]
+        given = str(self.parameters["trace_directory"])
         return Path(given).absolute() if given else self.folder / "profiles"
 
     def trace_options(self, process: str) -> list[str]:
@@ -193,15 +212,16 @@ class Testbed(MountedTestbed, Traceable):
         if not (self.parameters["trace"] and process):
             return []
         service = process.partition("-")[0]
-        interval_s = self.parameters["trace_interval"]
+        interval_s = self.number("trace_interval")
         return [java_option(agent_jar(), POINTS, self.profiles, service, process, interval_s)]
 
     @classmethod
-    def traced(cls, folder: Path | None = None) -> dict[str, Any]:
+    def traced(cls, folder: Path | None = None) -> dict[str, Value]:
         """Parameters that make every process count its calls and write them every second, or to
         `folder`."""
-        where = {"trace_directory": str(folder)} if folder else {"trace_interval": "1 s"}
-        return {"trace": True, **where}
+        if folder:
+            return {"trace": True, "trace_directory": str(folder)}
+        return {"trace": True, "trace_interval": "1 s"}
 
     def client_environment(self) -> dict[str, str]:
         """The environment of a command on the client's host, with the mount point."""
@@ -259,7 +279,7 @@ class Testbed(MountedTestbed, Traceable):
         """Alluxio's properties, the same for every process."""
         master, given = self.master, self.parameters
         described = {
-            parameter.source: _text(given[parameter.key], parameter)
+            parameter.source: _text(self.number(parameter.key), parameter)
             for parameter in PARAMETERS.of_origin("filesystem").values()
             if parameter.source.startswith("alluxio.")
         }
@@ -275,13 +295,13 @@ class Testbed(MountedTestbed, Traceable):
             "alluxio.master.journal.folder": str(master.disk / "journal"),
             "alluxio.master.metastore.dir": str(master.disk / "metastore"),
             "alluxio.master.mount.table.root.ufs": str(self.under_store),
-            "alluxio.master.worker.timeout": _milliseconds(given["worker_timeout"]),
+            "alluxio.master.worker.timeout": _milliseconds(self.number("worker_timeout")),
             "alluxio.master.lost.worker.detection.interval": "1000ms",
             "alluxio.master.update.check.enabled": "false",
             "alluxio.fuse.jnifuse.libfuse.version": "2",
             "alluxio.security.authorization.permission.enabled": "false",
             "alluxio.user.file.reserved.bytes": str(RESERVED_BYTES),
-            "alluxio.user.file.writetype.default": given["write_type"],
+            "alluxio.user.file.writetype.default": str(given["write_type"]),
             "alluxio.worker.ramdisk.size": str(int(given["memory_tier"])),
             "alluxio.worker.tieredstore.levels": "1",
             "alluxio.worker.tieredstore.level0.alias": "MEM",
@@ -307,13 +327,19 @@ class Testbed(MountedTestbed, Traceable):
         self._launch(host, name, WORKER, own, self._workers_serve, 1)
 
     def _launch(
-        self, host: Host, name: str, main: str, own: Mapping[str, str], ready: Any, stage: int
+        self,
+        host: Host,
+        name: str,
+        main: str,
+        own: Mapping[str, str],
+        ready: Callable[[], bool],
+        stage: int,
     ) -> None:
         words = self.java_command(main, process=name, **own)
         self.run_in(host, name, words, ready, stage, JAVA_LIMIT_S)
 
     def _master_serves(self) -> bool:
-        return self.ask("info") is not None
+        return self.ask("info", MasterInfo) is not None
 
     def _workers_serve(self) -> bool:
         """Whether the master knows every running worker (all, or the surviving ones)."""
@@ -335,9 +361,9 @@ def _quantity(key: str, value: str, unit: str, least: str) -> float:
     try:
         number = float(parse(value, unit))
     except ValueError as error:
-        raise InputError(f"bed.{key}", value, str(error)) from error
+        raise InputError(f"testbed.{key}", value, str(error)) from error
     if number < parse(least, unit):
-        raise InputError(f"bed.{key}", value, f"must be at least {least}")
+        raise InputError(f"testbed.{key}", value, f"must be at least {least}")
     return number
 
 

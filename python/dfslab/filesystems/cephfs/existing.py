@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any
 
-from dfslab.spec.systems.mounts import KnownMount
+from dfslab.spec.systems.mounts import KnownMount, Layout
 
 MOUNT_TYPES = ("fuse.ceph-fuse", "ceph")
 ATTRIBUTES = ("ceph.dir.layout", "ceph.dir.rentries")
 _PAIR = re.compile(r"(\w+)=(\S+)")
 
 
-def understood(attributes: Mapping[str, str]) -> dict[str, Any]:
+def understood(attributes: Mapping[str, str]) -> Layout:
     """Stripe unit, stripe count, object size and pool, if the directory has a layout."""
     layout = dict(_PAIR.findall(attributes.get("ceph.dir.layout", "")))
-    return {"layout": layout} if layout else {}
+    return Layout(facts={"layout": layout} if layout else {})
 
 
 EXISTING = KnownMount(mount_types=MOUNT_TYPES, attributes=ATTRIBUTES, understood=understood)

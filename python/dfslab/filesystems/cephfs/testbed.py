@@ -8,12 +8,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
+from typing import TypeVar
 
+from dfslab.documents.document import Document
+from dfslab.filesystems.cephfs import answers
 from dfslab.spec import clock
 from dfslab.testbeds.errors import TestbedError
 from dfslab.testbeds.hosts.host import Host
 from dfslab.testbeds.mounted import CLIENT_STAGE, MountedTestbed
 
+Answer = TypeVar("Answer", bound=Document)
 DATA_POOL, METADATA_POOL = "cephfs_data", "cephfs_meta"
 OSD_LIMIT_S = 300.0
 MOST_OPERATIONS = 20_000
@@ -77,9 +81,9 @@ class Testbed(MountedTestbed):
 
     def lacking(self) -> str:
         """Placement groups that are not active and clean, or not yet reported."""
-        groups = self._queried("status").get("pgmap", {})
-        states = {one["state_name"]: one["count"] for one in groups.get("pgs_by_state", [])}
-        if states and states.get("active+clean", 0) == groups.get("num_pgs"):
+        groups = self._queried(answers.Status, "status").groups
+        states = {one.name: one.count for one in groups.states}
+        if states and states.get("active+clean", 0) == groups.count:
             return ""
         reply = ", ".join(f"{count} {state}" for state, count in states.items())
         return f"placement groups: {reply or 'unknown'}"
@@ -113,7 +117,9 @@ class Testbed(MountedTestbed):
         began = clock.date().isoformat()
         yield
         for name, host in self._answering.items():
-            given = json.loads(self._daemon_command(host, name, "dump_historic_ops"))
+            given: answers.TrackedOperations = json.loads(
+                self._daemon_command(host, name, "dump_historic_ops")
+            )
             given["ops"] = [one for one in given["ops"] if one["initiated_at"] >= began]
             if given["ops"]:
                 (folder / f"{name}.trace").write_text(json.dumps(given), encoding="utf-8")
@@ -251,24 +257,24 @@ class Testbed(MountedTestbed):
     def _ceph(self, *words: str) -> str:
         return self._master.run("ceph", "-c", str(self._file), "--connect-timeout", "20", *words)
 
-    def _queried(self, *words: str) -> dict:
-        """An answer in JSON; empty when there is none yet."""
+    def _queried(self, kind: type[Answer], *words: str) -> Answer:
+        """The answer to a command; an empty one when there is none yet."""
         try:
-            return json.loads(self._ceph(*words, "--format", "json"))
+            return kind.model_validate_json(self._ceph(*words, "--format", "json"))
         except (TestbedError, ValueError):
-            return {}
+            return kind()
 
     def _monitor_serves(self) -> bool:
-        return bool(self._queried("quorum_status").get("quorum"))
+        return bool(self._queried(answers.Quorum, "quorum_status").members)
 
     def _osd_up(self, number: int) -> bool:
-        known = self._queried("osd", "dump").get("osds", [])
-        return any(osd["osd"] == number and osd["up"] for osd in known)
+        known = self._queried(answers.OsdDump, "osd", "dump").osds
+        return any(one.number == number and one.is_up for one in known)
 
     def _mds_active(self) -> bool:
-        ranks = self._queried("fs", "status").get("mdsmap", [])
+        ranks = self._queried(answers.FsStatus, "fs", "status").ranks
         if not ranks:
-            filesystems = self._queried("fs", "dump").get("filesystems", [])
-            infos = [info for one in filesystems for info in one["mdsmap"]["info"].values()]
-            return any(info["state"] == "up:active" for info in infos)
-        return any(rank.get("state") == "active" for rank in ranks)
+            systems = self._queried(answers.FsDump, "fs", "dump").file_systems
+            servers = [server for one in systems for server in one.servers.info.values()]
+            return any(server.state == "up:active" for server in servers)
+        return any(rank.state == "active" for rank in ranks)

@@ -4,27 +4,28 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any
 
-from dfslab.spec.systems.mounts import KnownMount
+from dfslab.spec.systems.mounts import KnownMount, Layout
 
 MOUNT_TYPES = ("fuse.glusterfs",)
 ATTRIBUTES = ("trusted.glusterfs.pathinfo",)
 _BRICK = re.compile(r"<POSIX\([^)]*\):([^:>]+):([^>]+)>")
 
 
-def understood(attributes: Mapping[str, str]) -> dict[str, Any]:
+def understood(attributes: Mapping[str, str]) -> Layout:
     """Servers, bricks and the number of copies of each name, where the volume reports them."""
     path = attributes.get("trusted.glusterfs.pathinfo", "")
     bricks = _BRICK.findall(path)
     if not bricks:
-        return {}
+        return Layout()
     sets = path.count("<REPLICATE:") + path.count("<EC:")
-    return {
-        "servers": sorted({host for host, _ in bricks}),
-        "bricks": [f"{host}:{folder}" for host, folder in bricks],
-        "copies": len(bricks) // sets if sets else 1,
-    }
+    return Layout(
+        servers=sorted({host for host, _ in bricks}),
+        facts={
+            "bricks": [f"{host}:{folder}" for host, folder in bricks],
+            "copies": len(bricks) // sets if sets else 1,
+        },
+    )
 
 
 EXISTING = KnownMount(mount_types=MOUNT_TYPES, attributes=ATTRIBUTES, understood=understood)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from dfslab.spec.streams.target import PosixTarget
+from dfslab.spec.systems.endpoint import Endpoint
 from dfslab.spec.systems.filesystem import Facts, Role
 from dfslab.spec.systems.parameters import Parameter, Parameters
 
@@ -255,9 +257,9 @@ def check(parameters: Mapping[str, Any], instances: Mapping[str, int]) -> list[t
     return wrong
 
 
-def target(access: Mapping[str, Any], parameters: Mapping[str, Any]) -> dict[str, Any]:
+def target(endpoint: Endpoint, parameters: Mapping[str, float]) -> PosixTarget:
     """The load generator's target: POSIX calls under a mounted volume."""
-    return {"kind": "posix", "root": access["directory"]}
+    return PosixTarget(root=endpoint.directory)
 
 
 FACTS = Facts(

@@ -213,7 +213,7 @@ class Testbed(MountedTestbed):
         found = {}
         for parameter in PARAMETERS.of_origin("filesystem").values():
             if parameter.source.startswith(OPTION_PREFIXES):
-                value = self.parameters[parameter.key]
+                value = self.number(parameter.key)
                 if value != parameter.default or parameter.key == "client_io_threads":
                     found[parameter.source] = _text(value, parameter)
         return found

@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from dfslab.spec.streams.target import HadoopTarget
+from dfslab.spec.systems.endpoint import Endpoint
 from dfslab.spec.systems.filesystem import Facts, Role
 from dfslab.spec.systems.parameters import Parameter, Parameters
 
@@ -72,25 +74,24 @@ def address(uri: str) -> tuple[str, int] | None:
     return (parsed.hostname, parsed.port) if parsed.hostname and parsed.port else None
 
 
-def target(access: Mapping[str, Any], parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """The load generator's target at `access["uri"]`, with the Java client of that file system."""
+def target(endpoint: Endpoint, parameters: Mapping[str, float]) -> HadoopTarget:
+    """The load generator's target at `endpoint.uri`, with the Java client of that file system."""
     # Hadoop's jars are looked up only for this client.
     from dfslab.filesystems.hdfs import java
 
-    opened, path = _parts(access["uri"])
-    given = java.client({})
-    named = access.get("class_path") or os.environ.get("HADOOP_CLASSPATH", "").split(":")
+    opened, path = _parts(endpoint.uri)
+    client = java.client()
+    named = endpoint.class_path or os.environ.get("HADOOP_CLASSPATH", "").split(":")
     # Placed before Hadoop's: a client with its own libraries needs those versions of them.
     own = [str(Path(part).expanduser().absolute()) for part in named if part]
-    return {
-        **given,
-        "kind": "hadoop",
-        "uri": opened,
-        "root": f"{path.rstrip('/')}/{access.get('directory', '').strip('/')}".rstrip("/") or "/",
-        "class_path": ":".join([str(java.QUIET), *own, given["class_path"]]),
-        "properties": dict(access.get("properties") or {}),
-        "shared_client": bool(access.get("shared_client")),
-    }
+    return HadoopTarget(
+        uri=opened,
+        root=f"{path.rstrip('/')}/{endpoint.directory.strip('/')}".rstrip("/") or "/",
+        shared_client=endpoint.shared_client,
+        class_path=":".join([str(java.QUIET), *own, client.class_path]),
+        configuration=client.configuration,
+        properties=dict(endpoint.properties),
+    )
 
 
 def advice(message: str) -> str:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import urllib.error
 import urllib.parse
 import urllib.request
-from typing import Any
+from collections.abc import Callable
+from typing import TypeVar
 
+from pydantic import Field
+
+from dfslab.documents.document import Document
+from dfslab.filesystems.hdfs.node import Attributes, NameNodeInfo, NameSystem, only
 from dfslab.spec.model import InputError
-from dfslab.spec.systems.mounts import KnownMount
+from dfslab.spec.systems.mounts import ExistingFileSystem, Fact, KnownMount
 
 SCHEMES = ("hdfs",)
 WEB_PORT = 9870
@@ -20,7 +24,44 @@ LOOKED_AT = 100
 _OPENER = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
 
-def ask(uri: str, web_address: str = "") -> dict[str, Any]:
+class FileStatus(Document):
+    """A file or directory, as the NameNode lists it."""
+
+    type: str
+    replication: int
+    block_size_bytes: int = Field(alias="blockSize")
+
+
+class FileStatuses(Document):
+    """The members of a directory."""
+
+    listed: list[FileStatus] = Field(alias="FileStatus")
+
+
+class Listing(Document):
+    """The answer to LISTSTATUS."""
+
+    statuses: FileStatuses = Field(alias="FileStatuses")
+
+
+class ContentSummary(Document):
+    """The number of files below a directory, and their bytes without replicas."""
+
+    files: int = Field(alias="fileCount")
+    length_bytes: int = Field(alias="length")
+
+
+class Summary(Document):
+    """The answer to GETCONTENTSUMMARY."""
+
+    summary: ContentSummary = Field(alias="ContentSummary")
+
+
+Answer = TypeVar("Answer", bound=Document)
+Found = TypeVar("Found")
+
+
+def ask(uri: str, web_address: str = "") -> ExistingFileSystem:
     """Servers, sizes, defaults, and the layout of the files in the URI's directory.
 
     `web_address` is HOST:PORT of the NameNode's web interface, by default its usual port.
@@ -30,58 +71,55 @@ def ask(uri: str, web_address: str = "") -> dict[str, Any]:
     if not parts.hostname:
         raise InputError("mount", uri, "must name a NameNode, like hdfs://HOST:PORT/DIRECTORY")
     door = f"http://{web_address or f'{parts.hostname}:{WEB_PORT}'}"
-    namenode = _bean(door, "NameNodeInfo")
-    state = _bean(door, "FSNamesystemState")
-    live = json.loads(namenode.get("LiveNodes", "{}"))
-    return {
-        "file_system": "hdfs",
-        "type": "hdfs",
-        "source": uri,
-        "version": namenode.get("SoftwareVersion", ""),
-        "servers": sorted(node.get("xferaddr", name) for name, node in live.items()),
-        "size_bytes": state.get("CapacityTotal", 0),
-        "free_bytes": state.get("CapacityRemaining", 0),
-        "files": state.get("FilesTotal", 0),
-        "blocks": state.get("BlocksTotal", 0),
-        **_directory(door, parts.path or "/"),
-    }
+    namenode, state = _bean(door, NameNodeInfo), _bean(door, NameSystem)
+    directory = _directory(door, parts.path or "/")
+    return ExistingFileSystem(
+        file_system="hdfs",
+        type="hdfs",
+        source=uri,
+        version=namenode.version,
+        servers=sorted(node.address or name for name, node in namenode.live_nodes.items()),
+        size_bytes=state.size_bytes,
+        free_bytes=state.free_bytes,
+        facts={"files": state.files, "blocks": state.blocks, **directory},
+    )
 
 
-def _directory(door: str, path: str) -> dict[str, Any]:
+def _directory(door: str, path: str) -> dict[str, Fact]:
     """Defaults of the server, and the replications and block sizes found among the directory's
     files."""
-    listed = _web(door, path, "LISTSTATUS")["FileStatuses"]["FileStatus"]
-    files = [one for one in listed if one["type"] == "FILE"][:LOOKED_AT]
-    summary = _web(door, path, "GETCONTENTSUMMARY")["ContentSummary"]
+    listed = _web(door, path, "LISTSTATUS", Listing).statuses.listed
+    files = [one for one in listed if one.type == "FILE"][:LOOKED_AT]
+    summary = _web(door, path, "GETCONTENTSUMMARY", Summary).summary
     return {
         "directory": path,
-        "directory_files": summary["fileCount"],
-        "directory_bytes": summary["length"],
-        "replication_seen": sorted({one["replication"] for one in files}),
-        "block_size_bytes_seen": sorted({one["blockSize"] for one in files}),
+        "directory_files": summary.files,
+        "directory_bytes": summary.length_bytes,
+        "replication_seen": sorted({one.replication for one in files}),
+        "block_size_bytes_seen": sorted({one.block_size_bytes for one in files}),
     }
 
 
-def _bean(door: str, name: str) -> dict[str, Any]:
-    beans = _read(f"{door}/jmx?qry=Hadoop:service=NameNode,name={name}")["beans"]
-    return beans[0] if beans else {}
+def _bean(door: str, kind: type[Attributes]) -> Attributes:
+    url = f"{door}/jmx?qry={kind.NAME}"
+    return _read(url, lambda answer: only(kind, answer)) or kind()
 
 
-def _web(door: str, path: str, operation: str) -> dict[str, Any]:
-    return _read(f"{door}/webhdfs/v1{urllib.parse.quote(path)}?op={operation}")
+def _web(door: str, path: str, operation: str, kind: type[Answer]) -> Answer:
+    url = f"{door}/webhdfs/v1{urllib.parse.quote(path)}?op={operation}"
+    return _read(url, kind.model_validate_json)
 
 
-def _read(url: str) -> dict[str, Any]:
+def _read(url: str, read: Callable[[bytes], Found]) -> Found:
     try:
         with _OPENER.open(url, timeout=ANSWER_LIMIT_S) as answer:
-            found: dict[str, Any] = json.load(answer)
+            return read(answer.read())
     except urllib.error.HTTPError as error:
         reply = error.read().decode(errors="replace")
         reason = "no such directory" if "FileNotFound" in reply else f"{error.code} {error.reason}"
         raise InputError("mount", url, f"must be readable: {reason}") from error
     except (OSError, ValueError) as error:
         raise InputError("mount", url, f"must be a NameNode's web door: {error}") from error
-    return found
 
 
 EXISTING = KnownMount(schemes=SCHEMES, ask=ask)

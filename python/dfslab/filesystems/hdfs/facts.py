@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlparse
 
+from dfslab.spec.streams.target import HadoopTarget, HdfsTarget
+from dfslab.spec.systems.endpoint import Endpoint
 from dfslab.spec.systems.filesystem import Facts, Role
 from dfslab.spec.systems.memory import ObjectMemory
 from dfslab.spec.systems.parameters import Parameter, Parameters
@@ -304,23 +306,32 @@ def address(uri: str) -> tuple[str, int]:
     return parsed.hostname, parsed.port or NAMENODE_PORT
 
 
-def target(access: Mapping[str, Any], parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """The load generator's target at `access["uri"]`: its own client, or Hadoop's."""
-    given = {
-        "kind": "hdfs",
-        "uri": access["uri"],
-        "root": access.get("directory") or "/",
-        "replication": int(parameters["replication"]),
-        "block_size_bytes": int(parameters["block_size"]),
-        "shared_client": bool(access.get("shared_client")),
-    }
-    if access.get("client") != "java":
-        return given
+def target(endpoint: Endpoint, parameters: Mapping[str, float]) -> HdfsTarget | HadoopTarget:
+    """The load generator's target at `endpoint.uri`: its own client, or Hadoop's."""
+    root = endpoint.directory or "/"
+    replication, block_size_bytes = int(parameters["replication"]), int(parameters["block_size"])
+    if endpoint.client != "java":
+        return HdfsTarget(
+            uri=endpoint.uri,
+            root=root,
+            replication=replication,
+            block_size_bytes=block_size_bytes,
+            shared_client=endpoint.shared_client,
+        )
     # Hadoop's jars are looked up only for Hadoop's client.
     from dfslab.filesystems.hdfs import java
 
-    sync_block = bool(parameters["block_sync"])
-    return {**given, **java.client(access), "kind": "hadoop", "sync_block": sync_block}
+    client = java.client(endpoint.java)
+    return HadoopTarget(
+        uri=endpoint.uri,
+        root=root,
+        replication=replication,
+        block_size_bytes=block_size_bytes,
+        shared_client=endpoint.shared_client,
+        class_path=client.class_path,
+        configuration=client.configuration,
+        sync_block=bool(parameters["block_sync"]),
+    )
 
 
 FACTS = Facts(

@@ -6,10 +6,10 @@ With a testbed the testbed's configuration is used, else the files in HADOOP_CON
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import NamedTuple
 
+from dfslab.spec.systems.endpoint import JavaConfiguration
 from dfslab.testbeds.cache import maven_jars
 
 POM = Path(__file__).with_name("pom.xml")
@@ -19,17 +19,21 @@ QUIET = Path(__file__).with_name("client")
 FILES = ("core-site.xml", "hdfs-site.xml")
 
 
-def client(access: Mapping[str, Any]) -> dict[str, Any]:
-    """The target's class path and configuration files. BedError when jars are not available."""
-    version = access.get("version") or VERSION
+class Client(NamedTuple):
+    """Hadoop's client: its class path, and its configuration files."""
+
+    class_path: str
+    configuration: list[str]
+
+
+def client(testbed: JavaConfiguration | None = None) -> Client:
+    """The client of a testbed, or of an existing cluster. TestbedError when jars are missing."""
+    version = testbed.version if testbed is not None else VERSION
     jars = maven_jars(f"hadoop-{version}", POM, {"hadoop.version": version}, lambda text: None)
-    folder = access.get("configuration") or os.environ.get("HADOOP_CONF_DIR", "")
+    folder = testbed.folder if testbed is not None else os.environ.get("HADOOP_CONF_DIR", "")
     found = [Path(folder).absolute() / name for name in FILES] if folder else []
-    return {
-        "class_path": f"{QUIET}:{jars}/*",
-        "configuration": [str(path) for path in found if path.is_file()],
-    }
+    return Client(f"{QUIET}:{jars}/*", [str(path) for path in found if path.is_file()])
 
 
 if __name__ == "__main__":
-    print(client({})["class_path"].rpartition(":")[2].removesuffix("/*"))
+    print(client().class_path.rpartition(":")[2].removesuffix("/*"))

@@ -14,6 +14,7 @@ from dfslab.filesystems.hdfs.node import NAMENODE_PORTS, Node, stored
 from dfslab.spec.model import InputError, Model, build, unknown
 from dfslab.spec.units import Bytes, parse
 from dfslab.testbeds.hosts.ports import LOOPBACK
+from dfslab.testbeds.settings import Setting
 
 MIB = 2**20
 
@@ -92,34 +93,37 @@ class TestbedParameters(Model):
     def _together(self) -> Self:
         if self.replication > self.datanodes:
             allowed = f"must be at most the {self.datanodes} datanodes"
-            raise InputError("bed.replication", self.replication, allowed)
+            raise InputError("testbed.replication", self.replication, allowed)
         if self.block_size_bytes % 512 or not self.block_size_bytes:
             allowed = "must be a multiple of the 512-byte checksum chunk"
-            raise InputError("bed.block_size_bytes", int(self.block_size_bytes), allowed)
+            raise InputError("testbed.block_size_bytes", int(self.block_size_bytes), allowed)
         if self.heap_bytes < 64 * MIB:
-            raise InputError("bed.heap_bytes", int(self.heap_bytes), "must be at least 64 MiB")
+            raise InputError("testbed.heap_bytes", int(self.heap_bytes), "must be at least 64 MiB")
         anywhere = Node("namenode", None, LOOPBACK, NAMENODE_PORTS)
         decided = decided_properties(self, Path(), anywhere)
         for key in self.properties:
             if key in decided or re.fullmatch(r"dfs\.datanode\..*(address|data\.dir)", key):
-                raise InputError(f"bed.{key}", self.properties[key], "is decided by the testbed")
+                raise InputError(
+                    f"testbed.{key}", self.properties[key], "is decided by the testbed"
+                )
         return self
 
 
-def parse_parameters(values: Mapping[str, Any]) -> dict[str, Any]:
+def parse_parameters(values: Mapping[str, Setting]) -> dict[str, Setting]:
     """Parameters as typed on a command line; a key with a dot is a Hadoop property.
 
     InputError for an unknown key or a wrong value.
     """
-    given = {key: value for key, value in values.items() if "." not in key}
-    properties = {key: value for key, value in values.items() if "." in key}
+    stated = {key: value for key, value in values.items() if "." not in key}
+    properties = {key: str(value) for key, value in values.items() if "." in key}
     if properties:
-        given["properties"] = {**given.get("properties", {}), **properties}
-    checked(given)
-    return given
+        given = stated.get("properties", {})
+        stated["properties"] = {**(given if isinstance(given, dict) else {}), **properties}
+    checked(stated)
+    return stated
 
 
-def checked(given: Mapping[str, Any]) -> TestbedParameters:
+def checked(given: Mapping[str, Setting]) -> TestbedParameters:
     """The checked parameters. InputError for the first one that is wrong."""
     known = set(TestbedParameters.model_fields) | {
         "block_size",
@@ -129,7 +133,7 @@ def checked(given: Mapping[str, Any]) -> TestbedParameters:
     for key, value in given.items():
         if key not in known:
             raise InputError(
-                f"bed.{key}", value, unknown(key, sorted(TestbedParameters.model_fields))
+                f"testbed.{key}", value, unknown(key, sorted(TestbedParameters.model_fields))
             )
     return build(TestbedParameters, dict(given), "testbed")
 

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shlex
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
 from xml.etree import ElementTree
 
 from dfslab.filesystems.hdfs.node import (
     DATANODE_PORTS,
     NAMENODE_PORTS,
+    JavaMachine,
+    NameNodeInfo,
+    NameSystem,
     Node,
     datanode_serves,
     stored,
@@ -25,12 +27,16 @@ from dfslab.filesystems.hdfs.parameters import (
     decided_properties,
     parse_parameters,
 )
+from dfslab.spec.design import Value
+from dfslab.spec.systems.endpoint import Endpoint, JavaConfiguration
 from dfslab.testbeds.agent import agent_jar, java_option
 from dfslab.testbeds.base import BaseTestbed, Notify
 from dfslab.testbeds.cache import maven_jars, program
 from dfslab.testbeds.capabilities import JavaReachable, Traceable
 from dfslab.testbeds.daemon import Daemon, run_to_end
 from dfslab.testbeds.hosts.ports import LOOPBACK
+from dfslab.testbeds.settings import Setting
+from dfslab.testbeds.state import DaemonState
 
 POM = Path(__file__).with_name("pom.xml")
 POINTS = Path(__file__).with_name("points.txt")
@@ -58,26 +64,42 @@ log4j.appender.console.layout.ConversionPattern=%d{ISO8601} %p %c{2}: %m%n
 """
 
 
-class Testbed(BaseTestbed, Traceable, JavaReachable):
+@dataclass(frozen=True)
+class Status:
+    """The NameNode's view of the cluster (None where it does not answer) and every daemon's state.
+
+    `safe_mode`: the reason for it, "" when it is off.
+    """
+
+    name: str
+    system: str
+    uri: str
+    live_datanodes: int | None
+    dead_datanodes: int | None
+    safe_mode: str | None
+    daemons: list[DaemonState]
+
+
+class Testbed(BaseTestbed[TestbedParameters], Traceable, JavaReachable):
     """A running HDFS; `with Testbed.up({...}) as testbed:` takes it down at the end."""
 
     SYSTEM = "hdfs"
-    parameters: TestbedParameters
 
     @classmethod
-    def typed(cls, values: Mapping[str, Any]) -> dict[str, Any]:
+    def typed(cls, values: Mapping[str, Setting]) -> dict[str, Setting]:
         """Keys with a dot are Hadoop's properties. InputError for an unknown key or wrong value."""
         return parse_parameters(values)
 
     @classmethod
-    def traced(cls, folder: Path | None = None) -> dict[str, Any]:
+    def traced(cls, folder: Path | None = None) -> dict[str, Value]:
         """Parameters that make every process count its calls and write them every second, or to
         `folder`."""
-        where = {"trace_directory": str(folder)} if folder else {"trace_interval_s": 1.0}
-        return {"trace": True, **where}
+        if folder:
+            return {"trace": True, "trace_directory": str(folder)}
+        return {"trace": True, "trace_interval_s": 1.0}
 
     @classmethod
-    def parse(cls, parameters: Mapping[str, Any]) -> TestbedParameters:
+    def parse(cls, parameters: Mapping[str, Setting]) -> TestbedParameters:
         """The checked parameters. InputError when one is wrong."""
         return checked(parameters)
 
@@ -144,20 +166,14 @@ class Testbed(BaseTestbed, Traceable, JavaReachable):
         )
 
     @property
-    def access(self) -> dict[str, Any]:
-        """The load generator's target."""
-        return {
-            "kind": "hdfs",
-            "uri": self.uri,
-            "root": "/",
-            "replication": self.parameters.replication,
-            "block_size_bytes": int(self.parameters.block_size_bytes),
-        }
+    def endpoint(self) -> Endpoint:
+        """The NameNode's address."""
+        return Endpoint(uri=self.uri)
 
     @property
-    def java_access(self) -> dict[str, str]:
-        """Keys that Hadoop's own client needs in addition to `access`."""
-        return {"configuration": str(self.configuration), "version": self.parameters.version}
+    def java_configuration(self) -> JavaConfiguration:
+        """What Hadoop's own client needs in addition to the endpoint."""
+        return JavaConfiguration(str(self.configuration), self.parameters.version)
 
     @property
     def configuration(self) -> Path:
@@ -229,33 +245,33 @@ class Testbed(BaseTestbed, Traceable, JavaReachable):
             ),
         }
 
-    def status(self) -> dict[str, Any]:
+    def status(self) -> Status:
         """The NameNode's view (None where it does not answer) and every daemon's state.
 
         `live_datanodes` lags behind a crash by the NameNode's heartbeat limit (10.5 minutes by
         default); `daemons` does not.
         """
-        nodes = self._namesystem()
-        return {
-            "name": self.name,
-            "system": self.SYSTEM,
-            "uri": self.uri,
-            "live_datanodes": nodes.get("NumLiveDataNodes"),
-            "dead_datanodes": nodes.get("NumDeadDataNodes"),
-            "safe_mode": self._safe_mode(),
-            "daemons": self.daemon_states(),
-        }
+        nodes = self.namenode.ask(NameSystem) or NameSystem()
+        return Status(
+            name=self.name,
+            system=self.SYSTEM,
+            uri=self.uri,
+            live_datanodes=nodes.live_datanodes,
+            dead_datanodes=nodes.dead_datanodes,
+            safe_mode=self._safe_mode(),
+            daemons=self.daemon_states(),
+        )
 
     def lacking(self) -> str:
         """DataNodes without a recent heartbeat at the NameNode, and under-replicated blocks."""
-        reply = self.namenode.ask("Hadoop:service=NameNode,name=NameNodeInfo")
+        reply = self.namenode.ask(NameNodeInfo)
         if reply is None:
             return "the NameNode does not answer"
-        nodes = json.loads(reply["LiveNodes"]).values()
-        heard = [node for node in nodes if node["lastContact"] <= HEARD_WITHIN_S]
+        nodes = reply.live_nodes.values()
+        heard = [node for node in nodes if node.last_contact_s <= HEARD_WITHIN_S]
         away = self.parameters.datanodes - len(heard)
-        wanted = reply["TotalBlocks"] * self.parameters.replication
-        short = wanted - sum(node["numBlocks"] for node in heard)
+        wanted = reply.blocks * self.parameters.replication
+        short = wanted - sum(node.blocks for node in heard)
         parts = [f"{away} DataNodes"] if away else []
         return ", ".join(parts + ([f"{short} replicas"] if short > 0 else []))
 
@@ -313,29 +329,22 @@ class Testbed(BaseTestbed, Traceable, JavaReachable):
         for daemon in self.daemons.values():
             daemon.wait_ready()
 
-    def _namesystem(self) -> dict[str, Any]:
-        bean = "Hadoop:service=NameNode,name=FSNamesystemState"
-        return self.namenode.ask(bean) or {}
-
     def _safe_mode(self) -> str | None:
         """The reason for safe mode, "" when it is off, None when the NameNode does not answer."""
-        attributes = self.namenode.ask("Hadoop:service=NameNode,name=NameNodeInfo") or {}
-        return attributes.get("Safemode")
+        attributes = self.namenode.ask(NameNodeInfo)
+        return None if attributes is None else attributes.safe_mode
 
     def _namenode_serves(self) -> bool:
         """Whether it accepts writes and knows every running DataNode (all, or the surviving
         ones)."""
         running = sum(d.state() == "running" for n, d in self.daemons.items() if n != "namenode")
-        live = self._namesystem().get("NumLiveDataNodes", 0)
-        return live >= running and self._safe_mode() == ""
+        nodes = self.namenode.ask(NameSystem) or NameSystem()
+        return (nodes.live_datanodes or 0) >= running and self._safe_mode() == ""
 
     def _running_versions(self) -> dict[str, str]:
-        node = self.namenode.ask("Hadoop:service=NameNode,name=NameNodeInfo") or {}
-        machine = self.namenode.ask("java.lang:type=Runtime") or {}
-        return {
-            "hadoop": node.get("SoftwareVersion", "unknown"),
-            "java": machine.get("VmVersion", "unknown"),
-        }
+        node = self.namenode.ask(NameNodeInfo) or NameNodeInfo()
+        machine = self.namenode.ask(JavaMachine) or JavaMachine()
+        return {"hadoop": node.version or "unknown", "java": machine.version or "unknown"}
 
 
 def _shifted(ports: Mapping[str, int], number: int) -> dict[str, int]:

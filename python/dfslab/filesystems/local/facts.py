@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from dfslab.spec.streams.target import PosixTarget
+from dfslab.spec.systems.endpoint import Endpoint
 from dfslab.spec.systems.filesystem import Facts, Role
 from dfslab.spec.systems.parameters import Parameter, Parameters
 
@@ -47,9 +49,9 @@ def check(parameters: Mapping[str, Any], instances: Mapping[str, int]) -> list[t
     return []
 
 
-def target(access: Mapping[str, Any], parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """The load generator's target: POSIX calls under `access["directory"]`."""
-    return {"kind": "posix", "root": access["directory"]}
+def target(endpoint: Endpoint, parameters: Mapping[str, float]) -> PosixTarget:
+    """The load generator's target: POSIX calls under `endpoint.directory`."""
+    return PosixTarget(root=endpoint.directory)
 
 
 FACTS = Facts(

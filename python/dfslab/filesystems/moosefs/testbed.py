@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
 
 from dfslab.testbeds.hosts.host import Host
 from dfslab.testbeds.mounted import CLIENT_STAGE, MountedTestbed
@@ -104,9 +104,15 @@ class Testbed(MountedTestbed):
         return {host.name: host.run("cat", f"{self.mount_point}/.stats") for host in self.clients}
 
     def _launch(
-        self, host: Host, command: str, name: str, data: Path, settings: dict[str, Any], stage: int
+        self,
+        host: Host,
+        command: str,
+        name: str,
+        data: Path,
+        settings: Mapping[str, str | int | Path],
+        stage: int,
     ) -> None:
-        common = {
+        common: dict[str, str | int | Path] = {
             "WORKING_USER": "root",
             "WORKING_GROUP": "root",
             "DATA_PATH": data,
@@ -117,7 +123,7 @@ class Testbed(MountedTestbed):
         words = [command, "-c", str(data / f"{command}.cfg"), "-f", "start"]
         self.run_in(host, name, words, self._serves(host, name), stage)
 
-    def _serves(self, host: Host, name: str) -> Any:
+    def _serves(self, host: Host, name: str) -> Callable[[], bool]:
         if name == "master":
             return lambda: host.tries("mfscli", "-H", host.address, "-ns", ";", "-SIN")
         return lambda: self.chunkservers_connected() >= self._running("chunkserver")

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from dfslab.spec.streams.target import NfsTarget, PosixTarget
+from dfslab.spec.systems.endpoint import Endpoint
 from dfslab.spec.systems.filesystem import Facts, Role
 from dfslab.spec.systems.parameters import Parameter, Parameters
 
@@ -40,12 +42,12 @@ def check(parameters: Mapping[str, Any], instances: Mapping[str, int]) -> list[t
     return [] if instances["server"] == 1 else [("server", "exactly one server is described")]
 
 
-def target(access: Mapping[str, Any], parameters: Mapping[str, Any]) -> dict[str, Any]:
+def target(endpoint: Endpoint, parameters: Mapping[str, float]) -> NfsTarget | PosixTarget:
     """The load generator's target: NFSv3 calls to a server, or POSIX calls under an existing
     mount."""
-    if "server" in access:
-        return {"kind": "nfs", "server": access["server"], "export": access["export"]}
-    return {"kind": "posix", "root": access["directory"]}
+    if endpoint.server:
+        return NfsTarget(server=endpoint.server, export=endpoint.export)
+    return PosixTarget(root=endpoint.directory)
 
 
 FACTS = Facts(

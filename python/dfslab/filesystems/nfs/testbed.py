@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 from dfslab.spec.deployment import Deployment
+from dfslab.spec.design import Value
 from dfslab.spec.model import InputError
+from dfslab.spec.systems.endpoint import Endpoint
 from dfslab.testbeds.hosted import HostedTestbed
 from dfslab.testbeds.hosts.host import Host
 
@@ -40,7 +41,7 @@ class Testbed(HostedTestbed):
     }
 
     @classmethod
-    def check(cls, parameters: dict[str, Any], deployment: Deployment) -> None:
+    def check(cls, parameters: dict[str, Value], deployment: Deployment) -> None:
         """InputError unless there is exactly one server."""
         servers = deployment.instances("server")
         if servers != 1:
@@ -76,9 +77,9 @@ class Testbed(HostedTestbed):
         return f"nfs://{self.server.address}{EXPORT}"
 
     @property
-    def access(self) -> dict[str, Any]:
-        """The access table of a load generator inside a client host."""
-        return {"server": self.server.address, "export": EXPORT}
+    def endpoint(self) -> Endpoint:
+        """The server and its export, as client hosts reach them."""
+        return Endpoint(server=self.server.address, export=EXPORT)
 
     def _ganesha(self, folder: Path) -> list[str]:
         """The server's command line; writes its configuration file."""

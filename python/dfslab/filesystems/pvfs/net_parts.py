@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass
 from functools import cached_property
 
 from dfslab.nets.build import Net, Place, Put, Take
@@ -75,11 +75,12 @@ class Setup:
     calls: tuple[Call, ...] = ()
 
     def __post_init__(self) -> None:
-        self._one_of("operation", ("read", "write", "replay"))
-        self._one_of("grain", GRAINS)
+        _one_of("operation", self.operation, ("read", "write", "replay"))
+        _one_of("grain", self.grain, GRAINS)
+        counts = {**self.sizes, "clients": self.clients}
         for key in ("clients", "servers", "file_size", "block_size", "stripe_size"):
-            if getattr(self, key) < 1:
-                raise InputError(key, getattr(self, key), "must be at least 1")
+            if counts[key] < 1:
+                raise InputError(key, counts[key], "must be at least 1")
         small, large = sorted((self.block_size, self.stripe_size))
         if large % small:
             raise InputError(
@@ -87,13 +88,19 @@ class Setup:
                 self.block_size,
                 f"must divide or be a multiple of the stripe, {self.stripe_size}",
             )
-        for one in fields(Hardware):
-            if getattr(self.hardware, one.name) < 0:
-                raise InputError(one.name, getattr(self.hardware, one.name), "is negative")
+        for key, value in asdict(self.hardware).items():
+            if value < 0:
+                raise InputError(key, value, "is negative")
 
-    def _one_of(self, key: str, allowed: tuple[str, ...]) -> None:
-        if getattr(self, key) not in allowed:
-            raise InputError(key, getattr(self, key), f"must be one of {', '.join(allowed)}")
+    @property
+    def sizes(self) -> dict[str, int]:
+        """The number of servers, and the sizes of files, blocks and stripes, by name."""
+        return {
+            "servers": self.servers,
+            "file_size": self.file_size,
+            "block_size": self.block_size,
+            "stripe_size": self.stripe_size,
+        }
 
     @property
     def unit_bytes(self) -> int:
@@ -110,6 +117,11 @@ class Setup:
                 for at in range(self.servers)
             )
         return self.clients * self.file_size / self.servers
+
+
+def _one_of(key: str, value: str, allowed: tuple[str, ...]) -> None:
+    if value not in allowed:
+        raise InputError(key, value, f"must be one of {', '.join(allowed)}")
 
 
 class Components:
@@ -132,10 +144,8 @@ class Components:
         self.request = net.colour("request", server=int, client=int, bytes=int, kind=self.disk_kind)
         self.disk = net.colour("disk", server=int, last=int)
         hardware = setup.hardware
-        for one in fields(Hardware):
-            net.constant(one.name, getattr(hardware, one.name))
-        for key in ("servers", "file_size", "block_size", "stripe_size"):
-            net.constant(key, getattr(setup, key))
+        for key, value in {**asdict(setup.hardware), **setup.sizes}.items():
+            net.constant(key, value)
         net.constant("unit_bytes", setup.unit_bytes)
         net.constant("mss_bytes", MSS_BYTES)
         net.constant("overhead_bytes", FRAME_OVERHEAD_BYTES)

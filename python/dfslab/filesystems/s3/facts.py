@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import parse_qs, urlparse
 
+from dfslab.spec.streams.target import OpendalTarget
+from dfslab.spec.systems.endpoint import Endpoint
 from dfslab.spec.systems.filesystem import Facts, Role
 from dfslab.spec.systems.parameters import Parameter, Parameters
 
@@ -73,15 +75,14 @@ def address(uri: str) -> tuple[str, int] | None:
     return endpoint.hostname, endpoint.port or HTTP_PORTS.get(endpoint.scheme, 443)
 
 
-def target(access: Mapping[str, Any], parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """The load generator's target at `access["uri"]`, by OpenDAL."""
-    return {
-        "kind": "opendal",
-        "uri": access["uri"],
-        "root": access.get("directory") or "/",
-        "part_size_bytes": int(parameters["part_size"]),
-        "shared_client": bool(access.get("shared_client")),
-    }
+def target(endpoint: Endpoint, parameters: Mapping[str, float]) -> OpendalTarget:
+    """The load generator's target at `endpoint.uri`, by OpenDAL."""
+    return OpendalTarget(
+        uri=endpoint.uri,
+        root=endpoint.directory or "/",
+        part_size_bytes=int(parameters["part_size"]),
+        shared_client=endpoint.shared_client,
+    )
 
 
 FACTS = Facts(

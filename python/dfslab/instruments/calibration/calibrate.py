@@ -42,16 +42,32 @@ class Quantity:
     high: float
     values: tuple[float, ...]
 
-    def document(self) -> dict[str, Any]:
-        """The quantity as plain data for JSON."""
-        return {
-            "unit": self.unit,
-            "mean": self.mean,
-            "low": self.low,
-            "high": self.high,
-            "confidence": CONFIDENCE,
-            "values": list(self.values),
-        }
+    def document(self) -> QuantityDocument:
+        """The quantity as JSON, without its name."""
+        return QuantityDocument(
+            self.unit, self.mean, self.low, self.high, CONFIDENCE, list(self.values)
+        )
+
+
+@dataclass(frozen=True)
+class QuantityDocument:
+    """A measured quantity as JSON, in SI units; `confidence` is that of the interval."""
+
+    unit: str
+    mean: float
+    low: float
+    high: float
+    confidence: float
+    values: list[float]
+
+
+@dataclass(frozen=True)
+class MachineDocument:
+    """The profile of a machine as JSON: its quantities by name."""
+
+    kernel: str
+    processors: int | None
+    quantities: dict[str, QuantityDocument]
 
 
 def quantity(name: str, unit: str, values: Sequence[float]) -> Quantity:
@@ -153,13 +169,10 @@ def repeated(
     return found
 
 
-def document(found: Sequence[Quantity]) -> dict[str, Any]:
+def document(found: Sequence[Quantity]) -> MachineDocument:
     """The profile as JSON."""
-    return {
-        "kernel": platform.release(),
-        "processors": os.cpu_count(),
-        "quantities": {one.name: one.document() for one in found},
-    }
+    quantities = {one.name: one.document() for one in found}
+    return MachineDocument(platform.release(), os.cpu_count(), quantities)
 
 
 def toml(found: Sequence[Quantity]) -> str:

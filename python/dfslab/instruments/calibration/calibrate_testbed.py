@@ -12,11 +12,18 @@ import platform
 import random
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from dfslab.instruments import access
-from dfslab.instruments.calibration.calibrate import Kinds, Quantity, check_repeats, line, repeated
+from dfslab.instruments.calibration.calibrate import (
+    Kinds,
+    Quantity,
+    QuantityDocument,
+    check_repeats,
+    line,
+    repeated,
+)
 from dfslab.instruments.calibration.calibrate import access as disk_access
 from dfslab.instruments.calibration.probe import COPY_BYTES
 from dfslab.method import RunFailed
@@ -97,7 +104,7 @@ def _measured(
 
 
 def _kinds(
-    host: Host, peer: Host, processor: _Processor, path: Any, chance: random.Random
+    host: Host, peer: Host, processor: _Processor, path: Path, chance: random.Random
 ) -> Kinds:
     return [
         ("memory_copy_rate", "B/s", lambda: processor.next("memory_copy_rate")),
@@ -139,15 +146,20 @@ class _Processor:
         return float(self._answers[at][name])
 
 
-def document(found: Mapping[str, Sequence[Quantity]]) -> dict[str, Any]:
+@dataclass(frozen=True)
+class HostsDocument:
+    """The profile of a testbed's hosts as JSON: quantities by group of nodes and name."""
+
+    kernel: str
+    groups: dict[str, dict[str, QuantityDocument]]
+
+
+def document(found: Mapping[str, Sequence[Quantity]]) -> HostsDocument:
     """The profile as JSON."""
-    return {
-        "kernel": platform.release(),
-        "groups": {
-            name: {one.name: one.document() for one in quantities}
-            for name, quantities in found.items()
-        },
+    groups = {
+        name: {one.name: one.document() for one in quantities} for name, quantities in found.items()
     }
+    return HostsDocument(platform.release(), groups)
 
 
 def toml(found: Found, deployment: Deployment) -> str:

@@ -15,6 +15,7 @@ from dfslab.documents.measured_load import DiskReads
 from dfslab.fleet import run as fleet
 from dfslab.method import RunFailed
 from dfslab.spec.scenario import Scenario
+from dfslab.spec.streams.vocabulary import Stream
 from dfslab.testbeds.base import BaseTestbed
 from dfslab.testbeds.errors import TestbedError
 
@@ -66,7 +67,7 @@ class Disks:
                 raise RunFailed(f"emptying the servers' caches: {error}") from error
         self._read_bytes.append(self._testbed.disks_read_bytes())
 
-    def read(self, stream: Mapping[str, Any], report: LoadReport) -> DisksRead:
+    def read(self, stream: Stream, report: LoadReport) -> DisksRead:
         """Bytes read from disks for the run and for each phase. RunFailed when they are next to
         nothing.
 
@@ -118,7 +119,7 @@ def _refuse_warm(disks: DiskReads, planned_bytes: int, what: str) -> None:
         )
 
 
-def _planned(stream: Mapping[str, Any], report: LoadReport) -> dict[int, int]:
+def _planned(stream: Stream, report: LoadReport) -> dict[int, int]:
     """Bytes that each phase reads for the first time, by the number of the phase.
 
     For each file this is at most its size and at most the bytes read of it. Of long runs only the
@@ -151,13 +152,12 @@ def _planned(stream: Mapping[str, Any], report: LoadReport) -> dict[int, int]:
     return found
 
 
-def _in_one_place(stream: Mapping[str, Any]) -> dict[int, bool]:
+def _in_one_place(stream: Stream) -> dict[int, bool]:
     """Numbers of the phases that read one place of a file repeatedly -> whether each transfer has
     the usual size."""
     found = {}
-    for number, part in enumerate(stream.get("phases") or [stream]):
-        shares = (share.get("access") for share in part.get("mix", ()))
-        accesses = [access for access in (part.get("access"), *shares) if access]
-        if any(access.get("order") == "same" for access in accesses):
-            found[number] = not any(access.get("transfer_size") for access in accesses)
+    for number, part in enumerate(stream.all_phases):
+        accesses = [part.access, *(share.access for share in part.mix if share.access)]
+        if any(access.order == "same" for access in accesses):
+            found[number] = not any(access.transfer_size for access in accesses)
     return found

@@ -297,10 +297,11 @@ def since(earlier: File, later: File) -> File:
         rows.append(
             row.model_copy(
                 update={
-                    **{
-                        key: getattr(row, key) - getattr(was, key)
-                        for key in ("count", "errors", "bytes", "total_ns", "self_ns")
-                    },
+                    "count": row.count - was.count,
+                    "errors": row.errors - was.errors,
+                    "bytes": row.bytes - was.bytes,
+                    "total_ns": row.total_ns - was.total_ns,
+                    "self_ns": row.self_ns - was.self_ns,
                     "durations": [pair for pair in counts.items() if pair[1] > 0],
                 }
             )

@@ -19,6 +19,7 @@ from dfslab.lazily import lazily
 from dfslab.method import CONFIDENCE, RunFailed
 from dfslab.models.tree.prediction import OpenPrediction, Situation, situation_of
 from dfslab.result import Result
+from dfslab.spec.systems.parameters import Parameter
 
 if TYPE_CHECKING:
     import scipy
@@ -233,7 +234,14 @@ def _residuals(one: Observation, sets: Sequence[Mapping[str, float]]) -> np.ndar
     return np.stack(parts, axis=1)
 
 
-def _fitted(observed, keys, logs, covariance, spread, declared) -> Calibration:
+def _fitted(
+    observed: Sequence[Observation],
+    keys: Sequence[str],
+    logs: np.ndarray,
+    covariance: np.ndarray,
+    spread: np.ndarray,
+    declared: Mapping[str, Parameter],
+) -> Calibration:
     constants = dict(zip(keys, map(float, np.exp(logs)), strict=True))
     errors: dict[str, list[float]] = {}
     for one in observed:

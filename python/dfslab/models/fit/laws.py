@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from dfslab.arrays import Floats
 from dfslab.lazily import lazily
 
 if TYPE_CHECKING:
@@ -20,37 +21,40 @@ if TYPE_CHECKING:
 else:
     scipy = lazily("scipy")
 
-Law = Callable[[np.ndarray, np.ndarray], np.ndarray]
+Law = Callable[[Floats, Floats], Floats]
 MOST_CLIENTS = 4096
 # Least difference between two laws, in standard errors, that counts as detectable.
 DETECTABLE = 3.0
 
 
-def _x_ln_x(x: np.ndarray, k: np.ndarray) -> np.ndarray:
-    return k[0] * x * np.log(np.maximum(x, 1.0 + 1e-9))
+def _x_ln_x(x: Floats, k: Floats) -> Floats:
+    return float(k[0]) * x * np.log(np.maximum(x, 1.0 + 1e-9))
 
 
-def _linear(x: np.ndarray, k: np.ndarray) -> np.ndarray:
-    return k[0] + k[1] * x
+def _linear(x: Floats, k: Floats) -> Floats:
+    return float(k[0]) + float(k[1]) * x
 
 
-def _power(x: np.ndarray, k: np.ndarray) -> np.ndarray:
-    return k[0] * x ** k[1]
+def _power(x: Floats, k: Floats) -> Floats:
+    return float(k[0]) * x ** float(k[1])
 
 
-def _usl(x: np.ndarray, k: np.ndarray) -> np.ndarray:
+def _usl(x: Floats, k: Floats) -> Floats:
     """Universal scalability: N / X = (1 + a (N - 1) + b N (N - 1)) / rate of one."""
-    return k[0] * (1 + k[1] * (x - 1) + k[2] * x * (x - 1))
+    one, contention, coherency = (float(value) for value in k)
+    return one * (1 + contention * (x - 1) + coherency * x * (x - 1))
 
 
-def _lock_queue(x: np.ndarray, k: np.ndarray) -> np.ndarray:
+def _lock_queue(x: Floats, k: Floats) -> Floats:
     """Exact MVA of one queueing station (demand `k[0]` s) and one delay station (`k[1]` s)."""
-    response, queue = np.empty(round(float(x.max()))), 0.0
+    response: Floats = np.empty(round(float(x.max())))
+    queue = 0.0
     for index in range(len(response)):
         waited = k[0] * (1 + queue)
         response[index] = waited + k[1]
         queue = (index + 1) * waited / max(response[index], 1e-300)
-    return response[np.round(x).astype(int) - 1]
+    waits: Floats = response[np.round(x).astype(int) - 1]
+    return waits
 
 
 LAWS: dict[str, tuple[Law, int]] = {
@@ -62,7 +66,7 @@ LAWS: dict[str, tuple[Law, int]] = {
 }
 
 
-def response_s(law: str, parameters: Sequence[float], clients: Sequence[float]) -> np.ndarray:
+def response_s(law: str, parameters: Sequence[float], clients: Sequence[float]) -> Floats:
     """Response times in seconds by a law, one for each number of clients."""
     return LAWS[law][0](np.asarray(clients, float), np.array(parameters))
 
@@ -78,7 +82,7 @@ class Fit:
     relative_sd: float
     weight: float = 0.0
 
-    def response_s(self, clients: Sequence[float] | np.ndarray) -> np.ndarray:
+    def response_s(self, clients: Sequence[float] | Floats) -> Floats:
         """Response times in seconds by the fitted law, one for each number of clients."""
         return response_s(self.law, self.parameters, list(clients))
 
@@ -109,7 +113,7 @@ def fit(clients: Sequence[float], response_s: Sequence[float]) -> list[Fit]:
     return sorted(weighed, key=lambda one: one.aicc)
 
 
-def _fit(name: str, x: np.ndarray, y: np.ndarray) -> Fit:
+def _fit(name: str, x: Floats, y: Floats) -> Fit:
     law, count = LAWS[name]
     # Points where a law is 0 (x ln x at one client) are left out of its fit.
     used = law(x, np.ones(count)) > 1e-6
@@ -131,7 +135,7 @@ def _fit(name: str, x: np.ndarray, y: np.ndarray) -> Fit:
     )
 
 
-def _parameters(name: str, x: np.ndarray, y: np.ndarray) -> np.ndarray:
+def _parameters(name: str, x: Floats, y: Floats) -> Floats:
     """Parameters by least squares of relative errors; those of the USL are >= 0."""
     law = LAWS[name][0]
     if name == "usl":
@@ -142,15 +146,16 @@ def _parameters(name: str, x: np.ndarray, y: np.ndarray) -> np.ndarray:
     if name in ("x ln x", "linear"):
         basis = [x * np.log(x)] if name == "x ln x" else [np.ones_like(x), x]
         weighted = np.column_stack(basis) / y[:, None]
-        return np.linalg.lstsq(weighted, np.ones_like(y), rcond=None)[0]
+        return np.asarray(np.linalg.lstsq(weighted, np.ones_like(y), rcond=None)[0], np.float64)
 
-    def residuals(logs: np.ndarray) -> np.ndarray:
+    def residuals(logs: Floats) -> Floats:
         return law(x, np.exp(logs)) / y - 1
 
     each = float(np.log((y / x).mean()))
     start = np.array([each, 0.0 if name == "power" else each])
     found = scipy.optimize.least_squares(residuals, start, bounds=(-60, 60), max_nfev=2000)
-    return np.exp(found.x)
+    solution: Floats = found.x
+    return np.exp(solution)
 
 
 def separation(fits: Sequence[Fit], most_clients: int = MOST_CLIENTS) -> Separation:

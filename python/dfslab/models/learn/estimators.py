@@ -131,7 +131,15 @@ class GreyBox(RegressorMixin, BaseEstimator):
         self.rest_ = self._rest(own.shape[1]).fit(self._inputs(X), rest)
         return self
 
-    def _chosen(self, X, matrix, each, signs, left, groups) -> tuple[float, float, np.ndarray]:
+    def _chosen(
+        self,
+        X: np.ndarray,
+        matrix: np.ndarray,
+        each: np.ndarray,
+        signs: np.ndarray,
+        left: np.ndarray,
+        groups: np.ndarray | None,
+    ) -> tuple[float, float, np.ndarray]:
         """(ridge strength, share of the boosting, cross-validated residuals of the best pair)."""
         if groups is None:
             groups = np.arange(len(left))
@@ -209,7 +217,8 @@ def clipped(left: np.ndarray) -> np.ndarray:
     An absolute-error loss would resist outliers, too, but its leaf medians break monotonicity.
     """
     reach = 3 * 1.4826 * float(np.median(np.abs(left)))
-    return np.clip(left, -reach, reach)
+    shortened: np.ndarray = np.clip(left, -reach, reach)
+    return shortened
 
 
 def drawn(
@@ -294,8 +303,12 @@ class Gaussian(RegressorMixin, BaseEstimator):
             self.process_.fit((X - self.mean_) / self.scale_, y)
         return self
 
-    def predict(self, X: np.ndarray, return_std: bool = False):
+    def predict(
+        self, X: np.ndarray, return_std: bool = False
+    ) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
         """Log rates; with `return_std`, (log rates, their standard deviations)."""
         check_is_fitted(self)
         shown = (check_array(X) - self.mean_) / self.scale_
-        return self.process_.predict(shown, return_std=return_std)
+        found: np.ndarray | tuple[np.ndarray, np.ndarray]
+        found = self.process_.predict(shown, return_std=return_std)
+        return found

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 from dfslab.models.fit.demand import Calibration, uncalibrated
 from dfslab.models.queue import burst
@@ -69,7 +68,7 @@ class Peak:
 
 @dataclass(frozen=True)
 class Limits:
-    """The answer for one configuration."""
+    """The answer for one configuration, without infinite values."""
 
     system: str
     role: str
@@ -81,10 +80,6 @@ class Limits:
     capacity: tuple[Capacity, ...]
     peaks: tuple[Peak, ...]
     notes: tuple[str, ...] = ()
-
-    def document(self) -> dict[str, Any]:
-        """The limits as JSON data, without infinite values."""
-        return asdict(self)
 
 
 def limits(

@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -52,9 +52,10 @@ class Varies(Exception):
     """Sets of constants evaluated together give different counts of turns, units or copies."""
 
 
-def largest(values: Iterable[Any]) -> Any:
+# Costs are typed as numbers; in a reader of many sets of constants they are arrays.
+def largest(values: Iterable[float]) -> float:
     """The largest value, or 0; element-wise for arrays of shape (sets of constants,)."""
-    found: Any = 0.0
+    found = 0.0
     for value in values:
         if isinstance(value, np.ndarray) or isinstance(found, np.ndarray):
             found = np.maximum(found, value)
@@ -63,20 +64,21 @@ def largest(values: Iterable[Any]) -> Any:
     return found
 
 
-def share_of(part: Any, whole: Any) -> Any:
+def share_of(part: float, whole: float) -> float:
     """`part` / `whole`, or 0 where `whole` is 0; element-wise for arrays."""
     if isinstance(part, np.ndarray) or isinstance(whole, np.ndarray):
-        part, whole = np.broadcast_arrays(part, whole)
-        return np.divide(part, whole, out=np.zeros(whole.shape), where=whole > 0)
+        over, under = np.broadcast_arrays(part, whole)
+        return cast(float, np.divide(over, under, out=np.zeros(under.shape), where=under > 0))
     return part / whole if whole else 0.0
 
 
-def _smallest(values: Sequence[Any]) -> Any:
-    together = any(isinstance(value, np.ndarray) for value in values)
-    return np.minimum.reduce(np.broadcast_arrays(*values)) if together else min(values)
+def _smallest(values: Sequence[float]) -> float:
+    if any(isinstance(value, np.ndarray) for value in values):
+        return cast(float, np.minimum.reduce(np.broadcast_arrays(*values)))
+    return min(values)
 
 
-def _any(value: Any) -> bool:
+def _any(value: float) -> bool:
     return bool(value.any()) if isinstance(value, np.ndarray) else bool(value)
 
 
@@ -205,7 +207,7 @@ class Reader(Visitor[str, Cost]):
         self._written_back = written_back
         self._operations = operations
         self._concurrency = 1.0
-        self._known: dict[tuple[sympy.Expr, str], Any] = {}
+        self._known: dict[tuple[sympy.Expr, str], float] = {}
         self._messages: dict[tuple[str, str, float], Cost] = {}
         self._unequal = {key.partition("/")[0] for key in filter(is_of_group, environment)}
         self._ahead_s: dict[Station, float] = {}
@@ -227,7 +229,7 @@ class Reader(Visitor[str, Cost]):
             cost.busy_s = largest((cost.busy_s, cost.latency_s))
         return cost
 
-    def value(self, expression: sympy.Expr, group: str = "") -> Any:
+    def value(self, expression: sympy.Expr, group: str = "") -> float:
         """An expression's value, on one group if given. KeyError for a symbol without a value."""
         group = group if group in self._unequal else ""
         if (expression, group) in self._known:
@@ -244,7 +246,7 @@ class Reader(Visitor[str, Cost]):
         self._known[expression, group] = number
         return number
 
-    def _number(self, name: str, group: str) -> Any:
+    def _number(self, name: str, group: str) -> float:
         own = of_group(name, group)
         return self._environment[own if own in self._environment else name]
 
@@ -343,7 +345,7 @@ class Reader(Visitor[str, Cost]):
         total.busy_s = total.latency_s
         return total
 
-    def _transfer(self, sender: str, receiver: str, size_bytes: Any) -> Cost:
+    def _transfer(self, sender: str, receiver: str, size_bytes: float) -> Cost:
         """Cost of one message, cached: callers must not modify it."""
         if isinstance(size_bytes, np.ndarray):
             return self._message(sender, receiver, size_bytes)
@@ -352,7 +354,7 @@ class Reader(Visitor[str, Cost]):
             self._messages[key] = self._message(*key)
         return self._messages[key]
 
-    def _message(self, sender: str, receiver: str, size_bytes: Any) -> Cost:
+    def _message(self, sender: str, receiver: str, size_bytes: float) -> Cost:
         """Propagation, and the adapters at both ends held for the message's length."""
         same = self._placement.same_node(sender, receiver)
         inside = self._environment["loopback_latency"]

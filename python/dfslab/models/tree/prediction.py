@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -93,7 +93,7 @@ class Situation:
         self.mix = dict(workload.mix(own))
         self.environment = environment(scenario, self.system, workload)
         stream = workload.stream(own)
-        self.trace = Trace(stream) if stream.get("given") else None
+        self.trace = Trace(stream) if stream.given else None
         self.parameters = parameters(scenario, self.system)
         self.placement = Placement(scenario.deployment)
         self.client = next(r.name for r in self.system.roles if r.kind == "client")
@@ -179,9 +179,10 @@ class Situation:
 
     def predict_many(self, sets: Sequence[Mapping[str, float]]) -> Predictions:
         """`predict` for several sets of the same constants, vectorised over the sets."""
-        together: dict[str, Any] = {key: np.array([one[key] for one in sets]) for key in sets[0]}
+        together = {key: np.array([one[key] for one in sets]) for key in sets[0]}
         try:
-            costs = self.costs(together)
+            # The readers of trees compute with arrays as with numbers.
+            costs = self.costs(cast(Mapping[str, float], together))
         except Varies:
             # Counts differ between the sets, so each set is solved alone.
             return _each([self.predict(one) for one in sets])

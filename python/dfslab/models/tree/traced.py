@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
@@ -13,6 +12,7 @@ from dfslab.models.tree.cost import Cost, Reader
 from dfslab.models.tree.placement import Placement
 from dfslab.spec.steps.calls import TRANSFERS, WHOLE, Done, Meaning, followed
 from dfslab.spec.steps.node import Node
+from dfslab.spec.streams.vocabulary import GivenArrival, Stream
 
 # Most distinct sizes of one operation type; more are merged by rank.
 MOST_SIZES = 32
@@ -31,20 +31,23 @@ class Sort:
 class Trace:
     """The replayed operations of a stream, in the order of the trace."""
 
-    def __init__(self, stream: Mapping[str, Any]) -> None:
+    def __init__(self, stream: Stream) -> None:
         self.done = [
             Done(
-                one.get("client", 0),
-                one["operation"],
-                one.get("owner", one.get("client", 0)),
-                one.get("file", 0),
-                one.get("offset_bytes", 0),
-                one.get("size_bytes", 0),
+                one.client,
+                one.operation,
+                one.client if one.owner is None else one.owner,
+                one.file,
+                one.offset_bytes,
+                one.size_bytes,
             )
-            for one in stream["given"]
+            for one in stream.given
         ]
         self.classified = list(followed(self.done))
-        self.due_s: Sequence[Sequence[float]] = stream.get("arrival", {}).get("given", ())
+        arrival = stream.arrival
+        self.due_s: Sequence[Sequence[float]] = (
+            arrival.given if isinstance(arrival, GivenArrival) else ()
+        )
 
     @cached_property
     def of_clients(self) -> dict[tuple[int, int], Meaning]:

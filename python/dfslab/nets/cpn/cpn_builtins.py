@@ -260,7 +260,8 @@ class Builtins:
         found = self.listed(value, "List.nth")
         known = isinstance(at, Leaf) and at.known
         if known and isinstance(at, Leaf) and 0 <= at.constant < len(found.items):
-            return found.items[at.constant]
+            item: Value = found.items[at.constant]
+            return item
         kind = kind_of(found)
         inner = kind.inner if isinstance(kind, Listing) else None
         if inner is None or not isinstance(at, Leaf) or at.kind != INT:

@@ -81,7 +81,8 @@ class _Texts(str):
 
 
 def _of_sort(text: str, sort: str) -> str:
-    return {"text": _Text, "list text": _Texts}.get(sort, str)(text)
+    kinds: Mapping[str, type[str]] = {"text": _Text, "list text": _Texts}
+    return kinds.get(sort, str)(text)
 
 
 class _Expression:

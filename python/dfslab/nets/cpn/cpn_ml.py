@@ -415,18 +415,30 @@ class _Parser:
         last = body[0] if len(body) == 1 else Tree("sequence", "", tuple(body))
         return Tree("let", "", (*parts, last))
 
+    def negative(self) -> Tree:
+        return Tree("negative", "", (self.tight(),))
+
+    def negated(self) -> Tree:
+        return Tree("not", "", (self.tight(),))
+
+    def reference(self) -> Tree:
+        return Tree("reference", "", (self.atom(),))
+
+    def function_value(self) -> Tree:
+        return Tree("fn", "", self.rules())
+
     BRACKETS = {
         "(": parenthesised,
         "[": listed,
         "{": record,
         "#": field,
-        "~": lambda self: Tree("negative", "", (self.tight(),)),
-        "not": lambda self: Tree("not", "", (self.tight(),)),
-        "!": lambda self: Tree("reference", "", (self.atom(),)),
+        "~": negative,
+        "not": negated,
+        "!": reference,
         "if": choice,
         "case": case,
         "let": let,
-        "fn": lambda self: Tree("fn", "", self.rules()),
+        "fn": function_value,
     }
 
     # Declarations.

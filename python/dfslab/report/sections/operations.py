@@ -7,12 +7,13 @@ from typing import Any
 
 from markupsafe import Markup
 
+from dfslab.models.fit.step_functions import WHOLE
 from dfslab.report.plot import INK, SEQUENCE, colour, log_axis, panels, with_interval, words
 from dfslab.report.table import DASH, folded, note, number, percent, seconds, signed, table
 from dfslab.result import Metric
 from dfslab.studies.compare import Score, sort_key
 from dfslab.studies.contract import FinishedRun
-from dfslab.studies.operations import LEAST_TIME_S, NOISE_FLOOR, SIZE, WHOLE, At, Operations
+from dfslab.studies.operations import LEAST_TIME_S, NOISE_FLOOR, SIZE, At, Operations
 
 TITLE = "Operations by size and count"
 ORDER = 44
@@ -103,7 +104,9 @@ def lines_of(ones: Sequence[At]) -> list[list[At]]:
     return [sorted(line, key=lambda one: one.size_bytes) for line in lines.values()]
 
 
-def gapped(lines: Sequence[Sequence[At]], value: Callable[[At], float]) -> list[float | None]:
+def gapped(
+    lines: Sequence[Sequence[At]], value: Callable[[At], float | None]
+) -> list[float | None]:
     """The values of each line, with a gap between lines, so that they are not joined."""
     return [shown for line in lines for shown in (*map(value, line), None)][:-1]
 
@@ -112,15 +115,15 @@ def _curve(ones: Sequence[At], method: str) -> list[dict[str, Any]]:
     """A model's line and its interval band."""
     lines = lines_of([one for one in ones if method in one.predictions])
 
-    def end_values(end: str) -> list[float | None]:
-        return gapped(lines, lambda one: getattr(one.predictions[method], end))
+    def end_values(of: Callable[[Metric], float | None]) -> list[float | None]:
+        return gapped(lines, lambda one: of(one.predictions[method]))
 
     line = {
         "type": "scatter",
         "mode": "lines+markers",
         "name": words(method),
         "x": gapped(lines, lambda one: one.size_bytes),
-        "y": end_values("value"),
+        "y": end_values(lambda found: found.value),
         "line": {"color": colour(method), "width": 1.5},
         "marker": {"color": colour(method), "size": 3},
     }
@@ -128,12 +131,12 @@ def _curve(ones: Sequence[At], method: str) -> list[dict[str, Any]]:
         line
         | {
             "name": f"{words(method)}, 90 %",
-            "y": end_values(end),
+            "y": end,
             "mode": "lines",
             "hoverinfo": "skip",
             "line": {"color": colour(method), "width": 0.7, "dash": "dot"},
         }
-        for end in ("low", "high")
+        for end in (end_values(lambda found: found.low), end_values(lambda found: found.high))
     ]
     return [line, *edges]
 

@@ -14,12 +14,14 @@ import operator
 from collections.abc import Callable
 from fractions import Fraction
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 if TYPE_CHECKING:
     import sympy
 
 Number: TypeAlias = "int | float | Fraction"
+# SymPy has no types, so that the type checker lets its objects pass, too.
+Operand: TypeAlias = "Expr | int | float | Fraction"
 _INFIX = {"add": "+", "sub": "-", "mul": "*", "div": "/", "pow": "**"}
 _INFIX |= {"gt": ">", "ge": ">=", "and": "&", "or": "|"}
 _FUNCTIONS = ("Max", "Min", "ceiling", "floor", "sqrt", "log")
@@ -94,10 +96,8 @@ class Expr:
         if self.name == "named":
             return self.args[1].symbolic
         args = [one.symbolic for one in self.args]
-        if self.name in _FUNCTIONS:
-            return getattr(sympy, self.name)(*args)
-        if self.name in _SYMBOLIC:
-            return getattr(sympy, _SYMBOLIC[self.name])(*args)
+        if self.name in _symbolic():
+            return _symbolic()[self.name](*args)
         if self.name == "select":
             holds, then, otherwise = args
             return sympy.Piecewise((then, holds), (otherwise, True))
@@ -108,54 +108,50 @@ class Expr:
         """SymPy's conversion hook."""
         return self.symbolic
 
-    def __add__(self, other: Any) -> Any:
+    def __add__(self, other: Operand) -> Expr:
         return _combined("add", self, other)
 
-    def __radd__(self, other: Any) -> Any:
+    def __radd__(self, other: Operand) -> Expr:
         return _combined("add", other, self)
 
-    def __sub__(self, other: Any) -> Any:
+    def __sub__(self, other: Operand) -> Expr:
         return _combined("sub", self, other)
 
-    def __rsub__(self, other: Any) -> Any:
+    def __rsub__(self, other: Operand) -> Expr:
         return _combined("sub", other, self)
 
-    def __mul__(self, other: Any) -> Any:
+    def __mul__(self, other: Operand) -> Expr:
         return _combined("mul", self, other)
 
-    def __rmul__(self, other: Any) -> Any:
+    def __rmul__(self, other: Operand) -> Expr:
         return _combined("mul", other, self)
 
-    def __truediv__(self, other: Any) -> Any:
+    def __truediv__(self, other: Operand) -> Expr:
         return _combined("div", self, other)
 
-    def __rtruediv__(self, other: Any) -> Any:
+    def __rtruediv__(self, other: Operand) -> Expr:
         return _combined("div", other, self)
 
-    def __pow__(self, other: Any) -> Any:
+    def __pow__(self, other: Operand) -> Expr:
         return _combined("pow", self, other)
 
-    def __rpow__(self, other: Any) -> Any:
+    def __rpow__(self, other: Operand) -> Expr:
         return _combined("pow", other, self)
 
-    def __neg__(self) -> Any:
+    def __neg__(self) -> Expr:
         return _combined("mul", -1, self)
 
-    def __gt__(self, other: Any) -> Condition:
-        found: Condition = _compared("gt", self, other)
-        return found
+    def __gt__(self, other: Operand) -> Condition:
+        return _compared("gt", self, other)
 
-    def __lt__(self, other: Any) -> Condition:
-        found: Condition = _compared("gt", other, self)
-        return found
+    def __lt__(self, other: Operand) -> Condition:
+        return _compared("gt", other, self)
 
-    def __ge__(self, other: Any) -> Condition:
-        found: Condition = _compared("ge", self, other)
-        return found
+    def __ge__(self, other: Operand) -> Condition:
+        return _compared("ge", self, other)
 
-    def __le__(self, other: Any) -> Condition:
-        found: Condition = _compared("ge", other, self)
-        return found
+    def __le__(self, other: Operand) -> Condition:
+        return _compared("ge", other, self)
 
     def __and__(self, other: Expr) -> Condition:
         return Condition("and", condition(self), condition(other))
@@ -187,21 +183,21 @@ _COMPUTED: dict[str, Callable[[Any, Any], Any]] = {
     "div": lambda a, b: a / b,
     "pow": lambda a, b: a**b,
 }
-# Condition -> name of SymPy's class.
-_SYMBOLIC = {"gt": "Gt", "ge": "Ge", "and": "And", "or": "Or", "not": "Not"}
 ZERO, ONE = Expr("number", 0), Expr("number", 1)
 
 
-def _combined(name: str, left: Any, right: Any) -> Any:
+def _combined(name: str, left: Operand, right: Operand) -> Expr:
     """The binary operation; done by SymPy if an operand is SymPy's."""
     mine, theirs = _ours(left), _ours(right)
     for one in (mine, theirs):
         if isinstance(one, Condition):
             raise TypeError(f"{readable(one)} is a condition, not a number: use select")
     if mine is None or theirs is None:
-        return _COMPUTED[name](
+        # SymPy's result is passed as what it stands for.
+        mixed: Expr = _COMPUTED[name](
             *(one.symbolic if isinstance(one, Expr) else one for one in (left, right))
         )
+        return mixed
     return _simplest(name, mine, theirs)
 
 
@@ -236,11 +232,11 @@ def _simplest(name: str, left: Expr, right: Expr) -> Expr:
     return Expr(name, left, right)
 
 
-def _compared(name: str, left: Any, right: Any) -> Any:
+def _compared(name: str, left: Operand, right: Operand) -> Condition:
     """A comparison; done by SymPy if an operand is SymPy's."""
     mine, theirs = _ours(left), _ours(right)
     if mine is None or theirs is None:
-        return NotImplemented
+        return cast(Condition, NotImplemented)
     return Condition(name, _number(mine), _number(theirs))
 
 
@@ -267,19 +263,38 @@ def named(name: str, value: Expr) -> Expr:
     return Expr("named", name, value)
 
 
-def expression(value: Any) -> Any:
+def expression(value: Operand) -> Expr:
     """A value from a description, converted to an expression."""
     found = _ours(value)
-    return value if found is None else found
+    return cast(Expr, value) if found is None else found
 
 
-def _function(name: str) -> Callable[..., Any]:
-    def build(*values: Any) -> Any:
+@lru_cache(maxsize=1)
+def _symbolic() -> dict[str, Callable[..., Any]]:
+    """SymPy's functions and relations by our names."""
+    import sympy
+
+    return {
+        "Max": sympy.Max,
+        "Min": sympy.Min,
+        "ceiling": sympy.ceiling,
+        "floor": sympy.floor,
+        "sqrt": sympy.sqrt,
+        "log": sympy.log,
+        "gt": sympy.Gt,
+        "ge": sympy.Ge,
+        "and": sympy.And,
+        "or": sympy.Or,
+        "not": sympy.Not,
+    }
+
+
+def _function(name: str) -> Callable[..., Expr]:
+    def build(*values: Operand) -> Expr:
         ours = [_ours(value) for value in values]
         if any(one is None for one in ours):
-            import sympy
-
-            return getattr(sympy, name)(*values)
+            mixed: Expr = _symbolic()[name](*values)
+            return mixed
         return Expr(name, *ours)
 
     return build
@@ -306,7 +321,7 @@ def sympify(value: Any) -> sympy.Expr:
     return sympy.sympify(value)
 
 
-def _space(arrays: bool) -> dict[str, Any]:
+def _space(arrays: bool) -> dict[str, Callable[..., Any] | float]:
     """Namespace of compiled expressions, with functions of numbers or of arrays."""
     if not arrays:
         return {
@@ -371,7 +386,9 @@ def function(root: Expr, arrays: bool = False) -> tuple[tuple[str, ...], Callabl
     source = "\n".join((f"def found({parameters}):", *lines, f"    return {answer}"))
     space = _space(arrays)
     exec(compile(source, "<description>", "exec"), space)
-    return tuple(names), space["found"]
+    function = space["found"]
+    assert callable(function), "the compiled text defines it"
+    return tuple(names), function
 
 
 # Precedence of each operation, lowest first.

@@ -16,7 +16,8 @@ _WINDOW = symbol("initial_window")
 
 def _doublings(ratio: Expr) -> Expr:
     """Doublings until a window has grown by the factor `ratio`, at least 1."""
-    return ceiling(log(ratio) / log(2))
+    count: Expr = ceiling(log(ratio) / log(2))
+    return count
 
 
 def stalled_round_trips(size_bytes: Expression, rate: Expression) -> Expr:
@@ -28,7 +29,8 @@ def stalled_round_trips(size_bytes: Expression, rate: Expression) -> Expr:
     windows_held = Max(1, 2 * symbol("network_latency") * rate / _WINDOW)
     filled = _doublings(1 + expression(size_bytes) / _WINDOW) - 1
     stalls = Max(0, Min(filled, _doublings(windows_held)))
-    return stalls - (2**stalls - 1) / windows_held
+    remaining: Expr = stalls - (2**stalls - 1) / windows_held
+    return remaining
 
 
 def round_trips(

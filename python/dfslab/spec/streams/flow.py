@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, ClassVar
 
 from pydantic import Field
 
+from dfslab.spec.streams.vocabulary import GammaSize, Share, SizeDistribution, Stream
 from dfslab.spec.streams.workload import FileParameters, Size
 from dfslab.spec.units import quantity
 
-Flow = tuple[dict[str, Any], ...]
+Flow = tuple[Share, ...]
 
 
 class FlowParameters(FileParameters):
@@ -30,15 +31,15 @@ class FlowParameters(FileParameters):
         return self.loops * len(self.FLOW)
 
 
-def cycle(parameters: FlowParameters) -> dict[str, Any]:
+def cycle(parameters: FlowParameters) -> Stream:
     """The repeated flow as a stream; file sizes are gamma-distributed with filebench's shape."""
     size = int(parameters.file_size)
-    return {
-        "mix": list(parameters.FLOW),
-        "mix_order": "cycle",
-        "file_choice": "uniform",
-        "file_size": {"gamma": {"mean": float(size), "shape": 1.5, "max": 64 * size}},
-        "transfer_size_bytes": int(parameters.transfer_size),
-        "operations_per_client": parameters.operations(),
-        "files_per_client": parameters.files_per_client,
-    }
+    return Stream(
+        mix=list(parameters.FLOW),
+        mix_order="cycle",
+        file_choice="uniform",
+        file_size=SizeDistribution(gamma=GammaSize(mean=float(size), shape=1.5, max=64 * size)),
+        transfer_size_bytes=int(parameters.transfer_size),
+        operations_per_client=parameters.operations(),
+        files_per_client=parameters.files_per_client,
+    )

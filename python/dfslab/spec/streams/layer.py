@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
 from dfslab.spec.model import InputError, Model
+from dfslab.spec.streams.plan import PlanLayer
 from dfslab.spec.units import BytesPerSecond, PerSecond, Seconds, quantity
 
 Kind = Literal["throttle", "timeout", "fault", "stall", "delay"]
@@ -37,11 +38,11 @@ class Layer(Model):
     @model_validator(mode="after")
     def _has_its_keys(self) -> Self:
         keys = LAYER_KEYS[self.kind]
-        stated = [key for key in type(self).model_fields if key != "kind" and getattr(self, key)]
-        for key in stated:
+        stated = {key: value for key, value in self if key != "kind" and value}
+        for key, value in stated.items():
             if key not in keys:
                 allowed = f"{self.kind} takes {', '.join(keys)}"
-                raise InputError(f"run.layer.{key}", getattr(self, key), allowed)
+                raise InputError(f"run.layer.{key}", value, allowed)
         # A throttle needs one of its keys, other layers need all.
         if not stated or (self.kind != "throttle" and len(stated) < len(keys)):
             raise InputError("run.layer", self.kind, f"needs {', '.join(keys)} above 0")
@@ -54,7 +55,8 @@ class Layer(Model):
         """Whether the layer makes calls fail, so that errors are expected."""
         return self.kind in ("timeout", "fault")
 
-    def plan(self) -> dict[str, Any]:
-        """The layer in the format of core/load."""
-        names = LAYER_KEYS[self.kind].items()
-        return {self.kind: {name: value for key, name in names if (value := getattr(self, key))}}
+    def plan(self) -> PlanLayer:
+        """The layer in the load generator's plan."""
+        names, given = LAYER_KEYS[self.kind].items(), dict(self)
+        values = {name: value for key, name in names if (value := given[key])}
+        return PlanLayer.model_validate({self.kind: values})

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections import Counter
 
 from dfslab import discover
 from dfslab.spec.environment import workload_parameters
-from dfslab.spec.model import build
 from dfslab.spec.scenario import Scenario
-from dfslab.spec.streams.vocabulary import Stream
+from dfslab.spec.streams.vocabulary import Arrival, LognormalGaps, Open, OpenArrival, Stream
 
 # Standard deviation of the logarithm of times between arrivals: a coefficient of variation of 1.3.
 LOGNORMAL_SIGMA = 1.0
@@ -20,51 +18,47 @@ def has_stream(scenario: Scenario) -> bool:
     return discover.workload(scenario.workload.name).argv is None
 
 
-def stream_spec(scenario: Scenario, repetition: int = 0) -> dict[str, Any]:
-    """The StreamSpec (core/workload) of a scenario; every repetition has a different seed."""
+def stream_spec(scenario: Scenario, repetition: int = 0) -> Stream:
+    """The stream of a scenario; every repetition has a different seed.
+
+    InputError when the workload is a program or a value of the stream is impossible.
+    """
     workload = discover.workload(scenario.workload.name)
     own = workload.stream(workload_parameters(scenario, workload))
-    return checked(
-        {
-            **own,
-            **_arrival(scenario, own),
-            "seed": scenario.run.seed + repetition,
-            "clients": scenario.workload.clients,
-            "think_time_s": scenario.workload.think_time,
-        }
-    )
+    of_scenario = {
+        "seed": scenario.run.seed + repetition,
+        "clients": scenario.workload.clients,
+        "think_time_s": scenario.workload.think_time,
+    }
+    if (arrival := _arrival(scenario, own)) is not None:
+        return own.model_copy(update={**of_scenario, "arrival": arrival})
+    return own.model_copy(update=of_scenario)
 
 
-def _arrival(scenario: Scenario, own: Mapping[str, Any]) -> dict[str, Any]:
+def _arrival(scenario: Scenario, own: Stream) -> Arrival | None:
     """The requested open arrivals, which replace the workload's. Sessions are kept; their rate is
     set so that requests arrive at the requested rate."""
     requested = scenario.workload
     if requested.arrival == "closed":
-        return {}
-    process: Any = requested.arrival
-    if process == "lognormal":
-        process = {"lognormal": LOGNORMAL_SIGMA}
-    load: dict[str, Any] = {"rate_per_s": requested.rate, "process": process}
-    if requested.ramp:
-        load["profile"] = [(0.0, 0.0), (requested.ramp, 1.0)]
-    if session := own.get("arrival", {}).get("open", {}).get("session"):
-        load |= {"rate_per_s": requested.rate / session["requests"], "session": session}
-    return {"arrival": {"open": load}}
+        return None
+    sessions = own.arrival.open.session if isinstance(own.arrival, OpenArrival) else None
+    kept = {"session": sessions} if sessions is not None else {}
+    ramp = {"profile": [(0.0, 0.0), (requested.ramp, 1.0)]} if requested.ramp else {}
+    load = Open(
+        rate_per_s=requested.rate / sessions.requests if sessions is not None else requested.rate,
+        process=(
+            LognormalGaps(lognormal=LOGNORMAL_SIGMA)
+            if requested.arrival == "lognormal"
+            else requested.arrival
+        ),
+    )
+    return OpenArrival(open=load.model_copy(update={**ramp, **kept}))
 
 
-def checked(spec: Mapping[str, Any]) -> dict[str, Any]:
-    """The validated specification as plain data without defaults; InputError names the key."""
-    return build(Stream, spec, "stream").model_dump(mode="json", exclude_unset=True)
-
-
-def operations_per_client(spec: Mapping[str, Any]) -> int:
+def operations_per_client(stream: Stream) -> int:
     """Operations of each client over all phases; for a replay, those of the busiest client."""
-    if spec.get("given"):
-        counts: dict[int, int] = {}
-        for one in spec["given"]:
-            client = one.get("client", 0)
-            counts[client] = counts.get(client, 0) + 1
-        return max(counts.values())
-    if spec.get("phases"):
-        return sum(phase["operations_per_client"] for phase in spec["phases"])
-    return spec["operations_per_client"]
+    if stream.given:
+        return max(Counter(one.client for one in stream.given).values())
+    if stream.phases:
+        return sum(phase.operations_per_client for phase in stream.phases)
+    return stream.operations_per_client

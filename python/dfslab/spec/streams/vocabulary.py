@@ -1,37 +1,13 @@
-"""The data model of a stream specification: the Python twin of core/workload."""
+"""The stream of operations that clients execute: what core/workload reads, as a type."""
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, Self
+import json
+from typing import Annotated, Literal, Self, get_args
 
 from pydantic import Field, model_validator
 
 from dfslab.spec.model import Model
-
-OPERATIONS = (
-    "read",
-    "write",
-    "append",
-    "create",
-    "stat",
-    "list",
-    "rename",
-    "delete",
-    "mkdir",
-    "open",
-    "close",
-    "pread",
-    "pwrite",
-    "fsync",
-    "overwrite",
-    "exists",
-    "rmdir",
-    "truncate",
-    "chmod",
-    "set_xattr",
-    "get_xattr",
-    "lock",
-)
 
 OperationName = Literal[
     "read",
@@ -57,6 +33,8 @@ OperationName = Literal[
     "get_xattr",
     "lock",
 ]
+# In the order of their codes in core/workload/operation.rs.
+OPERATIONS: tuple[OperationName, ...] = get_args(OperationName)
 
 SizeBytes = Annotated[int, Field(ge=0, le=1 << 50)]
 Count = Annotated[int, Field(ge=0, le=1_000_000_000)]
@@ -64,14 +42,26 @@ Positive = Annotated[float, Field(gt=0)]
 Spread = Annotated[float, Field(ge=0)]
 
 
-class Bounds(Model):
+class CoreDocument(Model):
+    """A document that the core reads: fields that nobody set keep the core's defaults."""
+
+    @property
+    def text(self) -> str:
+        """The document as JSON text: the fields that were set, in the order of their declaration.
+
+        The hashes and recordings of tests/golden depend on every byte of it.
+        """
+        return json.dumps(self.model_dump(mode="json", exclude_unset=True))
+
+
+class Bounds(CoreDocument):
     """Uniform between two sizes, both included."""
 
     low: SizeBytes
     high: SizeBytes
 
 
-class LognormalSize(Model):
+class LognormalSize(CoreDocument):
     """Median in bytes, standard deviation of the logarithm, largest in bytes."""
 
     median: Positive
@@ -79,7 +69,7 @@ class LognormalSize(Model):
     max: SizeBytes
 
 
-class NormalSize(Model):
+class NormalSize(CoreDocument):
     """Mean, standard deviation and largest, in bytes."""
 
     mean: Positive
@@ -87,7 +77,7 @@ class NormalSize(Model):
     max: SizeBytes
 
 
-class GammaSize(Model):
+class GammaSize(CoreDocument):
     """Mean in bytes, shape (1 is exponential, larger is narrower), largest in bytes."""
 
     mean: Positive
@@ -95,7 +85,7 @@ class GammaSize(Model):
     max: SizeBytes
 
 
-class Size(Model):
+class SizeDistribution(CoreDocument):
     """A distribution of sizes in bytes: exactly one field is set."""
 
     fixed: SizeBytes | None = None
@@ -107,19 +97,43 @@ class Size(Model):
 
     @model_validator(mode="after")
     def _is_one(self) -> Self:
-        names = type(self).model_fields
-        if sum(getattr(self, name) is not None for name in names) != 1:
-            raise ValueError(f"needs exactly one of {', '.join(names)}")
+        kinds = {
+            "fixed": self.fixed,
+            "uniform": self.uniform,
+            "lognormal": self.lognormal,
+            "normal": self.normal,
+            "gamma": self.gamma,
+            "choice": self.choice,
+        }
+        if sum(kind is not None for kind in kinds.values()) != 1:
+            raise ValueError(f"needs exactly one of {', '.join(kinds)}")
         return self
 
+    @property
+    def mean_bytes(self) -> float:
+        """Mean of the distribution, bytes; truncation counts only where it cuts off the mean."""
+        if self.fixed is not None:
+            return float(self.fixed)
+        if self.uniform is not None:
+            return (self.uniform.low + self.uniform.high) / 2
+        if self.choice is not None:
+            weights = sum(weight for _, weight in self.choice)
+            return sum(size * weight for size, weight in self.choice) / weights
+        around = self.normal or self.gamma
+        if around is not None:
+            return float(min(around.max, around.mean))
+        shape = self.lognormal
+        assert shape is not None
+        return float(min(shape.max, shape.median * 2.718281828459045 ** (shape.sigma**2 / 2)))
 
-class Strided(Model):
+
+class Strided(CoreDocument):
     """Strided access: each transfer starts this many blocks after the previous one."""
 
     strided: Annotated[int, Field(ge=1)]
 
 
-class Skip(Model):
+class Skip(CoreDocument):
     """Access with gaps: bytes skipped after each transfer."""
 
     skip: SizeBytes
@@ -132,56 +146,60 @@ Order = (
 )
 
 
-class Access(Model):
+class Access(CoreDocument):
     """The access pattern within a file."""
 
     order: Order = "sequential"
     transfers_per_operation: Count = 0
-    transfer_size: Size | None = None
+    transfer_size: SizeDistribution | None = None
     reopen: bool = False
 
 
-class Zipf(Model):
+class Zipf(CoreDocument):
     """Zipf popularity: the k-th file has probability proportional to k^(-exponent)."""
 
     zipf: Spread
 
 
-class Neighbour(Model):
+class Neighbour(CoreDocument):
     """The files of another client, at this distance in client numbers."""
 
     neighbour: Annotated[int, Field(ge=0)]
 
 
-FileChoice = Literal["sequential", "uniform", "newest"] | Zipf
+NamedChoice = Literal["sequential", "uniform", "newest"]
+FileChoice = NamedChoice | Zipf
 Files = Literal["own", "shared"] | Neighbour
 
 
-class Share(Model):
+class Share(CoreDocument):
     """An operation's share of a mix, and settings that override those of its phase."""
 
     operation: OperationName
     weight: Positive = 1.0
     access: Access | None = None
-    file_choice: Literal["sequential", "uniform", "newest"] | None = None
+    file_choice: NamedChoice | None = None
     fsync: bool | None = None
     think_time_s: Spread | None = None
 
 
-class Phase(Model):
+MixOrder = Literal["random", "cycle"]
+
+
+class Phase(CoreDocument):
     """A part of a stream, which all clients begin together after a barrier."""
 
     name: str = ""
     operations_per_client: Annotated[int, Field(ge=1, le=1_000_000_000)]
     mix: Annotated[list[Share], Field(min_length=1)]
-    mix_order: Literal["random", "cycle"] = "random"
+    mix_order: MixOrder = "random"
     file_choice: FileChoice = "sequential"
     access: Access = Access()
     files: Files = "own"
     think_time_s: Spread = 0.0
 
 
-class Given(Model):
+class Given(CoreDocument):
     """One replayed operation."""
 
     client: Annotated[int, Field(ge=0)] = 0
@@ -192,20 +210,20 @@ class Given(Model):
     owner: Annotated[int, Field(ge=0)] | None = None
 
 
-class LognormalGaps(Model):
+class LognormalGaps(CoreDocument):
     """Lognormal times between arrivals: standard deviation of the logarithm."""
 
     lognormal: Spread
 
 
-class Session(Model):
+class Session(CoreDocument):
     """Sequential requests: their mean number (geometric distribution) and the pause between."""
 
     requests: Annotated[float, Field(ge=1)]
     think_time_s: Spread = 0.0
 
 
-class Open(Model):
+class Open(CoreDocument):
     """An open workload: arrivals a second over all clients, and their distribution.
 
     `profile`: points (seconds, factor of the rate), linear in between, constant after the last.
@@ -217,13 +235,13 @@ class Open(Model):
     session: Session | None = None
 
 
-class OpenArrival(Model):
+class OpenArrival(CoreDocument):
     """Operations start at their scheduled times, as an open workload."""
 
     open: Open
 
 
-class GivenArrival(Model):
+class GivenArrival(CoreDocument):
     """Scheduled starts of each client's operations, s after the run's start, ascending."""
 
     given: list[list[Spread]]
@@ -232,7 +250,7 @@ class GivenArrival(Model):
 Arrival = Literal["closed"] | OpenArrival | GivenArrival
 
 
-class Layout(Model):
+class Layout(CoreDocument):
     """Layout of directories: one per client (with a tree below), or a shared one."""
 
     shared_directory: bool = False
@@ -240,8 +258,19 @@ class Layout(Model):
     branches: Annotated[int, Field(ge=0)] = 0
 
 
-class Stream(Model):
-    """A StreamSpec of core/workload, which does the checks that are missing here."""
+Prepare = Literal["written", "empty"]
+
+
+class Stream(CoreDocument):
+    """A StreamSpec of core/workload, which does the checks that are missing here.
+
+    A workload states its own part. Seed, number of clients, think time and requested arrivals are
+    the scenario's (`stream_spec`). Sizes are in bytes, times in seconds.
+    """
+
+    def model_post_init(self, context: object) -> None:
+        """The core requires seed and clients, so they are written even where nobody set them."""
+        self.model_fields_set.update(("seed", "clients"))
 
     seed: Annotated[int, Field(ge=0)] = 1
     clients: Annotated[int, Field(ge=1, le=65_536)] = 1
@@ -249,8 +278,8 @@ class Stream(Model):
     files_per_client: Count = 0
     files_together: Count | None = None
     mix: list[Share] = []
-    mix_order: Literal["random", "cycle"] = "random"
-    file_size: Size
+    mix_order: MixOrder = "random"
+    file_size: SizeDistribution
     transfer_size_bytes: Annotated[int, Field(ge=1, le=1 << 30)]
     file_choice: FileChoice = "sequential"
     access: Access = Access()
@@ -260,5 +289,22 @@ class Stream(Model):
     given: list[Given] = []
     arrival: Arrival = "closed"
     layout: Layout = Layout()
-    prepare: Literal["written", "empty"] = "written"
+    prepare: Prepare = "written"
     compressible: Annotated[float, Field(ge=0, le=1)] = 0.0
+
+    @property
+    def all_phases(self) -> list[Phase]:
+        """The phases: those listed, or a single one that the stream itself describes."""
+        if self.phases:
+            return self.phases
+        # Not validated: of replayed operations it has neither a mix nor a number.
+        own = Phase.model_construct(
+            operations_per_client=self.operations_per_client,
+            mix=self.mix,
+            mix_order=self.mix_order,
+            file_choice=self.file_choice,
+            access=self.access,
+            files=self.files,
+            think_time_s=self.think_time_s,
+        )
+        return [own]

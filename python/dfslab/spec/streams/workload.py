@@ -5,11 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Generic, TypeVar
+from typing import Annotated, Any, Generic, TypedDict, TypeVar, Unpack
 
-from pydantic import Field
+from pydantic import Field, ValidationError
 
-from dfslab.spec.model import InputError, Model
+from dfslab.spec.model import InputError, Model, input_error
+from dfslab.spec.streams.vocabulary import (
+    Access,
+    FileChoice,
+    Files,
+    MixOrder,
+    OperationName,
+    Phase,
+    Share,
+    SizeDistribution,
+    Stream,
+)
 from dfslab.spec.units import Bytes, quantity
 
 Size = Annotated[Bytes, Field(ge=1)]
@@ -34,13 +45,25 @@ class FileParameters(Model):
         return self.operations_per_client or max(2, min(256, by_data))
 
 
-def phase(name: str, operations: int, *mix: str | dict[str, Any], **more: Any) -> dict[str, Any]:
-    """A phase of a stream; an operation of the mix is a name, or a table with settings."""
-    shares = [{"operation": share} if isinstance(share, str) else share for share in mix]
-    return {"name": name, "operations_per_client": operations, "mix": shares, **more}
+class PhaseSettings(TypedDict, total=False):
+    """Settings of a phase in addition to its name, operations and mix."""
+
+    mix_order: MixOrder
+    file_choice: FileChoice
+    access: Access
+    files: Files
+    think_time_s: float
 
 
-def together_to_the_end() -> dict[str, Any]:
+def phase(
+    name: str, operations: int, *mix: OperationName | Share, **settings: Unpack[PhaseSettings]
+) -> Phase:
+    """A phase of a stream; an operation of the mix is a name, or a share with settings."""
+    shares = [one if isinstance(one, Share) else Share(operation=one) for one in mix]
+    return Phase(name=name, operations_per_client=operations, mix=shares, **settings)
+
+
+def together_to_the_end() -> Phase:
     """A barrier phase at the end, after a phase in which clients read each other's files.
 
     Without the barrier, a finished process would remove its files while others still read them.
@@ -48,10 +71,15 @@ def together_to_the_end() -> dict[str, Any]:
     return phase("end", 1, "list")
 
 
-def no_stream(name: str) -> Callable[[Any], dict[str, Any]]:
+def fixed(size_bytes: float) -> SizeDistribution:
+    """Files that all have one size."""
+    return SizeDistribution(fixed=int(size_bytes))
+
+
+def no_stream(name: str) -> Callable[[Any], Stream]:
     """The `stream` of a program workload: always InputError, as its operations are unknown."""
 
-    def stream(parameters: Any) -> dict[str, Any]:
+    def stream(parameters: Any) -> Stream:
         raise InputError("workload.name", name, "is a program: only measure and trace can run it")
 
     return stream
@@ -69,12 +97,11 @@ class Definition(Generic[P]):
 class Streams(Definition[P]):
     """Declaration of a workload that the load generator executes.
 
-    `stream(parameters)` returns the workload's part of a StreamSpec
-    (`spec/streams/vocabulary.py`): mix, phases or replayed operations, file_size,
-    transfer_size_bytes, and so on.
+    `stream(parameters)` returns the workload's part of the stream: mix, phases or replayed
+    operations, file_size, transfer_size_bytes, and so on.
     """
 
-    stream: Callable[[P], dict[str, Any]]
+    stream: Callable[[P], Stream]
 
 
 @dataclass(frozen=True)
@@ -92,29 +119,38 @@ class Program(Definition[P]):
 class Workload:
     """One workload as its file describes it.
 
-    `stream` and `argv` are those of `Streams` and `Program`; the `stream` of a program raises
-    InputError.
+    `make` and `argv` are `stream` and `argv` of `Streams` and `Program`; the stream of a program
+    raises InputError.
     """
 
     name: str
     title: str
     parameters: type[FileParameters]
-    stream: Callable[[Any], dict[str, Any]]
+    make: Callable[[Any], Stream]
     file: Path
     argv: Callable[[Any, Mapping[str, Any]], list[str]] | None = None
+
+    def stream(self, parameters: FileParameters) -> Stream:
+        """The workload's part of the stream. InputError when the parameters give an impossible
+        value."""
+        try:
+            found = self.make(parameters)
+        except ValidationError as error:
+            raise input_error(error, Stream, "stream") from error
+        assert isinstance(found, Stream), f"{self.file}: stream must return a Stream"
+        return found
 
     def mix(self, parameters: FileParameters) -> Mapping[str, float]:
         """Operation -> share of all operations, over all phases."""
         stream = self.stream(parameters)
         counts: dict[str, float] = {}
-        for one in stream.get("given", ()):
-            counts[one["operation"]] = counts.get(one["operation"], 0.0) + 1.0
-        for phase in () if counts else stream.get("phases") or (stream,):
-            even = phase.get("mix_order") == "cycle"
-            weights = [1.0 if even else part.get("weight", 1.0) for part in phase["mix"]]
-            each = phase["operations_per_client"] / sum(weights)
-            for part, weight in zip(phase["mix"], weights, strict=True):
-                name = part["operation"]
-                counts[name] = counts.get(name, 0.0) + weight * each
+        for one in stream.given:
+            counts[one.operation] = counts.get(one.operation, 0.0) + 1.0
+        for part in () if counts else stream.all_phases:
+            even = part.mix_order == "cycle"
+            weights = [1.0 if even else share.weight for share in part.mix]
+            each = part.operations_per_client / sum(weights)
+            for share, weight in zip(part.mix, weights, strict=True):
+                counts[share.operation] = counts.get(share.operation, 0.0) + weight * each
         total = sum(counts.values())
         return {name: count / total for name, count in counts.items()}

@@ -11,6 +11,8 @@ from urllib.parse import urlparse
 
 from dfslab.spec.steps import calls
 from dfslab.spec.steps.node import Node, symbols, walk
+from dfslab.spec.streams.target import FileTarget
+from dfslab.spec.systems.endpoint import Endpoint
 from dfslab.spec.systems.memory import ObjectMemory
 from dfslab.spec.systems.parameters import Parameter, Parameters, hardware
 
@@ -48,7 +50,7 @@ class Facts:
     roles, parameters: the parts that nodes play, and what can be set or was calibrated (SI units).
     access_keys: the keys of `file_system.access` that it understands.
     check(parameters, instances): (key, what is allowed) for every illegal combination.
-    target(access, parameters): the load generator's target table.
+    target(endpoint, parameters): what the load generator calls at a running file system.
     memory: what a file costs the metadata server in memory; the first is used by default.
     address(uri): host and port that have to answer at a uri, None where none is asked; ValueError
         where the uri is malformed.
@@ -64,7 +66,7 @@ class Facts:
     parameters: Parameters
     access_keys: tuple[str, ...]
     check: Callable[[Mapping[str, Any], Mapping[str, int]], list[tuple[str, str]]]
-    target: Callable[[Mapping[str, Any], Mapping[str, Any]], dict[str, Any]]
+    target: Callable[[Endpoint, Mapping[str, float]], FileTarget]
     memory: tuple[ObjectMemory, ...] = ()
     address: Callable[[str], tuple[str, int] | None] = host_and_port
     functions: Mapping[str, tuple[str, ...]] = field(default_factory=dict)

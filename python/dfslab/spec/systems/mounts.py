@@ -3,13 +3,65 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+
+Fact = int | str | list[str] | list[int] | dict[str, str]
 
 
-def nothing_understood(attributes: Mapping[str, str]) -> dict[str, Any]:
+@dataclass(frozen=True, kw_only=True)
+class Layout:
+    """How a directory is stored: its servers (None: not reported) and facts by their name."""
+
+    servers: list[str] | None = None
+    facts: Mapping[str, Fact] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExistingFileSystem:
+    """A file system that dfslab did not start: its kind, where it is, its size and its layout.
+
+    file_system: the name of its description; "" where none is known. type, source: of the mount.
+    mounted_at: its mount point; "" where it was reached by a uri. facts: attributes and layout.
+    """
+
+    file_system: str
+    type: str
+    source: str
+    servers: list[str]
+    size_bytes: int
+    free_bytes: int
+    mounted_at: str = ""
+    version: str = ""
+    facts: Mapping[str, Fact] = field(default_factory=dict)
+
+    def document(self) -> dict[str, Fact]:
+        """All of it as JSON, on one level."""
+        if self.mounted_at:
+            return {
+                "mounted_at": self.mounted_at,
+                "type": self.type,
+                "source": self.source,
+                "file_system": self.file_system,
+                "size_bytes": self.size_bytes,
+                "free_bytes": self.free_bytes,
+                "servers": self.servers,
+                **self.facts,
+            }
+        return {
+            "file_system": self.file_system,
+            "type": self.type,
+            "source": self.source,
+            "version": self.version,
+            "servers": self.servers,
+            "size_bytes": self.size_bytes,
+            "free_bytes": self.free_bytes,
+            **self.facts,
+        }
+
+
+def nothing_understood(attributes: Mapping[str, str]) -> Layout:
     """The default `understood`: extended attributes give no layout."""
-    return {}
+    return Layout()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,9 +77,9 @@ class KnownMount:
     mount_types: tuple[str, ...] = ()
     sources: tuple[str, ...] = ()
     attributes: tuple[str, ...] = ()
-    understood: Callable[[Mapping[str, str]], dict[str, Any]] = nothing_understood
+    understood: Callable[[Mapping[str, str]], Layout] = nothing_understood
     schemes: tuple[str, ...] = ()
-    ask: Callable[[str, str], dict[str, Any]] | None = None
+    ask: Callable[[str, str], ExistingFileSystem] | None = None
 
     def matches(self, kind: str, source: str) -> bool:
         """Whether a mount of that type and source is one of this file system."""

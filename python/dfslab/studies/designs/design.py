@@ -18,10 +18,10 @@ from dfslab import discover
 from dfslab.lazily import lazily
 from dfslab.models.tree.prediction import Situation
 from dfslab.spec.check import check
-from dfslab.spec.design import Factor
+from dfslab.spec.design import Factor, Value
 from dfslab.spec.environment import workload_parameters
 from dfslab.spec.model import InputError
-from dfslab.spec.scenario import Point, Scenario, Value
+from dfslab.spec.scenario import Point, Scenario
 from dfslab.studies.designs.legal import Legal, Row, legal
 
 if TYPE_CHECKING:
@@ -223,7 +223,8 @@ def scaled(factor: Factor) -> np.ndarray | None:
     if numbers is None or len(numbers) < 2:
         return None
     shown = np.log2(numbers) if min(numbers) > 0 else np.array(numbers)
-    return 2 * (shown - shown.min()) / np.ptp(shown) - 1
+    low, high = float(shown.min()), float(shown.max())
+    return 2 * (shown - low) / (high - low) - 1
 
 
 def _coded(factor: Factor, curved: bool) -> np.ndarray:
@@ -250,7 +251,8 @@ class _Information:
 
     def gain(self, matrix: np.ndarray) -> np.ndarray:
         """Relative increase of det(X'X) by each candidate row."""
-        return np.einsum("ij,jk,ik->i", matrix, self.inverse, matrix)
+        gains: np.ndarray = np.einsum("ij,jk,ik->i", matrix, self.inverse, matrix)
+        return gains
 
     def add(self, row: np.ndarray, sign: float = 1.0) -> None:
         """Add (or with `sign` -1 remove) a row by the Sherman-Morrison formula."""
@@ -319,7 +321,13 @@ class _Tables:
     free: np.ndarray
 
 
-def _tables(coding: Coding, tops, bottoms, hard, soft) -> _Tables:
+def _tables(
+    coding: Coding,
+    tops: Sequence[Row],
+    bottoms: Sequence[Row],
+    hard: Sequence[int],
+    soft: Sequence[int],
+) -> _Tables:
     upper = coding.matrix([_joined(top, bottoms[0], hard, soft) for top in tops])
     both = coding.matrix([_joined(tops[0], bottom, hard, soft) for bottom in bottoms])
     return _Tables(upper, both - both[0], np.arange(len(tops)))

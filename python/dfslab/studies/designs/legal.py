@@ -11,13 +11,15 @@ import numpy as np
 
 from dfslab import discover
 from dfslab.spec.check import check
-from dfslab.spec.design import Design, Factor, Level, holds, names_in, number, shapes
+from dfslab.spec.design import Design, Factor, Level, Value, holds, names_in, number, shapes
 from dfslab.spec.model import InputError
-from dfslab.spec.scenario import Scenario, Value
+from dfslab.spec.scenario import Scenario
 
 Row = tuple[int, ...]
-# A rule: whether a combination of levels (factor name -> level) is legal.
+# Whether a combination of levels (factor name -> level) is legal.
 Judge = Callable[[Mapping[str, Level]], bool]
+# The factors that a constraint reads, and its judgement.
+Rule = tuple[set[str], Judge]
 MOST_LISTED = 200_000
 
 
@@ -62,7 +64,13 @@ class Legal:
             if all(self._holds(k, rule, levels, known) for k, rule in enumerate(rules)):
                 yield row
 
-    def _holds(self, index: int, rule, levels: Mapping[str, int], known: dict) -> bool:
+    def _holds(
+        self,
+        index: int,
+        rule: Rule,
+        levels: Mapping[str, int],
+        known: dict[tuple[int, tuple[int, ...]], bool],
+    ) -> bool:
         """A rule's result, cached for each combination of the factors that it reads."""
         names, judge = rule
         chosen = tuple(levels[name] for name in sorted(names))
@@ -121,9 +129,10 @@ class Legal:
         return tuple(i for i, factor in enumerate(self.factors) if factor.is_hard == hard)
 
 
-def _parts(members: tuple[int, ...], rows: list[Row]) -> Iterator[tuple[tuple[int, ...], list]]:
+def _parts(members: Row, rows: list[Row]) -> Iterator[tuple[Row, list[Row]]]:
     """Split off factors of a block that are independent of the others."""
-    tied, free = list(members), []
+    tied = list(members)
+    free: list[tuple[Row, list[Row]]] = []
     for index in members:
         place = tied.index(index)
         own = {row[place] for row in rows}

@@ -12,9 +12,10 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from dfslab.models.learnt import Learnt, Rows
-from dfslab.spec.scenario import Point, Scenario, Value
+from dfslab.spec.design import Value
+from dfslab.spec.scenario import Point, Scenario
 from dfslab.studies.designs import design
-from dfslab.studies.designs.legal import Legal
+from dfslab.studies.designs.legal import Legal, Row
 from dfslab.studies.designs.lessons import Proposal
 
 CANDIDATES = 160
@@ -49,7 +50,9 @@ def propose(
     return found
 
 
-def _matching(allowed: Legal, question: Mapping[str, Value], random: np.random.Generator) -> list:
+def _matching(
+    allowed: Legal, question: Mapping[str, Value], random: np.random.Generator
+) -> list[Row]:
     drawn = allowed.sample(QUERIES if not question else 40 * QUERIES, random)
     kept = [
         row
@@ -59,7 +62,7 @@ def _matching(allowed: Legal, question: Mapping[str, Value], random: np.random.G
     return (kept or drawn)[:QUERIES]
 
 
-def _point(scenario: Scenario, allowed: Legal, row) -> Point:
+def _point(scenario: Scenario, allowed: Legal, row: Row) -> Point:
     values = allowed.values(row)
     return Point(scenario=scenario.with_values(values), labels=values)
 

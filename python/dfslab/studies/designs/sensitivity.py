@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
 from SALib.analyze import pawn as salib_pawn
@@ -217,12 +217,21 @@ def rbd_fast(
     def of(some: np.ndarray, answer: np.ndarray) -> np.ndarray:
         spread = some + random.uniform(-0.5, 0.5, some.shape)
         found = salib_rbd_fast.analyze(problem, spread, answer, M=4, num_resamples=2)["S1"]
-        return np.clip(np.array(found, dtype=float), 0.0, 1.0)
+        shares: np.ndarray = np.clip(np.array(found, dtype=float), 0.0, 1.0)
+        return shares
 
     return _bootstrapped(levels, values, names, seed, of, repeats=30)
 
 
-def _problem(names: Sequence[str], levels: np.ndarray) -> dict[str, Any]:
+class Problem(TypedDict):
+    """SALib's description of the factors: their number, names and bounds."""
+
+    num_vars: int
+    names: list[str]
+    bounds: list[list[float]]
+
+
+def _problem(names: Sequence[str], levels: np.ndarray) -> Problem:
     bounds = [[float(column.min()) - 0.5, float(column.max()) + 0.5] for column in levels.T]
     return {"num_vars": len(names), "names": list(names), "bounds": bounds}
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from dfslab import quantiles
 from dfslab.spec.search import Search, objective
@@ -41,6 +40,46 @@ class Trial:
         return self.complete and self.behind_s <= BEHIND * self.span_s
 
 
+@dataclass(frozen=True)
+class RateRow:
+    """All runs at one requested rate, as JSON: means over the runs, and the objective's statistic
+    with its interval (None for a single run). `behind_share`: largest lag behind the schedule, as a
+    share of its length."""
+
+    offered_per_s: float
+    verdict: str
+    runs: int
+    rate_per_s: float
+    scheduled_per_s: float
+    behind_share: float
+    response_s_mean: float
+    value_s: float
+    value_s_low: float | None
+    value_s_high: float | None
+    saturated: bool
+
+
+@dataclass(frozen=True)
+class Knee:
+    """The rate of largest power, which is rate / mean response time (Kleinrock 1979, ICC), and the
+    neighbouring probed rates, all per second."""
+
+    rate_per_s: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class SearchDocument:
+    """The bounds of the highest rate, the knee and the curve, as JSON."""
+
+    objective: str
+    meets_per_s: float | None
+    fails_per_s: float | None
+    knee: Knee | None
+    curve: list[RateRow]
+
+
 Probe = Callable[[float, int], Trial]
 
 
@@ -69,23 +108,23 @@ class Rate:
         )
         return math.exp(mean), math.exp(mean - half), math.exp(mean + half)
 
-    def document(self) -> dict[str, Any]:
-        """The rate as JSON data; a single run has no interval."""
+    def row(self) -> RateRow:
+        """The rate as it is shown; a single run has no interval."""
         value, low, high = self.interval()
         several = len(self.runs) >= FEWEST_RUNS
-        return {
-            "offered_per_s": self.offered_per_s,
-            "verdict": self.verdict,
-            "runs": len(self.runs),
-            "rate_per_s": _mean([run.rate_per_s for run in self.runs]),
-            "scheduled_per_s": _mean([run.offered_per_s for run in self.runs]),
-            "behind_share": max(run.behind_s / max(1e-9, run.span_s) for run in self.runs),
-            "response_s_mean": _mean([run.response_s_mean for run in self.runs]),
-            "value_s": value,
-            "value_s_low": low if several else None,
-            "value_s_high": high if several else None,
-            "saturated": self.saturated,
-        }
+        return RateRow(
+            offered_per_s=self.offered_per_s,
+            verdict=self.verdict,
+            runs=len(self.runs),
+            rate_per_s=_mean([run.rate_per_s for run in self.runs]),
+            scheduled_per_s=_mean([run.offered_per_s for run in self.runs]),
+            behind_share=max(run.behind_s / max(1e-9, run.span_s) for run in self.runs),
+            response_s_mean=_mean([run.response_s_mean for run in self.runs]),
+            value_s=value,
+            value_s_low=low if several else None,
+            value_s_high=high if several else None,
+            saturated=self.saturated,
+        )
 
 
 @dataclass
@@ -94,25 +133,24 @@ class Found:
 
     `meets_per_s`: highest rate that significantly meets it (None: not even the lowest).
     `fails_per_s`: lowest rate that significantly fails (None: none found). Rates between are
-    unclear. `knee` has rate_per_s, low, high: the rate of largest power, which is rate / mean
-    response time (Kleinrock 1979, ICC), and the neighbouring probed rates.
+    unclear. `knee`: None where it lies outside the curve.
     """
 
     objective: str
     meets_per_s: float | None
     fails_per_s: float | None
     rates: list[Rate]
-    knee: dict[str, float] | None
+    knee: Knee | None
 
-    def document(self) -> dict[str, Any]:
-        """The result as JSON data."""
-        return {
-            "objective": self.objective,
-            "meets_per_s": self.meets_per_s,
-            "fails_per_s": self.fails_per_s,
-            "knee": self.knee,
-            "curve": [rate.document() for rate in self.rates],
-        }
+    def document(self) -> SearchDocument:
+        """The result as `dfslab search` shows it."""
+        return SearchDocument(
+            objective=self.objective,
+            meets_per_s=self.meets_per_s,
+            fails_per_s=self.fails_per_s,
+            knee=self.knee,
+            curve=[rate.row() for rate in self.rates],
+        )
 
 
 def search(
@@ -173,7 +211,7 @@ def _bounds(rates: dict[float, Rate]) -> tuple[float | None, float | None]:
     return max((rate for rate in good if rate < below), default=None), fails
 
 
-def knee(curve: Sequence[Rate]) -> dict[str, float] | None:
+def knee(curve: Sequence[Rate]) -> Knee | None:
     """The rate with the largest rate / mean response time, and its neighbours. None if that rate
     is at an end of the curve, because the knee then lies outside."""
     powers = [
@@ -185,7 +223,7 @@ def knee(curve: Sequence[Rate]) -> dict[str, float] | None:
     if not 0 < place < len(curve) - 1:
         return None
     low, here, high = (curve[place + step].offered_per_s for step in (-1, 0, 1))
-    return {"rate_per_s": here, "low": low, "high": high}
+    return Knee(here, low, high)
 
 
 def _mean(values: Sequence[float]) -> float:

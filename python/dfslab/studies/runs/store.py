@@ -13,9 +13,9 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from pydantic import ValidationError
+from pydantic import JsonValue, ValidationError
 
 from dfslab.documents import former
 from dfslab.extras import missing
@@ -86,7 +86,7 @@ class Store:
             file.flush()
             yield
 
-    def finish(self, document: dict[str, Any]) -> list[str]:
+    def finish(self, document: dict[str, JsonValue]) -> list[str]:
         """Write the summary and the table, and mark the folder complete; returns notes."""
         write_atomically(self.folder / "summary.json", json.dumps(document, default=str))
         notes = []

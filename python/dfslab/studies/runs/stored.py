@@ -13,9 +13,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Protocol
 
 from dfslab import discover
+
+if TYPE_CHECKING:
+    from pydantic import JsonValue
 
 FILE = "findings.json"
 # Increased whenever a study's computation or its result type changes.
@@ -25,11 +28,18 @@ OTHER_FORMAT = "the stored findings are of another version"
 CHANGED = "the results have changed since the findings were stored"
 
 
+class _Digest(Protocol):
+    """A hash that bytes are added to."""
+
+    def update(self, data: bytes, /) -> object:
+        """Add bytes."""
+
+
 @dataclass(frozen=True)
 class Stored:
     """The stored findings as plain data; None if unusable, with the reason."""
 
-    findings: dict[str, Any] | None
+    findings: dict[str, JsonValue] | None
     reason: str = ""
 
 
@@ -52,7 +62,7 @@ def inputs_hash(folder: Path) -> str:
     return digest.hexdigest()
 
 
-def _add(digest: Any, name: str, content: bytes) -> None:
+def _add(digest: _Digest, name: str, content: bytes) -> None:
     """Hash a file with its lengths as prefix, so that lists of files have unique encodings."""
     digest.update(f"{len(name)} {len(content)} {name}".encode())
     digest.update(content)
@@ -80,7 +90,7 @@ def read(folder: Path, inputs: str) -> Stored:
     return Stored(findings) if known == inputs else Stored(None, CHANGED)
 
 
-def write(folder: Path, inputs: str, findings: dict[str, Any]) -> None:
+def write(folder: Path, inputs: str, findings: dict[str, JsonValue]) -> None:
     """Store the findings; a folder that is not writable is left unchanged."""
     from dfslab.studies.runs.store import write_atomically
 

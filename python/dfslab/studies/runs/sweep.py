@@ -23,6 +23,8 @@ from dfslab.studies.runs.store import Store
 # report(done, total, text) or, once a duration is known, report(done, total, text, remaining_s).
 Report = Callable[..., Any]
 FITTED_ON = "measure"
+# An instrument, the configuration that it measures, and the number of the repetition.
+Job = tuple[Instrument, Point, int]
 
 
 def sweep(
@@ -77,9 +79,9 @@ def failure(method: str, point: Point, repetition: int, error: RunFailed) -> Res
 
 def _jobs(
     points: Sequence[Point], instruments: Sequence[Instrument], scenario: Scenario
-) -> list[tuple]:
-    """(instrument, point, repetition) in the order of running."""
-    jobs: list[tuple] = []
+) -> list[Job]:
+    """Every run, in the order of running."""
+    jobs: list[Job] = []
     order = random.Random(scenario.run.seed)
     for instrument in instruments:
         repetitions = scenario.run.repetitions if instrument.name == FITTED_ON else 1
@@ -101,7 +103,7 @@ def _testbed_key(point: Point) -> str:
 
 
 def _measure(
-    jobs: Sequence[tuple], store: Store, report: Report, clock: Clock = REAL
+    jobs: Sequence[Job], store: Store, report: Report, clock: Clock = REAL
 ) -> list[Result]:
     """Run the jobs without stored results. RunFailed once every configuration has failed."""
     results: list[Result] = []

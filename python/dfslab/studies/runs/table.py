@@ -16,8 +16,9 @@ from typing import Any
 from dfslab.documents.measured_load import MeasuredLoad, OperationCounts
 from dfslab.method import RunFailed
 from dfslab.result import Metric, Provenance, Result, Step
+from dfslab.spec.design import Value
 from dfslab.spec.model import InputError
-from dfslab.spec.scenario import Point, Scenario, Value
+from dfslab.spec.scenario import Point, Scenario
 from dfslab.studies.runs.store import write_atomically
 
 OWN = ("repetition", "started", "wall_s", "rate_per_s", "throughput_bytes_per_s")

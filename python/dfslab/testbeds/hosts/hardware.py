@@ -14,7 +14,7 @@ import statistics
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from dfslab.spec.deployment import NodeGroup
@@ -47,19 +47,20 @@ DELAY_SHARE = 0.10
 
 @dataclass(frozen=True)
 class Check:
-    """One quantity of one host: declared (None: not emulated), measured, and the allowed
-    deviation."""
+    """One quantity of one host: declared (None: not emulated), measured, the allowed deviation,
+    and whether the measured value is within it."""
 
     host: str
     quantity: str
     declared: float | None
     measured: float
     allowed: float
+    holds: bool = field(init=False)
 
-    @property
-    def holds(self) -> bool:
-        """Whether the measured value is within the allowed deviation of the declared one."""
-        return self.declared is None or abs(self.measured - self.declared) <= self.allowed
+    def __post_init__(self) -> None:
+        within = self.declared is None or abs(self.measured - self.declared) <= self.allowed
+        # The only way to set a derived field of a frozen dataclass.
+        object.__setattr__(self, "holds", within)
 
 
 def measure(
@@ -292,7 +293,8 @@ def _disks(cluster: Cluster, storing: frozenset[str], known: set[str]) -> list[C
         for kind, work in (("write", direct_write), ("read", direct_read)):
             paths = [host.path(host.disk) / ".dfslab-check" for host, _ in chosen]
             for (host, group), measured in zip(chosen, pool.map(work, paths), strict=True):
-                rate = getattr(group.disk, f"{kind}_rate") * group.disk.count
+                each = group.disk.write_rate if kind == "write" else group.disk.read_rate
+                rate = each * group.disk.count
                 # The kernel splits large requests, so a low limit on requests per second would hide
                 # the rate.
                 hidden = 0 < group.disk.iops * LEAST_CUT_BYTES < rate

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::super::{root_directory, Capabilities, DropCaches, Fsync};
@@ -25,8 +26,9 @@ const HEAP_BYTES: u64 = 1 << 30;
 const HEAP_BYTES_LEAST: u64 = 64 << 20;
 
 /// A Hadoop file system, its classes and its configuration.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(inline)]
 pub struct Spec {
     /// Any URI for which the class path has a file system: hdfs://host:8020, file:///.
     pub uri: String,

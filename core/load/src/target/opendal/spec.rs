@@ -2,6 +2,7 @@
 
 use opendal::services::{FsConfig, MemoryConfig, S3Config};
 use opendal::{Configurator, Operator, OperatorUri};
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::super::{root_directory, Capabilities, DropCaches, Fsync};
@@ -45,8 +46,9 @@ const PART_BYTES_LEAST: u64 = 5 << 20;
 const PART_BYTES_MOST: u64 = 5 << 30;
 
 /// A URI and how its service is used.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(inline)]
 pub struct Spec {
     /// s3://BUCKET/PREFIX?endpoint=URL&region=NAME, fs:///DIRECTORY or memory:///.
     pub uri: String,

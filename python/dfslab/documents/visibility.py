@@ -1,0 +1,47 @@
+"""When changes of one client were visible to another, as documents."""
+
+from __future__ import annotations
+
+from dfslab.documents.document import Document
+
+
+class VisibilityTimes(Document):
+    """Times from the acknowledgement at one client to the observation by another, seconds; the
+    interval of the median has 90 %."""
+
+    visible_s_p50: float
+    visible_s_p50_low: float
+    visible_s_p50_high: float
+    visible_s_p90: float
+    visible_s_max: float
+
+
+class VisibilitySummary(Document):
+    """All trials of one kind of change.
+
+    `unseen`: trials in which the change was never observed. `stale_looks`: polls that began after
+    the acknowledgement and returned the old state; `stale_trials`: trials with any. `torn_looks`:
+    polls that returned neither old nor new state. `before`: trials in which the change was observed
+    no later than acknowledged. `times`: None where no change was observed.
+    """
+
+    trials: int
+    unseen: int
+    stale_looks: int
+    stale_trials: int
+    torn_looks: int
+    before: int
+    times: VisibilityTimes | None = None
+
+
+class Visibility(Document):
+    """The visibility of one kind of change."""
+
+    change: str
+    summary: VisibilitySummary
+
+    def table(self) -> dict[str, str | int | float]:
+        """The flat JSON object of `dfslab visibility --json`."""
+        times = {} if self.summary.times is None else dict(self.summary.times)
+        counts = {name: value for name, value in self.summary if name != "times"}
+        return {"change": self.change, **counts, **times}

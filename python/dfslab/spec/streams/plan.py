@@ -1,0 +1,115 @@
+"""The plan of one load run: everything that the load generator is given."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal, Self, TypedDict
+
+from pydantic import Field, model_validator
+
+from dfslab.spec.streams.target import Target
+from dfslab.spec.streams.vocabulary import CoreDocument, Stream
+
+Positive = Annotated[float, Field(gt=0)]
+Verify = Literal["none", "after", "inline"]
+
+
+class Throttling(CoreDocument):
+    """Largest number of calls and bytes a second, of all clients of a process; None: no limit."""
+
+    calls_per_s: Positive | None = None
+    bytes_per_s: Positive | None = None
+
+
+class CallTimeout(CoreDocument):
+    """A call that takes longer than `after_s` counts as failed; it is not aborted."""
+
+    after_s: Positive
+
+
+class RandomFault(CoreDocument):
+    """Calls fail with this probability before they reach the target."""
+
+    probability: Annotated[float, Field(ge=0, le=1)]
+
+
+class PeriodicStall(CoreDocument):
+    """Calls that arrive in the last `length_s` of every `period_s` wait until the period ends."""
+
+    length_s: Positive
+    period_s: Positive
+
+
+class AddedDelay(CoreDocument):
+    """Every call takes `by_s` longer."""
+
+    by_s: Positive
+
+
+class PlanLayer(CoreDocument):
+    """A layer around the target, which acts on timed operations only: exactly one field is set."""
+
+    throttle: Throttling | None = None
+    timeout: CallTimeout | None = None
+    fault: RandomFault | None = None
+    stall: PeriodicStall | None = None
+    delay: AddedDelay | None = None
+
+    @model_validator(mode="after")
+    def _is_one(self) -> Self:
+        kinds = (self.throttle, self.timeout, self.fault, self.stall, self.delay)
+        if sum(kind is not None for kind in kinds) != 1:
+            raise ValueError(f"needs exactly one of {', '.join(type(self).model_fields)}")
+        return self
+
+
+class SpanLimit(CoreDocument):
+    """Largest number of spans that are kept, over all clients; 0: none."""
+
+    limit: Annotated[int, Field(ge=0)]
+
+
+class LoadPlan(CoreDocument):
+    """A Plan of core/load: a stream of operations, the target, and how the run goes.
+
+    `run_directory`: the directory that the run creates under the target's root. `verify`: when
+    content is checked. `time_limit_s`: after it no operation starts; None: no limit. `max_errors`:
+    the run stops at more. `layers`: the outermost first. `record`: return the executed operations.
+    `hold`: wait at the barrier after each phase, too. `shared`: other shards use the same run
+    directory. `clients_from` and `clients_to`: the range of clients of this shard, its end
+    exclusive. `keep`: leave the files.
+    """
+
+    stream: Stream
+    target: Target
+    run_directory: str
+    verify: Verify = "none"
+    time_limit_s: Positive | None = None
+    max_errors: Annotated[int, Field(ge=0)] = 0
+    layers: list[PlanLayer] = []
+    record: bool = False
+    spans: SpanLimit = SpanLimit(limit=0)
+    hold: bool = False
+    shared: bool = False
+    clients_from: Annotated[int, Field(ge=0)] | None = None
+    clients_to: Annotated[int, Field(ge=0)] | None = None
+    keep: bool = False
+
+    @property
+    def clients(self) -> range:
+        """The clients of this shard."""
+        last = self.stream.clients if self.clients_to is None else self.clients_to
+        return range(self.clients_from or 0, last)
+
+    def shard(self, clients: range) -> LoadPlan:
+        """The plan of the agent that runs a range of the clients."""
+        part = {"clients_from": clients.start, "clients_to": clients.stop}
+        return self.model_copy(update=part)
+
+
+class PlanChanges(TypedDict, total=False):
+    """Fields of a plan that an instrument replaces."""
+
+    stream: Stream
+    verify: Verify
+    max_errors: int
+    spans: SpanLimit

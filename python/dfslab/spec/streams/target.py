@@ -1,0 +1,132 @@
+"""Targets of the load generator: what its clients call, and how."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from dfslab.spec.streams.vocabulary import CoreDocument
+
+Fsync = Literal["never", "close", "write"]
+SyncIo = Literal["none", "data", "all"]
+DropCaches = Literal["none", "files", "system"]
+Stability = Literal["unstable", "data_sync", "file_sync"]
+
+
+class AnyTarget(CoreDocument):
+    """A target, which the core selects by its kind."""
+
+    def model_post_init(self, context: object) -> None:
+        """The core requires the kind, so it is written even where nobody set it."""
+        self.model_fields_set.add("kind")
+
+
+class NullTarget(AnyTarget):
+    """Does nothing: a run measures the generator itself. `fsync` has no effect."""
+
+    kind: Literal["null"] = "null"
+    fsync: Fsync = "never"
+
+
+class PosixTarget(AnyTarget):
+    """POSIX calls under `root`, an existing directory.
+
+    `mmap`: read and write through mapped memory. `sync_io`: whether a write returns only after its
+    data ("data": O_DSYNC) or also its metadata ("all": O_SYNC) is on disk. `direct`: bypass the
+    page cache. `fsync`: when data is forced to disk. `drop_caches`: caches that are emptied before
+    the timed part.
+    """
+
+    kind: Literal["posix"] = "posix"
+    root: str
+    mmap: bool = False
+    sync_io: SyncIo = "none"
+    direct: bool = False
+    fsync: Fsync = "never"
+    drop_caches: DropCaches = "none"
+
+
+class HdfsTarget(AnyTarget):
+    """HDFS at `uri` (hdfs://host:port) through its native protocol; `root` is a directory there.
+
+    `shared_client`: one client for all threads instead of one each. `direct` is always refused.
+    """
+
+    kind: Literal["hdfs"] = "hdfs"
+    uri: str
+    root: str = "/"
+    replication: Annotated[int, Field(ge=0)]
+    block_size_bytes: Annotated[int, Field(ge=0)]
+    shared_client: bool = False
+    direct: bool = False
+    fsync: Fsync = "never"
+    drop_caches: DropCaches = "none"
+
+
+class NfsTarget(AnyTarget):
+    """NFS version 3, spoken by the load generator, to the `export` of a `server`.
+
+    `privileged_port`: call from a port below 1024. `read_size_bytes` and `write_size_bytes` limit
+    one call; the server may offer less. `stability`: how durable a write is before it returns.
+    """
+
+    kind: Literal["nfs"] = "nfs"
+    server: str
+    export: str
+    root: str = "/"
+    portmapper_port: Annotated[int, Field(ge=0, le=65_535)] = 111
+    privileged_port: bool = False
+    read_size_bytes: Annotated[int, Field(ge=0)] = 1 << 20
+    write_size_bytes: Annotated[int, Field(ge=0)] = 1 << 20
+    stability: Stability = "unstable"
+    direct: bool = False
+    fsync: Fsync = "never"
+    drop_caches: DropCaches = "none"
+
+
+class HadoopTarget(AnyTarget):
+    """Any Hadoop file system, through its Java client.
+
+    `class_path`: jars and folders, separated by colons. `configuration`: files, of which later ones
+    take precedence; `properties` take precedence over all of them. `replication` and
+    `block_size_bytes` of new files are the configured ones where they are None. `sync_block`: sync
+    each completed block to disk. `heap_bytes`: largest heap of the Java machine.
+    """
+
+    kind: Literal["hadoop"] = "hadoop"
+    uri: str
+    root: str = "/"
+    replication: Annotated[int, Field(ge=0, le=65_535)] | None = None
+    block_size_bytes: Annotated[int, Field(ge=0)] | None = None
+    shared_client: bool = False
+    class_path: str
+    configuration: list[str] = []
+    properties: dict[str, str] = {}
+    sync_block: bool = False
+    heap_bytes: Annotated[int, Field(ge=0)] = 1 << 30
+    direct: bool = False
+    fsync: Fsync = "never"
+    drop_caches: DropCaches = "none"
+
+
+class OpendalTarget(AnyTarget):
+    """An object store at `uri` (s3://BUCKET/PREFIX?endpoint=URL), through OpenDAL.
+
+    `part_size_bytes`: larger objects are written in parts. `fsync` other than "never" and `direct`
+    are always refused.
+    """
+
+    kind: Literal["opendal"] = "opendal"
+    uri: str
+    root: str = "/"
+    part_size_bytes: Annotated[int, Field(ge=0)] = 8 << 20
+    shared_client: bool = False
+    direct: bool = False
+    fsync: Fsync = "never"
+    drop_caches: DropCaches = "none"
+
+
+# What a file system's `target` returns.
+FileTarget = PosixTarget | HdfsTarget | NfsTarget | HadoopTarget | OpendalTarget
+Target = Annotated[FileTarget | NullTarget, Field(discriminator="kind")]

@@ -1,0 +1,41 @@
+"""Where a running file system is reached, and what its client is given."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+
+@dataclass(frozen=True)
+class JavaConfiguration:
+    """What Hadoop's own client needs of a testbed: the folder of its configuration files, and its
+    version."""
+
+    folder: str
+    version: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Endpoint:
+    """A file system that answers; fields that do not apply to it are empty.
+
+    directory: an existing directory, mounted or of the file system's own names.
+    uri: the address of its metadata server or object store.
+    server, export: an NFS server and the path that it exports.
+    client: "java" for Hadoop's client, "" for the load generator's own.
+    shared_client: one client, with its connections, for all threads of a process.
+    class_path: jars of a Hadoop client in addition to Hadoop's own.
+    properties: properties of Hadoop's configuration, which take precedence over its files.
+    java: the configuration of a testbed for Hadoop's client; None without a testbed.
+    """
+
+    directory: str = ""
+    uri: str = ""
+    server: str = ""
+    export: str = ""
+    client: Literal["", "java"] = ""
+    shared_client: bool = False
+    class_path: tuple[str, ...] = ()
+    properties: Mapping[str, str] = field(default_factory=dict)
+    java: JavaConfiguration | None = None

@@ -1,0 +1,99 @@
+"""Checks types by mypy, and that the share of expressions typed `Any` has not risen.
+
+`python scripts/any_share.py` runs mypy once for both. It prints the share of each room and exits
+with 1 when mypy has complaints or the share of all rooms is above `[tool.any-share] percent_max` in
+pyproject.toml. That number may only fall.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+import tomllib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+HOME = Path(__file__).resolve().parents[1]
+REPORT = "any-exprs.txt"
+PACKAGE = "dfslab"
+# The share is compared, and the limit given, in hundredths of a per cent.
+DIGITS = 2
+
+
+@dataclass(frozen=True)
+class Share:
+    """Expressions of one room: those typed `Any`, and all of them."""
+
+    room: str
+    anys: int
+    expressions: int
+
+    @property
+    def percent(self) -> float:
+        """The share typed `Any`, in per cent."""
+        return 100 * self.anys / self.expressions if self.expressions else 0.0
+
+
+def rows(report: str) -> Iterator[Share]:
+    """The modules of mypy's report: lines of a name, two counts and a percentage."""
+    for line in report.splitlines():
+        words = line.split()
+        if len(words) == 4 and words[0].partition(".")[0] == PACKAGE:
+            yield Share(words[0], int(words[1]), int(words[2]))
+
+
+def by_room(modules: Iterator[Share]) -> list[Share]:
+    """The shares of the package's folders, the largest first. ValueError for an empty report."""
+    counts: dict[str, tuple[int, int]] = {}
+    for one in modules:
+        parts = one.room.split(".")
+        room = parts[1] if len(parts) > 2 else PACKAGE
+        anys, expressions = counts.get(room, (0, 0))
+        counts[room] = (anys + one.anys, expressions + one.expressions)
+    if not counts:
+        raise ValueError("the report names no module")
+    return sorted((Share(room, *both) for room, both in counts.items()), key=_by_percent)
+
+
+def _by_percent(share: Share) -> float:
+    return -share.percent
+
+
+def verdict(rooms: list[Share], percent_max: float) -> tuple[bool, str]:
+    """Whether the share of all rooms is within the limit, and the sentence that says so."""
+    whole = Share("all", sum(one.anys for one in rooms), sum(one.expressions for one in rooms))
+    percent = round(whole.percent, DIGITS)
+    text = f"{percent} % of {whole.expressions} expressions are typed Any"
+    if percent > percent_max:
+        return False, f"{text}: at most {percent_max} % are allowed (pyproject.toml)"
+    lower = f"; percent_max may be lowered to {percent}" if percent < percent_max else ""
+    return True, f"{text} (at most {percent_max} %){lower}"
+
+
+def limit(pyproject: Path) -> float:
+    """The largest share allowed, in per cent."""
+    return float(
+        tomllib.loads(pyproject.read_text(encoding="utf-8"))["tool"]["any-share"]["percent_max"]
+    )
+
+
+def main() -> int:
+    """Run mypy; 0 when it is content and the share is within the limit."""
+    with tempfile.TemporaryDirectory() as made:
+        words = [sys.executable, "-m", "mypy", "--any-exprs-report", made]
+        checked = subprocess.run(words, cwd=HOME, check=False)
+        report = Path(made) / REPORT
+        if checked.returncode or not report.exists():
+            return checked.returncode or 1
+        rooms = by_room(rows(report.read_text(encoding="utf-8")))
+    for one in rooms:
+        print(f"{one.room:<14}{one.percent:6.2f} %  {one.anys:5} of {one.expressions}")
+    is_within, text = verdict(rooms, limit(HOME / "pyproject.toml"))
+    print(text)
+    return 0 if is_within else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
