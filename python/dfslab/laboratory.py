@@ -82,8 +82,8 @@ class Laboratory:
     ) -> FinishedRun:
         """A whole run; nothing is created before the file system answers.
 
-        An unfinished run of the same scenario below `out` is resumed, unless a `fresh` one is asked
-        for. The page is written where a study found something, or always.
+        An unfinished run of the same scenario below `out` is resumed, unless `fresh`. The page is
+        written where a study found something, or always.
         """
         stages = Stages(self._clock)
         with self.session() as session:

@@ -13,7 +13,7 @@ MOST_EVENTS = 100_000
 
 
 def export(profile: Mapping[str, Any], form: str) -> str:
-    """The trees as text in one of `FORMS`; the text states what is left out for size."""
+    """The trees as text in one of `FORMS`; the text states what was omitted for size."""
     assert form in FORMS, form
     return json.dumps((speedscope if form == "speedscope" else chrome)(profile))
 

@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import NoReturn, cast
 
 from dfslab import _core
-from dfslab.fleet.protocol import Clocks, Command, Said
+from dfslab.fleet.protocol import AgentDocument, Clocks, Command
 from dfslab.fleet.watch import OperationCounts
 from dfslab.spec.clock import REAL, Clock
 
@@ -113,7 +113,7 @@ class Agent:
             self._say({"error": "run", "text": str(error)})
         else:
             encoded = base64.b64encode(recorded).decode()
-            answer = Said(report=json.loads(report), spans=spans, recorded=encoded)
+            answer = AgentDocument(report=json.loads(report), spans=spans, recorded=encoded)
             if self._keep is not None:
                 write_atomically(self._keep, {"plan": json.loads(plan), "answer": answer})
             self._say(answer)
@@ -162,7 +162,7 @@ class Agent:
         if self._started and self._lines.waiting() and self._lines.command().get("stop"):
             raise Stopped("stopped by the controller")
 
-    def _say(self, document: Said) -> None:
+    def _say(self, document: AgentDocument) -> None:
         if self._alone:
             return
         left = memoryview(json.dumps(document).encode() + b"\n")

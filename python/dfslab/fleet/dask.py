@@ -482,7 +482,7 @@ def _end(made: Any, kind: ClusterKind) -> None:
 async def _dismiss(made: Any) -> None:
     """Have the workers of an SSHCluster end by themselves and remove their folders.
 
-    Closing the cluster would kill them and leave the folders. A worker that joins late is asked
+    Closing the cluster would kill them and leave the folders. A worker that joins late is stopped
     after it has joined.
     """
     ending = asyncio.gather(*(node.proc.wait_closed() for node in made.workers.values()))

@@ -14,7 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from dfslab.fleet.places import Place
-from dfslab.fleet.protocol import Answer, Clocks, Command, Said
+from dfslab.fleet.protocol import AgentDocument, Answer, Clocks, Command
 from dfslab.fleet.watch import OperationCounts
 from dfslab.spec.streams.plan import LoadPlan
 
@@ -96,7 +96,7 @@ class Link:
                 # documents.
                 self.answer = {"error": "protocol", "text": f"said {line[:60]!r}"}
 
-    def _take(self, document: Said) -> None:
+    def _take(self, document: AgentDocument) -> None:
         if (reported := document.get("progress")) is not None:
             share, phase = reported
             self.progress = (float(share), str(phase))

@@ -45,7 +45,7 @@ class Answered(TypedDict, total=False):
 
     id: int
     watching: bool
-    observed_ns: int | None
+    seen_ns: int | None
     polls: list[int]
     torn: int
     began_ns: int

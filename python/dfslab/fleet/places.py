@@ -27,7 +27,7 @@ HERE = Place("this machine")
 
 # How long an interrupted controller waits for clients that remove files that would otherwise stay.
 CLEAN_UP_LIMIT_S = 120.0
-# The same for ephemeral hosts; a client may be blocked in a call to a slow server.
+# The limit for ephemeral hosts; a client may be blocked in a call to a slow server.
 PASSING_LIMIT_S = 2.0
 
 

@@ -37,12 +37,12 @@ class Answer(TypedDict, total=False):
     left: list[str]
 
 
-class Said(Answer, total=False):
+class AgentDocument(Answer, total=False):
     """Any document of an agent: its readiness, its progress, or its answer."""
 
     ready: Clocks
     progress: tuple[float, str]
-    observed: tuple[int, int, int, int]
+    seen: tuple[int, int, int, int]
 
 
 class HostClocks(NamedTuple):

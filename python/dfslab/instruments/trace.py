@@ -60,7 +60,7 @@ class Trace(access.InSession):
 def record(point: Point, repetition: int, session: access.Session, path: Path) -> Measured:
     """Run with spans on and write them to `path` as OTLP (JSON when it ends in .json)."""
     stream = stream_spec(point.scenario, repetition)
-    # A stream of phases or of given operations has no number of operations of its own.
+    # A stream of phases or of given operations has no fixed number of operations.
     if stream.operations_per_client > MOST_OPERATIONS:
         stream = stream.model_copy(update={"operations_per_client": MOST_OPERATIONS})
     changes: PlanChanges = {"stream": stream, "spans": SpanLimit(limit=MOST_SPANS)}

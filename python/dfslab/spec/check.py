@@ -19,7 +19,7 @@ from dfslab.spec.systems.filesystem import FileSystem
 MEASURING = {"measure", "trace"}
 # Models that can start operations at the times of a trace.
 TIMED = {"components", "petri"}
-# Placeholders of a command that the run fills in, besides the workload's keys.
+# Placeholders of a command that the run fills in, in addition to the workload's keys.
 FILLED_IN = ("uri", "directory", "folder", "seed", "clients")
 # Keys for generated workloads only: they cannot be imposed on a program.
 OF_LOADS = ("nodes", "processes", "think_time", "arrival", "rate", "ramp", "cache", "fsync")

@@ -31,7 +31,7 @@ from dfslab.spec.scenario import Point
 from dfslab.studies.compare import Comparison
 from dfslab.studies.contract import FinishedRun, Needs, Progress, Study, StudyResult
 
-# Expected ratios below FLAT count as flat; between FLAT and SEEN no statement is made.
+# Expected ratios below FLAT count as flat; between FLAT and MARKED no statement is made.
 FLAT, MARKED = 1.15, 1.5
 LEAST_NOISE = 0.10
 # Kind of statement -> whether a key may differ between the compared points.

@@ -30,7 +30,7 @@ class Traced(StudyResult):
     profile: dict[str, Any]
 
     def document(self, run: FinishedRun) -> dict[str, JsonValue]:
-        """Nothing: `dfslab trace report` is asked for it."""
+        """Nothing: `dfslab trace report` requests it."""
         return {}
 
 

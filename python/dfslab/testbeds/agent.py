@@ -20,7 +20,7 @@ SUFFIXES = (".java", ".xml")
 def agent_jar(notify: Notify = silent) -> Path:
     """The path of the jar, built first when it is missing or its sources changed.
 
-    BedError when the build fails.
+    TestbedError when the build fails.
     """
     sources = sorted(
         path

@@ -40,6 +40,7 @@ class HostedTestbed(BaseTestbed[dict[str, Value]]):
 
     @classmethod
     def prepare(cls, parameters: dict[str, Value], notify: Notify) -> None:
-        """Check that all programs are installed. BedError names the package of a missing one."""
+        """Check that all programs are installed. TestbedError names the package of a missing
+        one."""
         for command, package in cls.PROGRAMS.items():
             program(command, package)

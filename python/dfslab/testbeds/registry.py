@@ -61,8 +61,8 @@ def stale_testbeds() -> list[str]:
 def take_down(name: str) -> list[str]:
     """Take down the testbed of that name, all for "--all", or the abandoned ones for "--stale".
 
-    Returns the names of those taken down. All are attempted. BedError afterwards when one could not
-    be taken down or when no testbed has that name.
+    Returns the names of those taken down. All are attempted. TestbedError afterwards when one could
+    not be taken down or when no testbed has that name.
     """
     chosen = [
         (testbed.name, folder)

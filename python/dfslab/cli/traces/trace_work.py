@@ -139,7 +139,7 @@ def against(
 def with_cohorts(
     found: dict[str, Any], files: Sequence[Path], kind: str, reading: Reading
 ) -> dict[str, Any]:
-    """A profile with the differences between the cohorts of its own files."""
+    """A profile with the differences between the cohorts of its files."""
     here = _existing(files)
     of_jvms = not reading.format and _of_jvms(here)
     return {**found, "compared": trace_cohorts.compared(found, here, of_jvms, kind, reading)}

@@ -182,7 +182,7 @@ class Testbed(MountedTestbed, Traceable):
         """None: data is stored in the memory of the workers, so only clients can be cold."""
 
     def shell(self, host: Host, *words: str) -> str:
-        """The output of an `alluxio fs` command on a host. BedError when it fails."""
+        """The output of an `alluxio fs` command on a host. TestbedError when it fails."""
         return host.run(*self.java_command(SHELL, *words), limit_s=JAVA_LIMIT_S)
 
     def ask(self, what: str, kind: type[Answer]) -> Answer | None:
@@ -352,7 +352,7 @@ class Testbed(MountedTestbed, Traceable):
 
 
 def jars(notify: Notify = lambda text: None) -> Path:
-    """The folder of its jars, downloaded when it is missing. BedError when that fails."""
+    """The folder of its jars, downloaded when it is missing. TestbedError when that fails."""
     return maven_jars(f"alluxio-{VERSION}", POM, {"alluxio.version": VERSION}, notify)
 
 

@@ -140,7 +140,7 @@ class Testbed(MountedTestbed):
             "done",
         )
         words = ["glusterd", "--no-daemon", f"--log-file={host.log('glusterd')}"]
-        # When asked before the daemon listens, the command line waits ten seconds before it
+        # When called before the daemon listens, the command line waits ten seconds before it
         # retries.
         command = f"test -S {SOCKET} && gluster --mode=script pool list"
         self.run_in(

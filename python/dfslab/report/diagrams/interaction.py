@@ -49,7 +49,7 @@ ORDINALS = ("first", "second", "third", "fourth")
 
 @dataclass(frozen=True)
 class Lifeline:
-    """A role, or one member of a chain of servers of a role; `label` tells which member."""
+    """A role, or one member of a chain of servers of a role; `label` names the member."""
 
     name: str
     label: str

@@ -52,7 +52,7 @@ class Facts:
     check(parameters, instances): (key, what is allowed) for every illegal combination.
     target(endpoint, parameters): what the load generator calls at a running file system.
     memory: what a file costs the metadata server in memory; the first is used by default.
-    address(uri): host and port that have to answer at a uri, None where none is asked; ValueError
+    address(uri): host and port that have to answer at a uri, None where none is needed; ValueError
         where the uri is malformed.
     functions: names that papers give to steps of its traces, each by the ends of their paths.
     traced: how its traces name one or several steps of its operations, by the end of a path.

@@ -224,7 +224,7 @@ def query(folder: Path, sql: str) -> tuple[list[str], list[tuple[Any, ...]]]:
         database.execute("set lock_configuration=true")
         try:
             answer = database.execute(sql)
-            # Nothing at all was asked: words of comment, or none.
+            # The query is empty or a comment.
             if answer is None or answer.description is None:
                 raise InputError(
                     "SQL", sql, "asks for nothing; the tables are " + ", ".join(_schemas())

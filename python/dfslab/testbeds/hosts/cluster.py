@@ -58,7 +58,7 @@ class Cluster:
         self._images = images
 
     def raise_hosts(self) -> None:
-        """Create all hosts, links and disks. BedError when one cannot be created."""
+        """Create all hosts, links and disks. TestbedError when one cannot be created."""
         check_machine(self.deployment)
         for name, _ in self.deployment.nodes():
             (self.folder / name / "disk").mkdir(parents=True)
@@ -80,7 +80,7 @@ class Cluster:
         return self._limits.name
 
     def host(self, name: str) -> Host:
-        """The host of that name. BedError that lists the known names otherwise."""
+        """The host of that name. TestbedError that lists the known names otherwise."""
         for host in self.hosts:
             if host.name == name:
                 return host
@@ -291,7 +291,7 @@ def _name(pid: int) -> str:
 
 
 def _run_all(commands: Sequence[tuple[str, list[str]]], env: Mapping[str, str]) -> None:
-    """Run commands concurrently. BedError carries the output of the first one that failed."""
+    """Run commands concurrently. TestbedError carries the output of the first one that failed."""
     running = [
         (
             name,

@@ -69,8 +69,9 @@ def measure(
     """Measure every host's link rate and round trip, and the disk rates of hosts with a `storing`
     role.
 
-    Failed checks are repeated. BedError when a declared quantity is not met after ATTEMPTS. Kinds
-    of links and disks in `known` are not measured again; kinds that are measured are added to it.
+    Failed checks are repeated. TestbedError when a declared quantity is not met after ATTEMPTS.
+    Kinds of links and disks in `known` are not measured again; kinds that are measured are added to
+    it.
     """
     known = set() if known is None else known
     links, disks = _kinds(cluster, storing)
@@ -131,7 +132,7 @@ def _retried(work: Callable[[], list[Check]]) -> list[Check]:
 
 
 def _checked(work: Callable[[], list[Check]]) -> list[Check]:
-    """Run `work` and convert errors of sockets and disks into BedError."""
+    """Run `work` and convert errors of sockets and disks into TestbedError."""
     try:
         return work()
     except OSError as error:

@@ -31,7 +31,7 @@ Answer = TypeVar("Answer")
 
 
 def child_of(pid: int) -> int:
-    """The only child of a process that has just forked; BedError when there is none."""
+    """The only child of a process that has just forked; TestbedError when there is none."""
     deadline = time.monotonic() + FORK_WAIT_S
     while time.monotonic() < deadline:
         try:
@@ -76,7 +76,7 @@ class Host:
         return ["sh", "-c", f'{join}exec "$@"', self.name, *entering]
 
     def run(self, *words: str, text: str = "", limit_s: float = COMMAND_LIMIT_S) -> str:
-        """Run a command in the host to its end; its standard output. BedError when it fails."""
+        """Run a command in the host to its end; its standard output. TestbedError when it fails."""
         what = f"{words[0]} on {self.name}"
         try:
             done = subprocess.run(

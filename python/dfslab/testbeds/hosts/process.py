@@ -125,7 +125,7 @@ def _state_and_start(pid: int) -> tuple[str, int] | None:
 
 
 def end(processes: Sequence[Process], grace_s: float) -> None:
-    """End all of them: SIGTERM, up to `grace_s` for all, then SIGKILL. BedError if one stays
+    """End all of them: SIGTERM, up to `grace_s` for all, then SIGKILL. TestbedError if one stays
     alive."""
     for process in processes:
         process.signal(signal.SIGTERM)
@@ -136,7 +136,7 @@ def end(processes: Sequence[Process], grace_s: float) -> None:
 
 
 def kill(processes: Sequence[Process]) -> None:
-    """SIGKILL to all, then wait until they have ended. BedError if one stays alive."""
+    """SIGKILL to all, then wait until they have ended. TestbedError if one stays alive."""
     for process in processes:
         process.signal(signal.SIGKILL)
     for process in processes:

@@ -39,7 +39,7 @@ print(math.prod(rates) ** (1 / len(rates)))
 def score(host: Host, kernel_s: float = KERNEL_S) -> float:
     """Kernel runs per second within the host's limits, as the geometric mean over the kernels.
 
-    BedError when the host cannot run them.
+    TestbedError when the host cannot run them.
     """
     output = host.run(sys.executable, "-c", PROGRAM, str(kernel_s), limit_s=LIMIT_S)
     try:
