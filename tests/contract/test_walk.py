@@ -1,4 +1,4 @@
-"""The walk in ARCHITECTURE.md, from a scenario's file to the page, passes through named types only."""
+"""The walk in ARCHITECTURE.md, from a scenario to the page, passes through named types only."""
 
 from __future__ import annotations
 
