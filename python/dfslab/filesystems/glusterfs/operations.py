@@ -76,8 +76,7 @@ _unlock = later(_ask("unlock", P.lookup_cpu))
 
 
 def _changed(name: str, called: str) -> Node:
-    """A change of a name: replicas lock the name; fragments hold the directory's lock for
-    longer."""
+    """A change of a directory entry. Replicated volumes lock the entry with a separate request."""
     alone = _ask(called, P.update_cpu)
     locked = seq(_ask(name, P.lookup_cpu), alone, _unlock)
     return either(copied & ~dispersed, locked, alone)

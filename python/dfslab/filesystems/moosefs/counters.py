@@ -13,7 +13,7 @@ MOST = 1 << 62
 
 
 def recognise(head: bytes) -> bool:
-    """Whether the beginning of a file is such a listing."""
+    """Whether a file that begins with `head` is a `.stats` listing."""
     return head.startswith(b"fuse_ops: ")
 
 

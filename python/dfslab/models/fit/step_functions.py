@@ -384,7 +384,7 @@ class _Fit:
         self._at = {point: At(scenarios[point], operation, kept) for point in points}
 
     def functions(self) -> list[StepFunction]:
-        """The function of each step, the whole operation last."""
+        """The fitted function of each step; the last one is that of the whole operation."""
         outer: dict[str, np.ndarray] = {}
         for _ in range(ROUNDS if self._crossed else 0):
             outer = self._solve_outer(outer)

@@ -255,7 +255,10 @@ class _Information:
         return gains
 
     def add(self, row: np.ndarray, sign: float = 1.0) -> None:
-        """Add (or with `sign` -1 remove) a row by the Sherman-Morrison formula."""
+        """Update the inverse of X'X for an added row, or a removed one if `sign` is -1.
+
+        By the Sherman-Morrison formula.
+        """
         moved = self.inverse @ row
         self.inverse -= sign * np.outer(moved, moved) / (1 + sign * row @ moved)
 

@@ -123,7 +123,7 @@ def indices(
 def _both(
     drawn: Sample, answer: np.ndarray, levels: np.ndarray, kept: np.ndarray, chosen: np.ndarray
 ) -> np.ndarray:
-    """Shape (2, factors): first-order and total indices over some of the base rows."""
+    """First-order and total indices of the `chosen` base rows, shape (2, factors)."""
     count = len(drawn.base)
     places = np.concatenate([chosen + count * part for part in range(drawn.factors + 1)])
     places = places[kept[places]]

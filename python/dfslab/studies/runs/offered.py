@@ -48,7 +48,7 @@ class RateProbe:
             raise InputError("workload.name", first.workload.name, allowed)
 
     def __call__(self, rate_per_s: float, number: int) -> Trial:
-        """One run at a rate; its stream is seeded by `number`."""
+        """Run the load once at an offered rate; `number` seeds its operations."""
         least = BEYOND / (1 - self._objective.share)
         clients = self._base.workload.clients
         wanted = max(rate_per_s * self._settings.length, least)

@@ -109,7 +109,7 @@ class Rate:
         return math.exp(mean), math.exp(mean - half), math.exp(mean + half)
 
     def row(self) -> RateRow:
-        """The rate as it is shown; a single run has no interval."""
+        """The table row of this rate; without an interval if there was only one run."""
         value, low, high = self.interval()
         several = len(self.runs) >= FEWEST_RUNS
         return RateRow(
