@@ -396,10 +396,7 @@ class Reader(Visitor[str, Cost]):
         return station in self._ahead_s or station._replace(copies=1) in self._ahead_s
 
     def _ahead_of(self, station: Station) -> float:
-        """Burst credit in seconds of the token bucket at `station`.
-
-        Clients have one bucket each, so theirs is stored under the station with one copy.
-        """
+        """Burst credit of the token bucket in seconds; clients' buckets are stored as one copy."""
         return self._ahead_s.get(station) or self._ahead_s[station._replace(copies=1)]
 
     def _is_clients(self, station: Station) -> bool:
