@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element, SubElement
 
+from dfslab.exports.contract import DescriptionExporter
 from dfslab.report.diagrams.interaction import (
     Event,
     Execution,
@@ -18,6 +19,7 @@ from dfslab.report.diagrams.interaction import (
 from dfslab.report.diagrams.uml import Attribute, Class, Machine, Part, Uml
 from dfslab.spec.model import InputError
 
+TITLE = "UML 2.5 with MARTE stereotypes, as XMI"
 XMI = "http://www.omg.org/spec/XMI/20131001"
 UML = "http://www.omg.org/spec/UML/20131001"
 MARTE = "http://www.omg.org/spec/MARTE/20110601"
@@ -206,20 +208,21 @@ class _Reader:
         return tuple(self._event(one) for one in element.findall("fragment"))
 
     def _event(self, element: Element) -> Event:
-        kind, attributes = element.attrib[TYPE], element.attrib
+        kind, given = element.attrib[TYPE], element.attrib
         if kind == "uml:Message":
-            return Message(
-                attributes["name"],
-                attributes["sender"],
-                attributes["receiver"],
-                attributes["messageSort"],
-            )
+            return Message(given["name"], given["sender"], given["receiver"], given["messageSort"])
         if kind == "uml:BehaviorExecutionSpecification":
-            return Execution(
-                attributes["name"], attributes["covered"], self._stereotypes(element)[0]
-            )
+            return Execution(given["name"], given["covered"], self._stereotypes(element)[0])
         operands = []
         for one in element.findall("operand"):
             (guard,) = one.findall("guard")
             operands.append(Operand(guard.attrib["specification"], self._body(one)))
-        return Fragment(attributes["interactionOperator"], tuple(operands))
+        return Fragment(given["interactionOperator"], tuple(operands))
+
+
+def write(model: Uml) -> bytes:
+    """The document as bytes."""
+    return export(model).encode()
+
+
+EXPORTER = DescriptionExporter(TITLE, ".xmi", write)
