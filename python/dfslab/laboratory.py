@@ -81,8 +81,8 @@ class Laboratory:
     ) -> FinishedRun:
         """A whole run; nothing is created before the file system answers.
 
-        An unfinished run of the same scenario below `out` is resumed, unless a `fresh` one is asked
-        for. The page is written where a study found something, or always.
+        An unfinished run of the same scenario below `out` is resumed, unless `fresh`. The page is
+        written where a study found something, or always.
         """
         stages = Stages(self._clock)
         with self.session() as session:
@@ -112,9 +112,9 @@ class Laboratory:
         known = None
         if recorded is not None:
             known = table.Recorded(measured_before(recorded, scenario))
-            asked = scenario.run.methods
+            requested = scenario.run.methods
             scenario = scenario.with_methods(
-                [m for m in asked if m == known.name or not discover.is_instrument(m)]
+                [m for m in requested if m == known.name or not discover.is_instrument(m)]
             )
             scenario = scenario.with_overrides({"run.repetitions": known.repetitions})
         points = check(scenario)
@@ -162,12 +162,12 @@ class Laboratory:
 
     def weigh(self, run: FinishedRun, stages: Stages | None = None) -> Findings:
         """Run every study whose needs are met, and add the findings to the run."""
-        stages, said = stages or Stages(self._clock), run.findings
-        said.notes += dict.fromkeys(note for result in run.settled for note in result.notes)
+        stages, answers = stages or Stages(self._clock), run.findings
+        answers.notes += dict.fromkeys(note for result in run.settled for note in result.notes)
         for study in contract.all_studies():
             if study.needs.are_met(run):
                 self._ask(study, run, stages)
-        return said
+        return answers
 
     def _ask(self, study: Study[StudyResult], run: FinishedRun, stages: Stages) -> None:
         """Add one study's result, or store the reason of its failure to avoid a retry."""

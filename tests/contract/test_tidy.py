@@ -172,7 +172,7 @@ def test_the_check_of_what_tests_import_can_fail():
     assert borrowed("import test_gain")
     assert borrowed("from unit import test_gain")
     assert borrowed("from unit.test_gain import step")
-    assert borrowed("from dfslab.models.petri import _Seen, fire")
+    assert borrowed("from dfslab.models.petri import _Replication, fire")
     assert borrowed("PROGRAM = 'import sys\\nfrom test_beds import Bed'")
     assert borrowed("PROGRAM = f'x = {1}\\nfrom test_beds import Bed'")
     assert not borrowed("from __future__ import annotations\nfrom dfslab import _core")

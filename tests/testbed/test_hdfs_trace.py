@@ -343,5 +343,5 @@ def test_a_program_s_requests_are_all_counted_and_nothing_before_them(tmp_path, 
     # Both are sums of the same nanoseconds, in seconds, added in another order.
     assert 0 < asked.total_s + made.total_s <= program.calls_s * (1 + 1e-9)
     assert program.steps[0].saving > 0
-    whole = drawn.whole_calls(drawn.beside(bottlenecks.profiles([result], tmp_path)))
+    whole = drawn.whole_calls(drawn.exemplar_files(bottlenecks.profiles([result], tmp_path)))
     assert "open" in {one.name for one in whole}

@@ -394,7 +394,7 @@ def test_whole_calls_of_a_warm_up_are_let_go(jar, classes, tmp_path):
             time.sleep(0.05)
         assert kept(folder).keys() == {"pause", "top", "middle", "leaf", "fails"}
         asked_ns = time.time_ns()
-        before = callprofile.await_written(folder, anew=True)
+        before = callprofile.await_written(folder, discard=True)
         assert kept(folder) == {}
         assert not list(folder.glob(f"*{callprofile.FORGET}"))
     finally:

@@ -217,6 +217,6 @@ def test_who_is_gone_is_not_left_a_word_to_let_go_of_its_calls(stored, tmp_path,
     monkeypatch.setattr(callprofile, "read", looking)
     # It writes, but it never lets go of its calls.
     with pytest.raises(RunFailed):
-        callprofile.await_written(tmp_path, 0.5, anew=True, clock=ManualClock())
+        callprofile.await_written(tmp_path, 0.5, discard=True, clock=ManualClock())
     assert asked[-1] == {"1.forget"}, "one has ended: there is nothing to ask it"
     assert set(tmp_path.iterdir()) == here

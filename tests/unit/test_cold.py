@@ -260,7 +260,7 @@ def test_what_is_read_again_and_again_may_come_from_memory(tmp_path, monkeypatch
 def test_servers_out_of_reach_are_told_of_a_cold_run(name, reached, cache, told):
     given = point("sequential_read", cache).scenario
     choice = FileSystemChoice.model_validate({"name": name, "access": reached})
-    notes = cold.unproven(given.model_copy(update={"file_system": choice}))
+    notes = cold.unverified(given.model_copy(update={"file_system": choice}))
     assert [note.startswith("only the clients were made cold") for note in notes] == [True] * told
 
 
@@ -272,5 +272,5 @@ def test_a_cold_run_says_so_in_its_notes(tmp_path, monkeypatch):
     choice = FileSystemChoice.model_validate({"name": "nfs", "access": {"directory": "/mnt"}})
     mounted = given.scenario.model_copy(update={"file_system": choice})
     elsewhere = given.model_copy(update={"scenario": mounted})
-    assert Measure().run(elsewhere).notes == cold.unproven(mounted) != []
+    assert Measure().run(elsewhere).notes == cold.unverified(mounted) != []
     assert Measure().run(given).notes == []

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from dfslab.documents.trace_profile import Saving, Savings
 from dfslab.instruments.tracing.callprofile import merge
-from dfslab.studies.traces.gain import RUNS_DIFFER, Z90, lanes, savings
+from dfslab.studies.traces.gain import RUNS_DIFFER, Z90, savings, threads
 from support.profiles import MS, SMALL_FILES, files, step
 
 # How far equal calls may still differ in another run.
@@ -94,7 +94,7 @@ def test_what_a_first_call_takes_is_no_accident(slow, verdict):
 
 def test_the_lanes_of_an_operation_are_told_apart():
     top = merge(files(SMALL_FILES))
-    names = [str(lane.path) for lane in lanes(top.children["client:put"])]
+    names = [str(lane.path) for lane in threads(top.children["client:put"])]
     assert names == ["client:put", "client:put/stream"]
 
 

@@ -18,7 +18,7 @@ from dfslab.testbeds.hosts.limits import Limits
 from dfslab.testbeds.hosts.machine import disk_limits, link_of, not_made
 from dfslab.testbeds.hosts.network import Link
 from dfslab.testbeds.hosts.process import Process
-from dfslab.testbeds.settings import check_layout, told
+from dfslab.testbeds.settings import check_layout, parsed
 
 
 @pytest.fixture
@@ -126,12 +126,12 @@ def test_a_wrong_rate_is_one_line(text):
 
 
 def test_a_testbed_is_told_what_its_description_knows():
-    told_so = told("glusterfs", {"copies": 2, "bricks": 4, "quick_read": 0}, {"profile": True})
+    told_so = parsed("glusterfs", {"copies": 2, "bricks": 4, "quick_read": 0}, {"profile": True})
     assert (told_so["copies"], told_so["quick_read"], told_so["profile"]) == (2.0, 0.0, True)
     with pytest.raises(InputError, match=r"bed\.copy = 2: unknown.*did you mean copies"):
-        told("glusterfs", {"copy": 2}, {})
+        parsed("glusterfs", {"copy": 2}, {})
     with pytest.raises(InputError, match="profile = 'maybe': must be true or false"):
-        told("glusterfs", {"profile": "maybe"}, {"profile": True})
+        parsed("glusterfs", {"profile": "maybe"}, {"profile": True})
     three = Deployment.model_validate(
         {
             "node": [

@@ -14,7 +14,7 @@ from dfslab.cli import shared
 from dfslab.cli.live import LoadView
 from dfslab.fleet import run
 from dfslab.fleet.places import HERE, Place
-from dfslab.fleet.watch import Seen
+from dfslab.fleet.watch import OperationCounts
 from dfslab.spec.streams.plan import LoadPlan
 from rich.console import Console
 from support.command import DFSLAB
@@ -32,15 +32,15 @@ def test_each_second_is_a_row():
     assert printed(view).strip() == ""
     view.watch.started(100.0)
     for at_s, seen in [
-        (100.5, Seen(50, 0, 50_000_000, 9_000_000)),
-        (101.0, Seen(100, 0, 100_000_000, 2_000_000)),
-        (102.0, Seen(400, 3, 700_000_000, 4_000_000)),
-        (103.0, Seen(400, 3, 700_000_000, 0)),
-        (104.0, Seen()),  # the next load, which has not begun
-        (105.0, Seen()),
+        (100.5, OperationCounts(50, 0, 50_000_000, 9_000_000)),
+        (101.0, OperationCounts(100, 0, 100_000_000, 2_000_000)),
+        (102.0, OperationCounts(400, 3, 700_000_000, 4_000_000)),
+        (103.0, OperationCounts(400, 3, 700_000_000, 0)),
+        (104.0, OperationCounts()),  # the next load, which has not begun
+        (105.0, OperationCounts()),
     ]:
         now_s[0] = at_s
-        view.watch.seen(seen)
+        view.watch.observed(seen)
     lines = [line.split() for line in printed(view).splitlines()]
     assert lines[1:] == [
         ["1", "100", "1", "ms", "9", "ms", "0"],
@@ -51,7 +51,7 @@ def test_each_second_is_a_row():
     assert not view.rows
 
 
-def told_of(places, count) -> tuple[LoadView, list[Seen], dict]:
+def told_of(places, count) -> tuple[LoadView, list[OperationCounts], dict]:
     view, told = LoadView(), []
     stream = {
         "seed": 1,
@@ -65,9 +65,9 @@ def told_of(places, count) -> tuple[LoadView, list[Seen], dict]:
     }
     plan = {"stream": stream, "target": {"kind": "null"}, "run_directory": "x"}
 
-    def seen(what: Seen) -> None:
+    def seen(what: OperationCounts) -> None:
         told.append(what)
-        view.watch.seen(what)
+        view.watch.observed(what)
 
     watch = run.Watch(view.watch.started, seen)
     return view, told, run.run_load(LoadPlan.model_validate(plan), places, None, watch)[0]

@@ -71,7 +71,7 @@ def written(folder: Path, at_s: int, times: int, last: bool = False) -> None:
         beside.replace(folder / f"{name}.profile.json")
 
 
-def shown(seen: trace_top.Seen | None, folder: Path, width: int, height: int) -> list[str]:
+def shown(seen: trace_top.Snapshot | None, folder: Path, width: int, height: int) -> list[str]:
     console = Console(width=width, height=height, force_terminal=False)
     with console.capture() as capture:
         console.print(trace_top.view(seen, folder, width, height))

@@ -6,7 +6,7 @@ import pytest
 from dfslab import discover
 from dfslab.documents.trace_profile import TreeNode
 from dfslab.result import Step
-from dfslab.studies.traces.traced_steps import beside
+from dfslab.studies.traces.traced_steps import compared
 from support.profiles import tree_node
 
 
@@ -34,7 +34,7 @@ def test_each_step_is_told_for_one_operation():
         step("close/wait", 0.06),
         step("write", 0.3),
     ]
-    rows = {(row.step, str(row.traced or "")): row for row in beside(ROOTS, modelled, NAMED)}
+    rows = {(row.step, str(row.traced or "")): row for row in compared(ROOTS, modelled, NAMED)}
     # What serves a call is in it, and not a second one.
     assert rows["create", "create"].count == 4
     assert rows["create", "create"].traced_s == pytest.approx(0.1)
@@ -53,7 +53,7 @@ def test_each_step_is_told_for_one_operation():
 def test_spans_of_the_load_are_named_as_the_description_s():
     roots = [node("write", 10, 5.0, node("create", 10, 1.0), node("flush", 10, 0.5))]
     rows = {
-        row.step or str(row.traced): row for row in beside(roots, [step("create", 0.05)], NAMED)
+        row.step or str(row.traced): row for row in compared(roots, [step("create", 0.05)], NAMED)
     }
     assert rows["create"].traced_s == pytest.approx(0.1)
     assert rows["create"].error == pytest.approx(-0.5)

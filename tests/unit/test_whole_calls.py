@@ -8,7 +8,12 @@ from typing import Any
 
 import pytest
 from dfslab.cli.traces import trace_work
-from dfslab.instruments.tracing.whole_calls import MOST_SPANS, beside, later_than, whole_calls
+from dfslab.instruments.tracing.whole_calls import (
+    MOST_SPANS,
+    exemplar_files,
+    later_than,
+    whole_calls,
+)
 from dfslab.report import page
 from dfslab.report.timeline import TITLE
 
@@ -109,7 +114,7 @@ def test_those_of_before_are_left_out(tmp_path):
 def test_those_of_a_profile_are_beside_it(tmp_path):
     calls = written(tmp_path / "client-1.otlp.json", document(*WRITE))
     assert list(
-        beside(
+        exemplar_files(
             [
                 tmp_path / "client-1.profile.json",
                 tmp_path / "datanode.profile.json",

@@ -11,7 +11,7 @@ const PAGE: usize = 4096;
 const POOL_PAGES: usize = 1021;
 const POOL_BYTES: usize = POOL_PAGES * PAGE;
 
-/// Pages by which the start of a file moves with every generation: so many that no small shift
+/// Pages by which the start of a file moves with every generation: enough that no small shift
 /// within a file cancels it.
 const PAGES_A_GENERATION: u64 = 509;
 

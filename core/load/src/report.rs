@@ -84,7 +84,7 @@ pub struct AuditReport {
     pub wrong: u64,
     /// Not to be read: nobody answers, or another error.
     pub unreadable: u64,
-    /// Files beside them whose last change was not acknowledged: nothing is promised of these.
+    /// Other files, whose last change was not acknowledged: nothing is promised of these.
     pub doubtful: u64,
 }
 
@@ -105,7 +105,7 @@ impl AuditReport {
 pub struct CacheReport {
     /// "none", "files" or "system".
     pub dropped: String,
-    /// What of it stayed nevertheless, where that was asked for and can be told; of all phases
+    /// Bytes that stayed cached nevertheless, where requested and measurable; of all phases
     /// together.
     #[serde(default)]
     pub proof: Option<Resident>,
@@ -193,7 +193,7 @@ pub struct PhaseReport {
     pub seconds: Vec<Second>,
     /// When it had settled, by MSER-5; none for fewer than 21 seconds.
     pub steady: Option<Steady>,
-    /// What its schedule asked for; none in a closed loop.
+    /// Load that its schedule requested; none in a closed loop.
     #[serde(default)]
     pub schedule: Option<ScheduleReport>,
 }
@@ -249,7 +249,7 @@ pub struct Report {
     /// When it had settled, by MSER-5; none for fewer than 21 seconds.
     #[serde(default)]
     pub steady: Option<Steady>,
-    /// What the schedule asked for; none in a closed loop.
+    /// Load that the schedule requested; none in a closed loop.
     #[serde(default)]
     pub schedule: Option<ScheduleReport>,
     /// The phases, where there are several: all other times are then sums over them.

@@ -18,9 +18,9 @@ pub struct Begun {
     pub last_begun: u64,
 }
 
-/// What a schedule asked for, in one phase or in all of them. A random schedule of a few hundred
+/// Load that a schedule requested, in one or all phases. A random schedule of a few hundred
 /// operations is some per cent longer or shorter than its rate says: a load is to be judged by
-/// what it was really asked for.
+/// the load that was really requested.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ScheduleReport {
     /// Arrivals that were begun: operations, or sessions of them.

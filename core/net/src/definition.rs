@@ -141,7 +141,7 @@ impl Element {
     }
 }
 
-/// How deep lists may lie within records within lists.
+/// How deep lists and records may be nested.
 const NESTING_MAX: u32 = 8;
 
 /// Whether lists may hold a colour's records: no value contains itself, however deep.

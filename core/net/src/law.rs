@@ -51,7 +51,7 @@ impl Laws {
     }
 }
 
-/// The stations of a run: those asked for, then those that the net shows by itself.
+/// The stations of a run: the requested ones, then those that the net itself shows.
 pub(crate) fn stations(net: &Net, options: &RunOptions) -> Result<Vec<Station>> {
     if !options.laws {
         return Ok(Vec::new());
@@ -207,7 +207,7 @@ impl Engine<'_> {
         }))
     }
 
-    /// What is left, at the end, of the services under way.
+    /// The remaining service time, at the end, of the services under way.
     fn still_to_serve(&self, station: &Station) -> u128 {
         let mut left_ns = 0;
         for event in self.events.pending() {

@@ -16,7 +16,7 @@ pub(crate) const EMPTY: u64 = 0;
 /// Where a list stops growing: an error says so before memory ends.
 pub(crate) const LENGTH_MAX: u32 = 100_000;
 
-/// How many functions one value may call before they are said not to end.
+/// How many functions one value may call before they are taken not to end.
 pub(crate) const CALLS_MAX: u32 = 1_000_000;
 
 /// Cells made before anybody looks for those that can go; few in tests, so that they sweep too.

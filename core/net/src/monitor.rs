@@ -1,4 +1,4 @@
-//! Observers: attached where asked for, so that a run without them pays nothing.
+//! Observers: attached on request, so that a run without them pays nothing.
 
 use std::collections::HashMap;
 
@@ -15,7 +15,7 @@ use crate::marking::Area;
 use crate::options::MonitorDefinition;
 use crate::stream::Stream;
 
-/// A checked monitor, the same for all replications.
+/// A checked monitor; all replications share it.
 #[derive(Clone, Debug)]
 pub(crate) struct Plan {
     pub(crate) kind: PlanKind,
@@ -313,7 +313,7 @@ impl<'p> Monitor<'p> {
         true
     }
 
-    /// What was seen, as JSON.
+    /// The observations, as JSON.
     pub(crate) fn result(
         &self,
         net: &Net,

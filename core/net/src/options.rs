@@ -1,4 +1,4 @@
-//! What a run is asked to do: seeds, stops and monitors, as data.
+//! The options of a run: seeds, stops and monitors, as data.
 
 use serde::Deserialize;
 
@@ -32,7 +32,7 @@ pub struct RunOptions {
     /// Whether Little's law and the utilisation law are held against the run at its stations:
     /// those that the net shows by itself, and those given in `stations`.
     pub laws: bool,
-    /// Stations that only whoever made the net knows.
+    /// Stations that only the author of the net knows.
     pub stations: Vec<StationDefinition>,
 }
 

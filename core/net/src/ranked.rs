@@ -3,7 +3,7 @@
 /// What orders members: a primary rank, then an arrival number.
 pub(crate) type Rank = (u64, u64);
 
-/// Members with ranks, least first. The callers keep the positions and are told of each move.
+/// Members with ranks, least first. The callers keep the positions and are notified of each move.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Ranked {
     heap: Vec<(Rank, u32)>,

@@ -183,7 +183,7 @@ impl<'n> Replication<'n> {
     }
 
     /// Ends the warm-up if its time comes before the clock moves to `time_ns`. A net that dies
-    /// while it warms up has been seen by nobody; its clock stays.
+    /// while it warms up is discarded; its clock stays.
     fn warm_up_before(&mut self, time_ns: u64) {
         if self.engine.observes || time_ns < self.warm_up_ns || time_ns == u64::MAX {
             return;

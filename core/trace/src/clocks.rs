@@ -14,7 +14,7 @@ use serde::Serialize;
 use crate::span::TextId;
 use crate::tree::{Forest, NONE};
 
-/// One host's clock beside the clock of the host that it is measured from.
+/// One host's clock compared with the clock of the host that it is measured from.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Clock {
     /// The host, as the spans name it.
@@ -23,7 +23,7 @@ pub struct Clock {
     pub ahead_ns: i64,
     /// It may be further off by so much, nanoseconds; chains of hosts add up.
     pub residual_ns: u64,
-    /// Calls across hosts that tell, all along the chain.
+    /// Calls across hosts that the estimate uses, all along the chain.
     pub calls: u64,
     /// Of these, calls that contradict it: asynchronous ones, or a clock that drifts.
     pub against: u64,

@@ -42,13 +42,13 @@ pub struct Losses {
     pub late_spans: u64,
     /// Merged before they were whole, to stay within the memory: traces longer than the window.
     pub cut_traces: u64,
-    /// Without their service: the resource came after so many spans that they were merged.
+    /// Without their service: the resource came so late that its spans were already merged.
     pub late_resources: u64,
     /// Merged by their name alone, with every sum intact: more shapes than are kept apart.
     pub merged_shapes: u64,
     /// Merged under one name, with every sum intact: more names than are kept apart.
     pub merged_names: u64,
-    /// Told as calls of the first host at their place: more hosts and places than are kept apart.
+    /// Attributed to the first host of their place: more hosts and places than are kept apart.
     pub merged_hosts: u64,
     /// Read as far as they go: files that end in the middle of something.
     pub truncated_files: u64,

@@ -24,7 +24,7 @@ pub struct Options {
     /// How many times faster each step is made to ask what that would gain; more than one.
     #[serde(deserialize_with = "above_one")]
     pub factor: f64,
-    /// The probability with which calls were kept, for those that do not tell it themselves.
+    /// The probability with which calls were kept, for calls that do not record it.
     #[serde(deserialize_with = "probability")]
     pub sampled: f64,
     /// What the files are, as `InputFormat` names it; where this is empty, their contents say it.
@@ -36,7 +36,7 @@ pub struct Options {
 /// How trace files are read.
 #[derive(Clone, Debug)]
 pub struct Reading {
-    /// The probability with which calls were kept, for those that do not tell it themselves.
+    /// The probability with which calls were kept, for calls that do not record it.
     pub sampled: f64,
     /// What the files are, if their contents are not to say.
     pub format: Option<InputFormat>,
@@ -116,7 +116,7 @@ pub struct Entry {
     pub read: u64,
     /// Calls that reported an error.
     pub errors: u128,
-    /// Sum of durations, seconds. By name, a call inside a call of its own name counts twice.
+    /// Sum of durations, seconds. By name, a call inside a call of the same name counts twice.
     pub total_s: f64,
     /// Sum of self times, seconds.
     pub self_s: f64,
@@ -138,7 +138,7 @@ pub struct Entry {
     /// What they do or wait for, in profiles of processes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kind: Option<String>,
-    /// Calls whose times are known, where servers that only count tell of them; else all are.
+    /// Calls with known times, where servers only count calls; else the times of all are known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timed: Option<u128>,
     /// The processes that made them, in profiles of processes.

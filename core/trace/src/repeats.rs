@@ -29,7 +29,7 @@ pub struct Times {
 }
 
 impl Repeats {
-    /// One call above had so many.
+    /// One call above had this many.
     #[inline]
     pub fn record(&mut self, times: u64) {
         self.least = self.least_with(times);

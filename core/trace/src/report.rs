@@ -45,11 +45,11 @@ pub struct Report {
     pub rankings: Rankings,
     /// What each step would gain, where the spans themselves were replayed.
     pub savings: Option<Savings>,
-    /// The hosts' clocks, where calls between hosts tell.
+    /// The hosts' clocks, where calls between hosts determine them.
     pub clocks: Vec<Clock>,
     /// The slowest trees in time, where the spans themselves are at hand.
     pub timelines: Vec<Timeline>,
-    /// The processes, where each wrote a profile of its own: never filled in from spans.
+    /// The processes, where each wrote a separate profile: never filled in from spans.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub processes: Vec<Process>,
     /// Whether some of these are servers that only count.
@@ -57,7 +57,7 @@ pub struct Report {
     pub counted: bool,
 }
 
-/// A process that wrote a profile of its own.
+/// A process that wrote a separate profile.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Process {
     /// What it is.
@@ -135,21 +135,21 @@ pub struct TreeNode {
     pub total_s: f64,
     /// Sum of self times, seconds.
     pub self_s: f64,
-    /// Shortest call, seconds; none where a server told sums only.
+    /// Shortest call, seconds; none where a server reported sums only.
     #[schemars(with = "Option<f64>")]
     pub min_s: f64,
-    /// Longest call, seconds; none where a server told sums only.
+    /// Longest call, seconds; none where a server reported sums only.
     #[schemars(with = "Option<f64>")]
     pub max_s: f64,
     /// Median duration, seconds, within the histogram's error; none where a
-    /// server told sums only.
+    /// server reported sums only.
     #[schemars(with = "Option<f64>")]
     pub p50_s: f64,
     /// 99th percentile of durations, seconds, within the histogram's error; none where a
-    /// server told sums only.
+    /// server reported sums only.
     #[schemars(with = "Option<f64>")]
     pub p99_s: f64,
-    /// Standard deviation of durations, seconds; none where a server told sums only.
+    /// Standard deviation of durations, seconds; none where a server reported sums only.
     #[schemars(with = "Option<f64>")]
     pub sd_s: f64,
     /// Sum of durations, nanoseconds, exact.
@@ -162,7 +162,7 @@ pub struct TreeNode {
     pub times: Option<Times>,
     /// "blocked" where the recorder says that most of these calls only waited, else "service".
     pub kind: &'static str,
-    /// Calls whose times are known, where servers that only count tell of them; else all are.
+    /// Calls with known times, where servers only count calls; else the times of all are known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timed: Option<u128>,
     /// Time that other processes worked on these calls, nanoseconds, in profiles of processes.

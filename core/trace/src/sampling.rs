@@ -7,7 +7,7 @@
 /// The weight of a call that stands for itself.
 pub const ONE: u64 = 1 << 20;
 
-/// Nobody keeps fewer than one of so many; what claims so is not believed.
+/// No sampler keeps fewer than one span of this many; a smaller probability is ignored.
 const WEIGHT_MAX: u64 = 1 << 54;
 
 /// The weight of what was kept with this probability; nothing unless it is above 0 and at most 1.

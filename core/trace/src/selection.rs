@@ -1,7 +1,7 @@
-//! Which calls are kept, and under what names: a user's choice, the same for spans of any source.
+//! Which calls are kept, and under what names: a user's choice for spans of any source.
 //!
 //! A dropped call's time is its caller's own: what it called hangs under the nearest caller that
-//! is kept. How much was left out is told by rule, so that nothing disappears silently.
+//! is kept. How much was left out is reported by rule, so that nothing disappears silently.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -110,7 +110,7 @@ pub fn add_left_out(sum: &mut AllLeftOut, other: &AllLeftOut) {
 /// The rule name under which calls that fit no `keep` rule are counted.
 const NOT_KEPT: &str = "not among those to keep";
 
-/// So many verdicts are remembered: beyond are only forged names.
+/// Most verdicts that are remembered: only forged names are more.
 const VERDICTS_MAX: usize = 1 << 16;
 
 /// A compiled selection, with a cache of its decisions by name.

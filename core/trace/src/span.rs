@@ -141,7 +141,7 @@ impl Texts {
         self.weights[usize::from(number)]
     }
 
-    /// Whether any span tells its weight.
+    /// Whether any span records its weight.
     pub(crate) fn has_weights(&self) -> bool {
         self.weights.len() > 1
     }

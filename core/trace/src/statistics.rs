@@ -122,7 +122,7 @@ pub struct Sums {
 }
 
 impl Sums {
-    /// These with every value changed alike, beside another's.
+    /// These sums, each changed by `change`, which gets the other's value as well.
     fn with(self, other: Sums, change: impl Fn(u128, u128) -> u128) -> Sums {
         Sums {
             count: change(self.count, other.count),
@@ -246,7 +246,7 @@ impl Statistics {
         self.waits * 2 > self.count
     }
 
-    /// What all calls recorded here are, as the calls of one host are told.
+    /// The sums of all calls recorded here, in the form of one host's calls.
     pub fn share(&self) -> Share {
         Share {
             count: self.count,

@@ -53,7 +53,7 @@ pub struct Stream {
     /// Which trace each span in the store belongs to, as far as they have been looked at.
     traces: Traces,
     profile: Profile,
-    /// None where only the profile is asked for; then no clock is set either.
+    /// None where only the profile is requested; then no clock is set either.
     sample: Option<Sample>,
     merged: Merged,
     /// Where portions are recovered, one after the other in the same memory.
@@ -76,7 +76,7 @@ pub struct Summary {
     pub sample: Forest,
     /// Trees that are not in the sample.
     pub trees_left_out: u64,
-    /// The hosts' clocks, as far as calls between them tell; the spans are moved accordingly.
+    /// The hosts' clocks, as far as calls between them show; the spans are moved accordingly.
     pub clocks: Vec<Clock>,
 }
 
@@ -104,7 +104,7 @@ impl Stream {
     }
 
     /// Whether a profile without a sample is another one than with it: only calls between hosts
-    /// tell of clocks that are wrong.
+    /// show clocks that are wrong.
     pub(crate) fn misses_sample(&self) -> bool {
         self.sample.is_none() && self.profile.has_several_hosts()
     }
@@ -177,7 +177,7 @@ impl Stream {
         self.merge(0);
     }
 
-    /// Ends the stream where only its profile is asked for.
+    /// Ends the stream where only its profile is requested.
     pub fn into_profile(mut self) -> Profile {
         self.merge_all();
         let mut profile = self.profile;
@@ -202,7 +202,7 @@ impl Stream {
         }
     }
 
-    /// Calls that do not tell with what probability they were kept were kept with this one.
+    /// Calls that do not record the probability with which they were kept have this one.
     ///
     /// # Panics
     /// Unless it is above 0 and at most 1.

@@ -12,7 +12,7 @@ use crate::tree::{Forest, NONE};
 
 /// Kinds of trees (by the name at the top) that are shown, those with most time.
 const KINDS_MAX: usize = 3;
-/// So many calls of a tree are shown, the longest.
+/// Most calls of a tree that are shown: the longest.
 const CALLS_MAX: usize = 100;
 
 /// One call tree.

@@ -423,7 +423,7 @@ impl Forest {
     }
 }
 
-/// Where in a trace, sorted by span id, a parent stands, asked from a place in it.
+/// Position of a parent in a trace sorted by span id, searched from a place in it.
 fn find(trace: &[Span], place: usize, parent_id: u64) -> Option<usize> {
     // Numbers without gaps, as one counter gives them, lead straight there.
     let back = trace[place].span_id.wrapping_sub(parent_id);

@@ -64,7 +64,7 @@ fn write_new(store: &SpanStore, path: &Path, format: OutputFormat) -> std::io::R
         .sync_all()
 }
 
-/// Whole call trees as one document of OTLP JSON, of no more than so many spans but for the first
+/// Whole call trees as one document of OTLP JSON, of a limited number of spans but for the first
 /// tree, and how many trees are not in it. Calls are those that the options keep.
 ///
 /// # Panics

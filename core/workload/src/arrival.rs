@@ -14,7 +14,7 @@ use crate::{draw, SpecError};
 const GAP: u64 = 24;
 const GAP_AGAIN: u64 = 25;
 const LENGTH: u64 = 26;
-/// A schedule of a client is asked for by its operations, so it never runs dry.
+/// A schedule of a client is drawn on by its operations, so it never runs dry.
 const MOST_RATE_PER_S: f64 = 1e9;
 
 /// When operations are scheduled to start.

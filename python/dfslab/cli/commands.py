@@ -21,6 +21,7 @@ from dfslab.cli.shared import (
     calibration,
     compats,
     documents,
+    emit,
     laboratory,
     lessons,
     listing,
@@ -31,7 +32,6 @@ from dfslab.cli.shared import (
     read_scenario,
     store,
     tables,
-    tell,
     terminal,
     testbed_calibration,
     time_s,
@@ -66,7 +66,7 @@ def run(
         done = with_laboratory(
             as_json, lambda lab: lab.run(lab.plan(chosen, recorded=recorded), out, fresh, True)
         )
-    tell(as_json, documents.of(done), *documents.tables(done))
+    emit(as_json, documents.of(done), *documents.tables(done))
     if not as_json:
         print(f"page: {done.page}")
     note(done.processor_time.text if done.processor_time is not None else "")
@@ -81,7 +81,7 @@ def design(
     with of(scenario):
         plan = with_progress(as_json, lambda report: laboratory.design(chosen))
     planned = terminal.plan_document(plan)
-    tell(as_json, planned.model_dump(mode="json"), *terminal.plan_tables(planned))
+    emit(as_json, planned.model_dump(mode="json"), *terminal.plan_tables(planned))
 
 
 @app.command()
@@ -100,7 +100,7 @@ def measure(
     chosen = read_scenario(scenario, sets, scheduler=scheduler, methods=["measure"])
     with of(scenario):
         done = with_laboratory(as_json, lambda lab: lab.run(lab.plan(chosen, record), out, fresh))
-    tell(as_json, documents.of(done), *documents.tables(done))
+    emit(as_json, documents.of(done), *documents.tables(done))
     if not as_json:
         print(f"run: {done.folder}")
 
@@ -115,11 +115,11 @@ def sweep(
     as_json: AsJson = False,
 ) -> None:
     """Run the scenario's instruments over its grids; resumes what was interrupted."""
-    asked = read_scenario(scenario, sets, scheduler=scheduler)
-    chosen = asked.with_methods([m for m in asked.run.methods if discover.is_instrument(m)])
+    requested = read_scenario(scenario, sets, scheduler=scheduler)
+    chosen = requested.with_methods([m for m in requested.run.methods if discover.is_instrument(m)])
     with of(scenario):
         done = with_laboratory(as_json, lambda lab: lab.run(lab.plan(chosen), out, fresh))
-    tell(as_json, documents.of(done), *documents.tables(done))
+    emit(as_json, documents.of(done), *documents.tables(done))
     if not as_json:
         print(f"run: {done.folder}")
 
@@ -153,7 +153,7 @@ def predict(
         bound_s, burst_s = time_s("--within", within), time_s("--burst", burst) if burst else None
         with of(scenario):
             limits = predicting.metadata_limits(chosen, bound_s, burst_s, fitted_on)
-        tell(
+        emit(
             as_json,
             [one for _, one in limits],
             *(table for _, one in limits for table in tables.limits_tables(one)),
@@ -164,7 +164,7 @@ def predict(
             as_json, lambda report: predicting.predict(chosen, method, fitted_on, report)
         )
     document = [result.model_dump(mode="json") for result in results]
-    tell(as_json, document, documents.result_table(results))
+    emit(as_json, document, documents.result_table(results))
 
 
 @app.command()
@@ -177,7 +177,7 @@ def learn(
     """Coefficients, importance, validation and the next runs, from runs that are there already."""
     chosen = read_scenario(scenario, None)
     done = with_laboratory(as_json, lambda lab: lab.learn(chosen, data, page))
-    tell(as_json, documents.of(done).get("learning"), *documents.tables(done)[1:])
+    emit(as_json, documents.of(done).get("learning"), *documents.tables(done)[1:])
 
 
 @app.command("next")
@@ -197,7 +197,7 @@ def next_runs(
     about = {key: literal(value) for key, _, value in (t.partition("=") for t in sets or [])}
     found = with_progress(as_json, lambda report: laboratory.next_runs(chosen, data, about))
     document = [one.model_dump(mode="json") for one in found]
-    tell(as_json, document, lessons.proposals_table(found))
+    emit(as_json, document, lessons.proposals_table(found))
 
 
 @app.command()
@@ -208,7 +208,7 @@ def export(
 ) -> None:
     """A run's measurements as a table: one row a run, its settings and where it comes from."""
     rows = laboratory.export_runs(run_folder, output)
-    tell(as_json, {"rows": rows, "file": str(output)}, f"{rows} runs: {output}")
+    emit(as_json, {"rows": rows, "file": str(output)}, f"{rows} runs: {output}")
 
 
 def reopened(folder: Path, *kinds: type[StudyResult]) -> FinishedRun:
@@ -222,7 +222,7 @@ def reopened(folder: Path, *kinds: type[StudyResult]) -> FinishedRun:
 def compare(run_folder: RunFolder, as_json: AsJson = False) -> None:
     """Measured beside predicted, with errors, for a finished run."""
     done = reopened(run_folder)
-    tell(as_json, documents.of(done), *documents.tables(done))
+    emit(as_json, documents.of(done), *documents.tables(done))
 
 
 @app.command()
@@ -236,7 +236,7 @@ def advise(run_folder: RunFolder, as_json: AsJson = False) -> None:
         done = reopened(run_folder, Advised)
         found = done.find(Advised) or Advised(advice=[])
     document = [one.model_dump(mode="json") for one in found.advice]
-    tell(as_json, document, found.table())
+    emit(as_json, document, found.table())
 
 
 @app.command()
@@ -252,7 +252,7 @@ def fit(run_folder: RunFolder, as_json: AsJson = False) -> None:
         "expectations": [] if expected is None else expected.model_dump(mode="json")["verdicts"],
     }
     found = [table for one in (fitted, expected) if one is not None for table in one.tables(done)]
-    tell(as_json, document, *found)
+    emit(as_json, document, *found)
 
 
 @app.command()
@@ -279,12 +279,12 @@ def report(
         if output is None:
             sys.stdout.buffer.write(document)
         else:
-            tell(as_json, {"file": str(output)}, f"file: {output}")
+            emit(as_json, {"file": str(output)}, f"file: {output}")
         return
     from dfslab.laboratory import write_page
 
     page = write_page(reopened(run_folder), output)
-    tell(as_json, {"page": str(page)}, f"page: {page}")
+    emit(as_json, {"page": str(page)}, f"page: {page}")
 
 
 @app.command()
@@ -321,7 +321,7 @@ def calibrate(
         profile = testbed_calibration.toml(hosts, chosen.deployment)
     if output is not None:
         store.write_atomically(output, profile)
-    tell(as_json, document, profile.rstrip())
+    emit(as_json, document, profile.rstrip())
 
 
 @app.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
@@ -340,7 +340,7 @@ def compat(
     """
     chosen, summary = compats.read(tool, words or [])
     results = with_laboratory(as_json, lambda lab: laboratory.measure(lab, chosen))
-    tell(as_json, [result.model_dump(mode="json") for result in results], summary(results))
+    emit(as_json, [result.model_dump(mode="json") for result in results], summary(results))
 
 
 @app.command()
@@ -356,7 +356,7 @@ def merge(
     ]
     lost = [place.lost for place in found.places or () if place.lost]
     document = found.model_dump(mode="json", exclude_unset=True)
-    tell(as_json, document, f"{found.rate_per_s:.1f} operations a second", *rows, *lost)
+    emit(as_json, document, f"{found.rate_per_s:.1f} operations a second", *rows, *lost)
 
 
 @app.command()
@@ -370,12 +370,12 @@ def search(
     ] = "",
 ) -> None:
     """The highest rate of an open load that keeps to a latency objective, and the knee."""
-    asked = [f"run.search.objective={objective}"] if objective else []
-    chosen = read_scenario(scenario, [*(sets or ()), *asked], scheduler=scheduler)
+    requested = [f"run.search.objective={objective}"] if objective else []
+    chosen = read_scenario(scenario, [*(sets or ()), *requested], scheduler=scheduler)
     with of(scenario):
         found = with_laboratory(as_json, lambda lab: laboratory.search_rate(lab, chosen))
     document = found.document()
-    tell(as_json, document, *terminal.search_tables(document))
+    emit(as_json, document, *terminal.search_tables(document))
 
 
 @app.command()
@@ -389,7 +389,7 @@ def visibility(
     chosen = read_scenario(scenario, sets)
     with of(scenario):
         found = with_laboratory(as_json, lambda lab: laboratory.visible(lab, chosen, trials))
-    tell(as_json, [row.table() for row in found], terminal.visibility_table(found))
+    emit(as_json, [row.table() for row in found], terminal.visibility_table(found))
 
 
 @app.command("list")

@@ -113,18 +113,18 @@ def dfs_perf(words: Sequence[str]) -> Scenario:
     if not words or words[0] not in CASES:
         given = words[0] if words else None
         raise InputError("dfs-perf", given, unknown(given or "", list(CASES)))
-    told: dict[str, str] = {}
+    options: dict[str, str] = {}
     for word in words[1:]:
         key, equals, value = word.partition("=")
-        told |= {key: value} if equals else _settings(Path(word))
+        options |= {key: value} if equals else _settings(Path(word))
     workload: dict[str, Value] = {"name": CASES[words[0]]}
     system: dict[str, str] = {}
     aside: list[str] = []
     run: dict[str, Value] = {}
-    framework = {key: told.pop(key) for key in FRAMEWORK if key in told}
+    framework = {key: options.pop(key) for key in FRAMEWORK if key in options}
     allowed = discover.workload(CASES[words[0]]).parameters.model_fields
     timed, unending = TIMED.get(words[0], ("", ""))
-    for key, value in told.items():
+    for key, value in options.items():
         try:
             if key in PROPERTIES and PROPERTIES[key][0] in allowed:
                 workload[PROPERTIES[key][0]] = PROPERTIES[key][1](value)
@@ -152,8 +152,8 @@ def dfs_perf(words: Sequence[str]) -> Scenario:
     )
 
 
-def _number(told: Mapping[str, str], key: str) -> int:
-    text = told.get(key, "1")
+def _number(given: Mapping[str, str], key: str) -> int:
+    text = given.get(key, "1")
     if not text.isdigit() or not int(text):
         raise InputError(key, text, "must be a number from 1 on")
     return int(text)
@@ -217,10 +217,10 @@ def _scenario(
     if kind == "local":
         access = {"directory": directory or parsed.path}
     settings = {"hdfs": HDFS, "hadoop": ALLUXIO}.get(kind, {})
-    said = {settings[key]: value for key, value in system.items() if key in settings}
+    properties = {settings[key]: value for key, value in system.items() if key in settings}
     if kind == "hadoop":
-        access["properties"] = said
-    own = {key: _bytes(value) for key, value in said.items()} if kind == "hdfs" else {}
+        access["properties"] = properties
+    own = {key: _bytes(value) for key, value in properties.items()} if kind == "hdfs" else {}
     nowhere = ", ".join(f"{key} = {value}" for key, value in system.items() if key not in settings)
     left_out = [f"left out, as {kind} has no such setting: {nowhere}"] if nowhere else []
     described = discover.file_system(kind)
@@ -301,39 +301,41 @@ def mdtest(words: Sequence[str]) -> Scenario:
     # Options that set how much mdtest prints.
     parser.add_argument("-v", action="count")
     parser.add_argument("-V", type=int)
-    told = parser.parse_args(list(words), _MdtestOptions())
-    if told.a.upper() != "POSIX":
-        raise InputError("mdtest.-a", told.a, "must be POSIX: the directory of -d is a mounted one")
-    asked = {"C": told.C, "T": told.T, "E": told.E, "r": told.r}
-    phases = "".join(flag for flag, is_set in asked.items() if is_set)
+    given = parser.parse_args(list(words), _MdtestOptions())
+    if given.a.upper() != "POSIX":
+        raise InputError(
+            "mdtest.-a", given.a, "must be POSIX: the directory of -d is a mounted one"
+        )
+    requested = {"C": given.C, "T": given.T, "E": given.E, "r": given.r}
+    phases = "".join(flag for flag, is_set in requested.items() if is_set)
     if phases not in ("", "CTEr", "CTr"):
         allowed = "-C, -T and -r are run together, with -E or without; all where none is named"
         raise InputError("mdtest", f"-{phases}", allowed)
-    if told.D:
+    if given.D:
         raise InputError("mdtest", "-D", "directories alone are not run; files with -F, or a tree")
-    if told.e not in (0, told.w):
-        raise InputError("mdtest.-e", told.e, "what is read is what was written: the same as -w")
-    directories = sum(told.b**level for level in range(told.z + 1))
-    items = told.n or told.I * directories
+    if given.e not in (0, given.w):
+        raise InputError("mdtest.-e", given.e, "what is read is what was written: the same as -w")
+    directories = sum(given.b**level for level in range(given.z + 1))
+    items = given.n or given.I * directories
     if items < 1:
         raise InputError("mdtest", None, "needs -n or -I, from 1 on")
     workload: dict[str, Value] = {
-        "clients": told.tasks,
-        "processes": told.tasks if told.tasks > 1 else 0,
+        "clients": given.tasks,
+        "processes": given.tasks if given.tasks > 1 else 0,
         "items": items,
-        "file_size": f"{told.w}{BYTES}",
-        "fsync": told.y,
+        "file_size": f"{given.w}{BYTES}",
+        "fsync": given.y,
         "read": phases != "CTr",
     }
     # Directories are created, too, unless only files are requested.
-    if told.z or not told.F:
-        if told.N:
-            raise InputError("mdtest.-N", told.N, "only with -F and without -z")
-        workload |= {"name": "mdtest_tree", "depth": told.z, "branches": told.b}
+    if given.z or not given.F:
+        if given.N:
+            raise InputError("mdtest.-N", given.N, "only with -F and without -z")
+        workload |= {"name": "mdtest_tree", "depth": given.z, "branches": given.b}
     else:
-        name = "mdtest_easy" if told.u else "mdtest_hard"
-        workload |= {"name": name, "neighbour": told.N % told.tasks}
-    return _scenario("mdtest", "", told.d, workload, {"repetitions": told.i})
+        name = "mdtest_easy" if given.u else "mdtest_hard"
+        workload |= {"name": name, "neighbour": given.N % given.tasks}
+    return _scenario("mdtest", "", given.d, workload, {"repetitions": given.i})
 
 
 def say_dfs_perf(case: str, results: Sequence[Result]) -> str:

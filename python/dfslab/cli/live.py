@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from rich.table import Table
 
-from dfslab.fleet.watch import Seen, Watch
+from dfslab.fleet.watch import OperationCounts, Watch
 from dfslab.spec import units
 from dfslab.spec.clock import REAL
 
@@ -32,38 +32,38 @@ class LoadView:
 
     def __init__(self, clock: Callable[[], float] = REAL.monotonic_s) -> None:
         self.rows: deque[Row] = deque(maxlen=ROWS)
-        self.watch = Watch(self._started, self._seen)
+        self.watch = Watch(self._started, self._observed)
         self._clock = clock
-        self._start_s = self._told_s = 0.0
-        self._before = Seen()
+        self._start_s = self._reported_s = 0.0
+        self._before = OperationCounts()
         self._longest_ns = 0
 
     def _started(self, at_s: float) -> None:
         self.rows.clear()
-        self._start_s = self._told_s = at_s
-        self._before, self._longest_ns = Seen(), 0
+        self._start_s = self._reported_s = at_s
+        self._before, self._longest_ns = OperationCounts(), 0
 
-    def _seen(self, seen: Seen) -> None:
-        if seen.done < self._before.done:
+    def _observed(self, observed: OperationCounts) -> None:
+        if observed.done < self._before.done:
             # The next load is being prepared; its table begins with it.
             self._start_s = 0.0
-        self._longest_ns = max(self._longest_ns, seen.latency_ns_max)
+        self._longest_ns = max(self._longest_ns, observed.latency_ns_max)
         now_s = self._clock()
-        past_s = now_s - self._told_s
+        past_s = now_s - self._reported_s
         if past_s < EVERY_S or not self._start_s:
             return
-        done = seen.done - self._before.done
-        spent_ns = seen.latency_ns_sum - self._before.latency_ns_sum
+        done = observed.done - self._before.done
+        spent_ns = observed.latency_ns_sum - self._before.latency_ns_sum
         self.rows.append(
             Row(
                 now_s - self._start_s,
                 done / past_s,
                 spent_ns * 1e-9 / done if done else None,
                 self._longest_ns * 1e-9 if done else None,
-                seen.errors - self._before.errors,
+                observed.errors - self._before.errors,
             )
         )
-        self._told_s, self._before, self._longest_ns = now_s, seen, 0
+        self._reported_s, self._before, self._longest_ns = now_s, observed, 0
 
     def __rich__(self) -> Table | str:
         if not self.rows:

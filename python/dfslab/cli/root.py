@@ -34,7 +34,7 @@ def command(name: str) -> Any:
     return found
 
 
-class _WhenAsked(TyperGroup):
+class _OnDemand(TyperGroup):
     """The commands of the table; a command's module is imported when the command is called."""
 
     def list_commands(self, ctx: Any) -> list[str]:
@@ -51,15 +51,15 @@ class _WhenAsked(TyperGroup):
 
 app = typer.Typer(
     help=ABOUT,
-    cls=_WhenAsked,
+    cls=_OnDemand,
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
 )
 
 
-def _version(asked: bool) -> None:
-    if asked:
+def _version(requested: bool) -> None:
+    if requested:
         print(f"dfslab {version('dfslab')}")
         raise typer.Exit
 
@@ -116,8 +116,8 @@ def _stop_for_usage(error: Exception) -> None:
     """Exit after a wrong command line; Click's message says what is allowed."""
     if isinstance(error, _Formatted):
         # Without a command the help was printed, and nothing is added.
-        said = error.format_message()
-        _stop(f"dfslab: {said}".replace("\n", " ") if said else "", 2)
+        text = error.format_message()
+        _stop(f"dfslab: {text}".replace("\n", " ") if text else "", 2)
 
 
 def _stop(text: str, code: int) -> None:

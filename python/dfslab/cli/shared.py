@@ -91,7 +91,7 @@ def read_scenario(
     """
     # Importing this takes half of the start time of commands that read no scenario.
     from dfslab.spec import units
-    from dfslab.spec.base import beside
+    from dfslab.spec.base import absolute_path
     from dfslab.spec.check import check, read_checked
 
     scenario = read_checked(path, methods)
@@ -111,7 +111,7 @@ def read_scenario(
     if not values:
         return scenario
     if isinstance(name := values.get(TRACE), str):
-        values[TRACE] = beside(name, Path())
+        values[TRACE] = absolute_path(name, Path())
     changed = scenario.with_overrides(values)
     check(changed)
     return changed
@@ -214,7 +214,7 @@ def _encoded(value: object) -> object:
     return str(value)
 
 
-def tell(as_json: bool, document: object, *tables: object) -> None:
+def emit(as_json: bool, document: object, *tables: object) -> None:
     """Print one JSON document, or tables and lines for people."""
     if as_json:
         print(json.dumps(document, default=_encoded, allow_nan=False))

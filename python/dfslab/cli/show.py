@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from dfslab.cli.shared import SHOW_FORMS, AsJson, ScenarioFile, describing, tell, testbeds
+from dfslab.cli.shared import SHOW_FORMS, AsJson, ScenarioFile, describing, emit, testbeds
 from dfslab.spec.check import read_checked
 
 app = typer.Typer(help="Show what is described.", no_args_is_help=True)
@@ -21,7 +21,7 @@ def show_filesystem(
 ) -> None:
     """Parameters, formulas, diagrams or the net, all derived from the description."""
     document, shown = describing.filesystem(name, form, operation)
-    tell(as_json, document, *shown)
+    emit(as_json, document, *shown)
 
 
 @app.command("mount")
@@ -42,7 +42,7 @@ def show_mount(
 ) -> None:
     """What an existing mount or cluster says of itself; nothing is written."""
     found = testbeds.existing(place, web_address).document()
-    tell(as_json, found, *(f"{key}: {value}" for key, value in found.items()))
+    emit(as_json, found, *(f"{key}: {value}" for key, value in found.items()))
 
 
 @app.command("scenario")
@@ -51,4 +51,4 @@ def show_scenario(scenario: ScenarioFile, as_json: AsJson = False) -> None:
     chosen = read_checked(scenario)
     points = [{"id": p.id, "labels": p.labels, "held_out": p.held_out} for p in chosen.points()]
     document = {"scenario": chosen.model_dump(mode="json"), "points": points}
-    tell(as_json, document, chosen.toml(), f"# {len(points)} configurations")
+    emit(as_json, document, chosen.toml(), f"# {len(points)} configurations")

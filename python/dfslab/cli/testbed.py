@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from dfslab.cli.shared import AsJson, Sets, tell, terminal, testbeds
+from dfslab.cli.shared import AsJson, Sets, emit, terminal, testbeds
 from dfslab.spec.model import InputError
 
 app = typer.Typer(help="Real file systems on this machine.", no_args_is_help=True)
@@ -29,11 +29,11 @@ def up(
     """
     values = dict(text.partition("=")[::2] for text in sets or [])
     console = terminal.console(as_json)
-    asked = testbeds.Hardware(servers, clients, link, delay, disk)
+    requested = testbeds.Hardware(servers, clients, link, delay, disk)
     for one in testbeds.stale():
         console.print(f"stale: {one} (`dfslab testbed down --stale` removes what it left)")
-    testbed = testbeds.up(name, values, asked, lambda text: console.print(text))
-    tell(
+    testbed = testbeds.up(name, values, requested, lambda text: console.print(text))
+    emit(
         as_json, testbed, terminal.checks_table(testbed.hardware), f"{testbed.name}: {testbed.uri}"
     )
 
@@ -44,7 +44,7 @@ def check(as_json: AsJson = False) -> None:
     missing.
     """
     found = testbeds.check()
-    tell(as_json, found, terminal.features_table(found))
+    emit(as_json, found, terminal.features_table(found))
 
 
 @app.command("down")
@@ -64,7 +64,7 @@ def down(
             "testbed down", name or None, "needs the name of a testbed, or --all, or --stale"
         )
     taken = testbeds.down("--all" if everything else "--stale" if stale else name)
-    tell(as_json, taken, *(f"{one}: down" for one in taken))
+    emit(as_json, taken, *(f"{one}: down" for one in taken))
 
 
 @app.command("status")
@@ -76,4 +76,4 @@ def status(
     shown = [f"{one.name}: {one.state} {one.uri or one.why}" for one in found]
     if testbeds.stale() and not name:
         shown.append("`dfslab testbed down --stale` removes what stale testbeds left")
-    tell(as_json, found, *(shown or ["no testbed is up"]))
+    emit(as_json, found, *(shown or ["no testbed is up"]))

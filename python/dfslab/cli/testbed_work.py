@@ -55,21 +55,21 @@ class Started:
 
 
 def up(
-    name: str, given: Mapping[str, Setting], asked: Hardware, notify: Callable[[str], None]
+    name: str, given: Mapping[str, Setting], requested: Hardware, notify: Callable[[str], None]
 ) -> Started:
     """Start a testbed that outlives this process, on hosts with the requested hardware."""
     kind = testbed_class(name, "testbed")
     system = discover.file_system(name)
     values = dict(kind.typed(given))
     deployment = None
-    if asked != Hardware():
+    if requested != Hardware():
         deployment = standard(
             system,
-            asked.servers,
-            asked.clients or 1,
-            rate("--link", asked.link),
-            delay("--delay", asked.delay),
-            rate("--disk", asked.disk),
+            requested.servers,
+            requested.clients or 1,
+            rate("--link", requested.link),
+            delay("--delay", requested.delay),
+            rate("--disk", requested.disk),
         )
         counts = {f"{role.name}s": deployment.instances(role.name) for role in system.roles}
         for key in counts.keys() & values.keys():

@@ -61,10 +61,10 @@ def _load(detail: Mapping[str, Any]) -> MeasuredLoad:
     return MeasuredLoad.model_validate(known)
 
 
-def _profile(told: Mapping[str, Any] | None) -> TraceProfile | None:
+def _profile(given: Mapping[str, Any] | None) -> TraceProfile | None:
     """A profile that lacks fields of today's form cannot be drawn and is dropped; its trace
     remains."""
     try:
-        return TraceProfile.model_validate(told) if told else None
+        return TraceProfile.model_validate(given) if given else None
     except ValidationError:
         return None

@@ -8,7 +8,7 @@ from dfslab.documents.document import Document
 class AuditReport(Document):
     """What became of the files whose making and last change were acknowledged."""
 
-    # Files beside them whose last change was not acknowledged: nothing is promised of these.
+    # Other files, whose last change was not acknowledged: nothing is promised of these.
     doubtful: int
     # Files that had to be there.
     files: int
@@ -37,7 +37,7 @@ class CacheReport(Document):
 
     # "none", "files" or "system".
     dropped: str
-    # What of it stayed nevertheless, where that was asked for and can be told; of all phases
+    # Bytes that stayed cached nevertheless, where requested and measurable; of all phases
     # together.
     proof: Resident | None
 
@@ -157,9 +157,9 @@ class OperationReport(Document):
 
 
 class ScheduleReport(Document):
-    """What a schedule asked for, in one phase or in all of them. A random schedule of a few
-    hundred operations is some per cent longer or shorter than its rate says: a load is to be
-    judged by what it was really asked for.
+    """Load that a schedule requested, in one or all phases. A random schedule of a few hundred
+    operations is some per cent longer or shorter than its rate says: a load is to be judged by
+    the load that was really requested.
     """
 
     # Arrivals that were begun: operations, or sessions of them.
@@ -227,7 +227,7 @@ class PhaseReport(Document):
     operations: dict[str, OperationReport]
     # Successful operations over the window.
     rate_per_s: float
-    # What its schedule asked for; none in a closed loop.
+    # Load that its schedule requested; none in a closed loop.
     schedule: ScheduleReport | None
     # Second by second.
     seconds: list[Second]
@@ -289,7 +289,7 @@ class LoadReport(Document):
     phases: list[PhaseReport]
     # Successful operations over the window.
     rate_per_s: float
-    # What the schedule asked for; none in a closed loop.
+    # Load that the schedule requested; none in a closed loop.
     schedule: ScheduleReport | None
     # Second by second after the common start; of runs with several phases, these hold it.
     seconds: list[Second]

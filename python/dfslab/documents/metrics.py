@@ -73,9 +73,15 @@ def operations_with(metrics: Iterable[str], kind: str, statistic: str = MEAN) ->
 
 
 def _times(kind: Kind, words: str) -> list[MetricType]:
-    said = {MEAN: "mean", "p50": "median", "p90": "90 %", "p99": "99 %", "p999": "99.9 %"}
+    statistics_text = {
+        MEAN: "mean",
+        "p50": "median",
+        "p90": "90 %",
+        "p99": "99 %",
+        "p999": "99.9 %",
+    }
     return [
-        MetricType(time_name(kind, one), "s", kind, f"{words} ({said[one]})", one)
+        MetricType(time_name(kind, one), "s", kind, f"{words} ({statistics_text[one]})", one)
         for one in STATISTICS
     ]
 

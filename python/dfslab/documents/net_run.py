@@ -1,4 +1,4 @@
-"""What a run of a net is asked to do: monitors by name, stops and declared stations."""
+"""The options of a net's run: monitors by name, stops and declared stations."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class Until(StrictDocument):
 
 
 class RunLimits(TypedDict, total=False):
-    """How often and how long a net is fired; what is left out has the engine's default.
+    """How often and how long a net is fired; an omitted value has the engine's default.
 
     `end_time_s` and `warm_up_s` are simulated seconds. More than `max_instant_firings` at one
     instant are a livelock, more than `max_tokens` tokens growth without bound: both are RunFailed.

@@ -168,12 +168,12 @@ def naming(configurations: Iterable[Mapping[str, Value]]) -> Name:
             values.setdefault(key, set()).add(str(value))
     same = frozenset(key for key, found in values.items() if len(found) == 1)
 
-    def told(labels: Mapping[str, Value]) -> list[tuple[str, Value]]:
+    def distinct(labels: Mapping[str, Value]) -> list[tuple[str, Value]]:
         return [(key, value) for key, value in labels.items() if key not in same]
 
-    if len({str(told(labels)) for labels in all_labels}) < len(all_labels):
+    if len({str(distinct(labels)) for labels in all_labels}) < len(all_labels):
         same = frozenset()
-    return lambda labels: labels_text(dict(told(labels)) or labels) or "the only configuration"
+    return lambda labels: labels_text(dict(distinct(labels)) or labels) or "the only configuration"
 
 
 def _with_key(key: str, value: Value) -> str:

@@ -7,13 +7,13 @@ from dfslab.documents.document import Document
 
 
 class Clock(Document):
-    """One host's clock beside the clock of the host that it is measured from."""
+    """One host's clock compared with the clock of the host that it is measured from."""
 
     # Of these, calls that contradict it: asynchronous ones, or a clock that drifts.
     against: int
     # How far it is ahead of the first host's, nanoseconds; its spans are moved back by this.
     ahead_ns: int
-    # Calls across hosts that tell, all along the chain.
+    # Calls across hosts that the estimate uses, all along the chain.
     calls: int
     # The host, as the spans name it.
     host: str
@@ -52,11 +52,11 @@ class Entry(Document):
     self_s: float
     # This self time as a fraction of all self time, of work and of waits together.
     share: float
-    # Calls whose times are known, where servers that only count tell of them; else all are.
+    # Calls with known times, where servers only count calls; else the times of all are known.
     timed: int | None = None
     # Sum of durations, nanoseconds, exact.
     total_ns: int
-    # Sum of durations, seconds. By name, a call inside a call of its own name counts twice.
+    # Sum of durations, seconds. By name, a call inside a call of the same name counts twice.
     total_s: float
 
 
@@ -89,7 +89,7 @@ class LeftOut(Document):
 
 
 class Process(Document):
-    """A process that wrote a profile of its own."""
+    """A process that wrote a separate profile."""
 
     # The file of its profile.
     file: str
@@ -152,7 +152,7 @@ class Saving(Document):
     operation: str | None = None
     # Self time in nanoseconds, in profiles of processes.
     own_ns: int | None = None
-    # End-to-end time that would be saved if the step were so many times faster, as a fraction.
+    # End-to-end time saved if the step were faster by the factor, as a fraction.
     saving: float
     # Service and name, joined by ":"; the name alone where no service is known. In profiles of
     # processes the whole path.
@@ -260,22 +260,23 @@ class TreeNode(Document):
     instances: list[str] = []
     # "blocked" where the recorder says that most of these calls only waited, else "service".
     kind: str
-    # Longest call, seconds; none where a server told sums only.
+    # Longest call, seconds; none where a server reported sums only.
     max_s: float | None
-    # Shortest call, seconds; none where a server told sums only.
+    # Shortest call, seconds; none where a server reported sums only.
     min_s: float | None
     # What was called.
     name: str
     # Where the trace has several hosts, each one's calls; in profiles of processes, each one's.
     of: dict[str, tuple[int, int, int, int, float | None]]
-    # Median duration, seconds, within the histogram's error; none where a server told sums only.
+    # Median duration, seconds, within the histogram's error; none where a server reported sums
+    # only.
     p50_s: float | None
     # 99th percentile of durations, seconds, within the histogram's error; none where a server
-    # told sums only.
+    # reported sums only.
     p99_s: float | None
     # Calls recorded.
     read: int
-    # Standard deviation of durations, seconds; none where a server told sums only.
+    # Standard deviation of durations, seconds; none where a server reported sums only.
     sd_s: float | None
     # Sum of self times, nanoseconds, exact.
     self_ns: int
@@ -283,7 +284,7 @@ class TreeNode(Document):
     self_s: float
     # Time that other processes worked on these calls, nanoseconds, in profiles of processes.
     served_ns: int | None = None
-    # Calls whose times are known, where servers that only count tell of them; else all are.
+    # Calls with known times, where servers only count calls; else the times of all are known.
     timed: int | None = None
     # How many of them come in one call above that has any; nothing at the top.
     times: Times | None
@@ -296,7 +297,7 @@ class TreeNode(Document):
 class TraceProfile(Document):
     """Everything a profile says."""
 
-    # The hosts' clocks, where calls between hosts tell.
+    # The hosts' clocks, where calls between hosts determine them.
     clocks: list[Clock]
     # Whether some of these are servers that only count.
     counted: bool = False
@@ -304,7 +305,7 @@ class TraceProfile(Document):
     left_out: dict[str, LeftOut]
     # What was repaired or dropped, by kind; the kinds are those of the recorder.
     losses: dict[str, int]
-    # The processes, where each wrote a profile of its own: never filled in from spans.
+    # The processes, where each wrote a separate profile: never filled in from spans.
     processes: list[Process] = []
     # Work, by path.
     ranking: list[Entry]

@@ -27,11 +27,11 @@ from pathlib import Path
 from typing import NoReturn, cast
 
 from dfslab import _core
-from dfslab.fleet.protocol import Clocks, Command, Said
-from dfslab.fleet.watch import Seen
+from dfslab.fleet.protocol import AgentDocument, Clocks, Command
+from dfslab.fleet.watch import OperationCounts
 from dfslab.spec.clock import REAL, Clock
 
-TELL_EVERY_S = 0.2
+REPORT_EVERY_S = 0.2
 BLOCK_BYTES = 1 << 16
 
 
@@ -91,8 +91,8 @@ class Agent:
         self._lines = lines
         self._out = out
         self._keep = keep
-        self._told_s = 0.0
-        self._seen = Seen()
+        self._reported_s = 0.0
+        self._observed = OperationCounts()
         self._started = self._alone = False
 
     def run(self) -> None:
@@ -113,7 +113,7 @@ class Agent:
             self._say({"error": "run", "text": str(error)})
         else:
             encoded = base64.b64encode(recorded).decode()
-            answer = Said(report=json.loads(report), spans=spans, recorded=encoded)
+            answer = AgentDocument(report=json.loads(report), spans=spans, recorded=encoded)
             if self._keep is not None:
                 write_atomically(self._keep, {"plan": json.loads(plan), "answer": answer})
             self._say(answer)
@@ -127,28 +127,28 @@ class Agent:
         clocks = Clocks(monotonic_s=REAL.monotonic_s(), unix_s=REAL.unix_ns() * 1e-9, boot=boot())
         self._say({"ready": clocks})
         try:
-            told: Command = {} if self._alone else self._lines.command()
+            message: Command = {} if self._alone else self._lines.command()
         except Stopped:
             if self._keep is None or not self._started:
                 raise
-            self._alone, told = True, Command()
-        if told.get("stop"):
+            self._alone, message = True, Command()
+        if message.get("stop"):
             raise Stopped("stopped by the controller")
-        start_s = REAL.monotonic_s() if self._alone else start_of(told)
+        start_s = REAL.monotonic_s() if self._alone else start_of(message)
         self._started = True
         return start_s
 
     def _watch(self, *counts: int) -> None:
-        self._seen = self._seen.then(Seen(*counts))
+        self._observed = self._observed.then(OperationCounts(*counts))
 
     def _progress(self, share: float, phase: str) -> None:
         if not self._alone:
             self._check()
         now_s = REAL.monotonic_s()
-        if now_s >= self._told_s + TELL_EVERY_S:
-            self._told_s = now_s
-            self._say({"progress": (share, phase), "seen": self._seen})
-            self._seen = self._seen._replace(latency_ns_max=0)
+        if now_s >= self._reported_s + REPORT_EVERY_S:
+            self._reported_s = now_s
+            self._say({"progress": (share, phase), "seen": self._observed})
+            self._observed = self._observed._replace(latency_ns_max=0)
 
     def _check(self) -> None:
         """Stopped when the controller requests it, or has gone and the answer is not kept in a
@@ -162,7 +162,7 @@ class Agent:
         if self._started and self._lines.waiting() and self._lines.command().get("stop"):
             raise Stopped("stopped by the controller")
 
-    def _say(self, document: Said) -> None:
+    def _say(self, document: AgentDocument) -> None:
         if self._alone:
             return
         left = memoryview(json.dumps(document).encode() + b"\n")
@@ -177,12 +177,12 @@ class Agent:
 
 def write_atomically(path: Path, document: Mapping[str, object]) -> None:
     """Write a JSON file atomically."""
-    beside = path.with_name(f"{path.name}.new")
-    beside.write_text(json.dumps(document), "utf-8")
-    beside.replace(path)
+    temporary = path.with_name(f"{path.name}.new")
+    temporary.write_text(json.dumps(document), "utf-8")
+    temporary.replace(path)
 
 
-def lock_beside(path: Path) -> Path:
+def lock_file(path: Path) -> Path:
     """The lock file that an agent with the answer file `path` holds while it lives."""
     return path.with_name(f"{path.name}.lock")
 
@@ -193,19 +193,19 @@ def boot() -> str:
     return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
 
 
-def start_of(told: Command, clock: Clock = REAL) -> float:
+def start_of(message: Command, clock: Clock = REAL) -> float:
     """The start sent by a controller, as a reading of this machine's CLOCK_MONOTONIC.
 
     A start in Unix time is as accurate as the synchronisation of the two machines' clocks.
     """
     offset_s = clock.monotonic_s() - clock.unix_ns() * 1e-9
     for start_s, zero_s in (
-        (told.get("start_at_monotonic_s"), 0.0),
-        (told.get("start_at_unix_s"), offset_s),
+        (message.get("start_at_monotonic_s"), 0.0),
+        (message.get("start_at_unix_s"), offset_s),
     ):
         if isinstance(start_s, int | float):
             return float(start_s) + zero_s
-    raise ProtocolError(f"{told}: neither start_at_monotonic_s nor start_at_unix_s")
+    raise ProtocolError(f"{message}: neither start_at_monotonic_s nor start_at_unix_s")
 
 
 def _stop(number: int, _frame: object) -> NoReturn:
@@ -232,7 +232,7 @@ def _held(keep: Path | None) -> Iterator[None]:
     if keep is None:
         yield
         return
-    with lock_beside(keep).open("w") as lock:
+    with lock_file(keep).open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
 

@@ -31,7 +31,7 @@ from dfslab.fleet import node, shards
 from dfslab.fleet.agent import boot
 from dfslab.fleet.places import CLEAN_UP_LIMIT_S, ClusterKind, Nodes, Place, patience_s, split
 from dfslab.fleet.protocol import Answer, Command, Heard, HostClocks
-from dfslab.fleet.watch import Seen, Watch
+from dfslab.fleet.watch import OperationCounts, Watch
 from dfslab.method import RunFailed
 from dfslab.spec.streams.plan import LoadPlan
 
@@ -84,7 +84,7 @@ class Part:
     times_ready: int = 0
     answer: Answer | None = None
     progress: tuple[float, str] = (0.0, "preparing")
-    seen: Seen = Seen()
+    observed: OperationCounts = OperationCounts()
     ended: str | None = None
     silent: bool = False
     heard_s: float = field(default_factory=time.monotonic)
@@ -96,7 +96,7 @@ class Part:
         self.heard_s, self.silent = time.monotonic(), False
         self.times_ready, self.answer = heard.times_ready, heard.answer
         self.progress, self.ended = heard.progress, heard.ended
-        self.seen = self.seen.then(Seen(*heard.seen))
+        self.observed = self.observed.then(OperationCounts(*heard.observed))
 
 
 def each(scheduler: str, calls: Sequence[tuple[Any, ...]]) -> list[Any]:
@@ -107,11 +107,11 @@ def each(scheduler: str, calls: Sequence[tuple[Any, ...]]) -> list[Any]:
     logging.getLogger("distributed").setLevel(logging.CRITICAL)
     try:
         with Client(scheduler, timeout=CONNECT_LIMIT_S, set_as_default=False) as client:
-            asked = [client.submit(*call, pure=False) for call in calls]
-            return client.gather(asked)
+            requested = [client.submit(*call, pure=False) for call in calls]
+            return client.gather(requested)
     except (*UNREACHABLE, KilledWorker, FutureCancelledError, FuturesCancelledError) as error:
-        said = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise RunFailed(f"Dask at {scheduler}: {said}") from error
+        reported = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise RunFailed(f"Dask at {scheduler}: {reported}") from error
 
 
 def run_load(
@@ -184,7 +184,7 @@ class Controller:
             if time.monotonic() > deadline_s:
                 reason = f"{len(known)} of {wanted} nodes joined {self._nodes.scheduler}"
                 raise shards.LoadFailed(reason)
-            self._tell(0.0, f"waiting for nodes: {len(known)} of {wanted} are there")
+            self._report(0.0, f"waiting for nodes: {len(known)} of {wanted} are there")
             await asyncio.sleep(POLL_S)
         chosen = known[: self._nodes.wanted or None]
         count = len(chosen) * self._nodes.processes
@@ -200,7 +200,7 @@ class Controller:
         numbers."""
         assert self._client.scheduler is not None
         found = (await self._client.scheduler.identity(n_workers=-1))["workers"]
-        named = [(str(told["name"]), address) for address, told in found.items()]
+        named = [(str(worker["name"]), address) for address, worker in found.items()]
         return sorted(
             named,
             key=lambda one: [
@@ -218,7 +218,7 @@ class Controller:
             await self._until(lambda part: part.ended is not None)
             await self._all(self._measure_drift)
         except BaseException as error:
-            # Ctrl-C arrives through `_tell`, or cancels the task that runs in the main thread.
+            # Ctrl-C arrives through `_report`, or cancels the task that runs in the main thread.
             interrupted = isinstance(error, KeyboardInterrupt | asyncio.CancelledError)
             await self._stop(patience_s(interrupted and self._nodes.passing))
             raise
@@ -237,21 +237,21 @@ class Controller:
     async def measure_clock(self, part: Part) -> None:
         best: Clock | None = None
         for _ in range(PROBES):
-            sent_s, asked_unix_s = time.monotonic(), time.time()
+            sent_s, requested_unix_s = time.monotonic(), time.time()
             try:
-                told: HostClocks = await self._call(part, node.clock)
+                reported: HostClocks = await self._call(part, node.clock)
             except (*UNREACHABLE, ImportError) as error:
                 raise shards.LoadFailed(f"{part.place.name}: {_words(error)}") from error
             round_trip_s = time.monotonic() - sent_s
             if best is None or round_trip_s / 2 < best.error_s:
                 # A process in a time namespace has the same boot but another CLOCK_MONOTONIC.
-                ours = sent_s <= told.monotonic_s <= sent_s + round_trip_s
+                ours = sent_s <= reported.monotonic_s <= sent_s + round_trip_s
                 best = Clock(
-                    told.unix_s - (asked_unix_s + round_trip_s / 2),
+                    reported.unix_s - (requested_unix_s + round_trip_s / 2),
                     round_trip_s / 2,
-                    told.boot,
-                    told.host,
-                    ours and told.boot == boot(),
+                    reported.boot,
+                    reported.host,
+                    ours and reported.boot == boot(),
                 )
         part.clock = best
 
@@ -297,17 +297,17 @@ class Controller:
         lead_s = max(START_LEAD_S, LEAD_CALLS * slowest_s)
         at_monotonic_s, at_unix_s = time.monotonic() + lead_s, time.time() + lead_s
 
-        async def tell(part: Part) -> None:
+        async def send_start(part: Part) -> None:
             assert part.clock is not None
-            told: Command = {"start_at_unix_s": at_unix_s + part.clock.offset_s}
+            start: Command = {"start_at_unix_s": at_unix_s + part.clock.offset_s}
             if part.clock.one_monotonic:
-                told = {"start_at_monotonic_s": at_monotonic_s}
+                start = {"start_at_monotonic_s": at_monotonic_s}
             # An agent that cannot be reached is detected as lost where its answer is awaited.
             with contextlib.suppress(*UNREACHABLE):
                 if part.ended is None and not part.silent:
-                    await self._call(part, node.tell, part.kept, told)
+                    await self._call(part, node.send, part.kept, start)
 
-        await self._all(tell)
+        await self._all(send_start)
         return at_monotonic_s
 
     async def _until(self, done: Callable[[Part], bool], needed: bool = False) -> None:
@@ -317,11 +317,11 @@ class Controller:
             for part in self._parts:
                 if needed and part.ended is not None:
                     shards.fail(part)
-            self._watch.tell(self._parts)
-            self._tell(*shards.progress_of(self._parts))
+            self._watch.report(self._parts)
+            self._report(*shards.progress_of(self._parts))
             await asyncio.sleep(POLL_S)
 
-    def _tell(self, share: float, phase: str) -> None:
+    def _report(self, share: float, phase: str) -> None:
         if self._stopping.is_set():
             raise KeyboardInterrupt
         if self._progress is not None:
@@ -451,21 +451,21 @@ def cluster(kind: ClusterKind, nodes: int) -> Iterator[str]:
 def _whole(make: Callable[[], Any], kind: ClusterKind) -> Any:
     """The cluster that `make` starts. A partly started cluster could not be ended, so a first
     interruption waits until the start has succeeded or failed; a second one does not."""
-    told: Future[Any] = Future()
+    outcome: Future[Any] = Future()
 
     def work() -> None:
         try:
-            told.set_result(make())
+            outcome.set_result(make())
         except BaseException as error:  # raised again in the main thread
-            told.set_exception(error)
+            outcome.set_exception(error)
 
     threading.Thread(target=work, daemon=True).start()
     try:
-        return told.result()
+        return outcome.result()
     except KeyboardInterrupt:
-        wait([told], CLEAN_UP_LIMIT_S)
-        if told.done() and told.exception() is None:
-            _end(told.result(), kind)
+        wait([outcome], CLEAN_UP_LIMIT_S)
+        if outcome.done() and outcome.exception() is None:
+            _end(outcome.result(), kind)
         raise
 
 
@@ -482,7 +482,7 @@ def _end(made: Any, kind: ClusterKind) -> None:
 async def _dismiss(made: Any) -> None:
     """Have the workers of an SSHCluster end by themselves and remove their folders.
 
-    Closing the cluster would kill them and leave the folders. A worker that joins late is asked
+    Closing the cluster would kill them and leave the folders. A worker that joins late is stopped
     after it has joined.
     """
     ending = asyncio.gather(*(node.proc.wait_closed() for node in made.workers.values()))

@@ -14,8 +14,8 @@ from contextlib import suppress
 from pathlib import Path
 
 from dfslab.fleet.places import Place
-from dfslab.fleet.protocol import Answer, Clocks, Command, Said
-from dfslab.fleet.watch import Seen
+from dfslab.fleet.protocol import AgentDocument, Answer, Clocks, Command
+from dfslab.fleet.watch import OperationCounts
 from dfslab.spec.streams.plan import LoadPlan
 
 BLOCK_BYTES = 1 << 20
@@ -36,7 +36,7 @@ class Link:
         self.times_ready = 0
         self.answer: Answer | None = None
         self.progress: tuple[float, str] = (0.0, "preparing")
-        self.seen = Seen()
+        self.observed = OperationCounts()
         self.ended: str | None = None
         self._buffer = bytearray()
         self._stderr = tempfile.TemporaryFile()  # noqa: SIM115 - closed by `close`
@@ -96,11 +96,11 @@ class Link:
                 # documents.
                 self.answer = {"error": "protocol", "text": f"said {line[:60]!r}"}
 
-    def _take(self, document: Said) -> None:
-        if (told := document.get("progress")) is not None:
-            share, phase = told
+    def _take(self, document: AgentDocument) -> None:
+        if (reported := document.get("progress")) is not None:
+            share, phase = reported
             self.progress = (float(share), str(phase))
-            self.seen = self.seen.then(Seen(*document.get("seen", ())))
+            self.observed = self.observed.then(OperationCounts(*document.get("seen", ())))
         elif (ready := document.get("ready")) is not None:
             self.ready = ready
             self.times_ready += 1
@@ -112,8 +112,8 @@ class Link:
         status = self._process.wait()
         how = f"status {status}" if status >= 0 else signal.Signals(-status).name
         self._stderr.seek(max(0, self._stderr.seek(0, os.SEEK_END) - STDERR_TAIL_BYTES))
-        said = self._stderr.read().decode(errors="replace").strip().splitlines()
-        return f"its agent ended with {how}" + (f": {said[-1]}" if said else "")
+        output = self._stderr.read().decode(errors="replace").strip().splitlines()
+        return f"its agent ended with {how}" + (f": {output[-1]}" if output else "")
 
     def stop(self) -> None:
         """Close the agent's input, upon which it stops and cleans up."""

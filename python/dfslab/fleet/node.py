@@ -10,7 +10,7 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-from dfslab.fleet.agent import boot, lock_beside
+from dfslab.fleet.agent import boot, lock_file
 from dfslab.fleet.link import Link
 from dfslab.fleet.places import Place
 from dfslab.fleet.protocol import Command, Heard, HostClocks
@@ -42,12 +42,12 @@ def hear(kept: Path) -> Heard:
         link.receive()
     # The answer includes all spans, so it is sent once, at the end.
     answer = link.answer if link.ended is not None else None
-    heard = Heard(link.times_ready, link.progress, tuple(link.seen), link.ended, answer)
-    link.seen = link.seen._replace(latency_ns_max=0)
+    heard = Heard(link.times_ready, link.progress, tuple(link.observed), link.ended, answer)
+    link.observed = link.observed._replace(latency_ns_max=0)
     return heard
 
 
-def tell(kept: Path, command: Command) -> None:
+def send(kept: Path, command: Command) -> None:
     """Send a command to the agent."""
     _links[kept].say(command)
 
@@ -63,7 +63,7 @@ def forget(kept: Path) -> None:
     """Remove the files of an agent that has ended."""
     if (link := _links.pop(kept, None)) is not None:
         link.close(time.monotonic())
-    for path in (kept, lock_beside(kept)):
+    for path in (kept, lock_file(kept)):
         path.unlink(missing_ok=True)
     # Other agents of the same run may still have files in the folder.
     with suppress(OSError):
@@ -73,7 +73,7 @@ def forget(kept: Path) -> None:
 def alive(kept: Path) -> bool:
     """Whether the agent with that answer file still runs, on this machine."""
     try:
-        with lock_beside(kept).open() as lock:
+        with lock_file(kept).open() as lock:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except FileNotFoundError:
         return False

@@ -104,20 +104,20 @@ def look(change: str, path: str, turn: int) -> str:
         return "new" if there and gone else "old" if not there and not gone else "torn"
     try:
         with open(path, "rb") as file:
-            seen = file.read()
+            content_read = file.read()
     except FileNotFoundError:
         return "torn"
-    if seen == content(turn):
+    if content_read == content(turn):
         return "old"
     new = content(turn + 1) if change == "overwrite" else content(turn) + content(turn + 1)
-    return "new" if seen == new else "torn"
+    return "new" if content_read == new else "torn"
 
 
-def watch(told: Command, say: Callable[[Answered], object], clock: Clock = REAL) -> Answered:
+def watch(request: Command, say: Callable[[Answered], object], clock: Clock = REAL) -> Answered:
     """Poll until the old state is observed, report that, then poll until the change is observed."""
-    change, path, turn = told["watch"], told["path"], told["turn"]
+    change, path, turn = request["watch"], request["path"], request["turn"]
     polls: list[int] = []
-    torn, deadline_s = 0, clock.monotonic_s() + told["limit_s"]
+    torn, deadline_s = 0, clock.monotonic_s() + request["limit_s"]
     while clock.monotonic_s() < deadline_s:
         began_ns = _ns(clock)
         state = look(change, path, turn)
@@ -128,7 +128,7 @@ def watch(told: Command, say: Callable[[Answered], object], clock: Clock = REAL)
         if polls or state == "old":
             polls.append(began_ns)
             torn += state == "torn"
-        clock.sleep(told["poll_s"])
+        clock.sleep(request["poll_s"])
     return {"seen_ns": None, "polls": polls, "torn": torn}
 
 
@@ -136,10 +136,10 @@ def _ns(clock: Clock) -> int:
     return round(clock.monotonic_s() * 1e9)
 
 
-def acted(told: Command) -> Answered:
+def acted(request: Command) -> Answered:
     """Make the change; the times of its start and of its acknowledgement."""
     began_ns = _ns(REAL)
-    act(told["act"], told["path"], told["turn"])
+    act(request["act"], request["path"], request["turn"])
     return {"began_ns": began_ns, "acknowledged_ns": _ns(REAL)}
 
 
@@ -150,18 +150,18 @@ def _say(number: int, document: Answered) -> None:
 def main() -> None:
     """Execute commands until the input ends."""
     for line in sys.stdin:
-        told = json.loads(line)
-        say = partial(_say, told["id"])
+        request = json.loads(line)
+        say = partial(_say, request["id"])
         try:
-            if "watch" in told:
-                say(watch(told, say))
-            elif "act" in told:
-                say(acted(told))
-            elif told["do"] == "before":
-                before(*told["with"])
+            if "watch" in request:
+                say(watch(request, say))
+            elif "act" in request:
+                say(acted(request))
+            elif request["do"] == "before":
+                before(*request["with"])
                 say({"done": True})
             else:
-                clear(*told["with"])
+                clear(*request["with"])
                 say({"done": True})
         except OSError as error:
             say({"error": f"{type(error).__name__}: {error}"})

@@ -27,7 +27,7 @@ HERE = Place("this machine")
 
 # How long an interrupted controller waits for clients that remove files that would otherwise stay.
 CLEAN_UP_LIMIT_S = 120.0
-# The same for ephemeral hosts; a client may be blocked in a call to a slow server.
+# The limit for ephemeral hosts; a client may be blocked in a call to a slow server.
 PASSING_LIMIT_S = 2.0
 
 
@@ -78,8 +78,8 @@ class ClusterKind:
         if not isinstance(hosts, list) or len(hosts) < 2:
             allowed = "must list the host of the scheduler, and after it a host for each node"
             raise InputError("run.cluster.hosts", hosts, allowed)
-        told = self.options.get("worker_options")
-        each = told.get("n_workers", 1) if isinstance(told, dict) else 1
+        worker_options = self.options.get("worker_options")
+        each = worker_options.get("n_workers", 1) if isinstance(worker_options, dict) else 1
         there = (len(hosts) - 1) * each
         if wanted > there:
             allowed = f"run.cluster.hosts lists {there} after that of the scheduler"

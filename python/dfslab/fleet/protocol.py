@@ -37,7 +37,7 @@ class Answer(TypedDict, total=False):
     left: list[str]
 
 
-class Said(Answer, total=False):
+class AgentDocument(Answer, total=False):
     """Any document of an agent: its readiness, its progress, or its answer."""
 
     ready: Clocks
@@ -60,6 +60,6 @@ class Heard:
 
     times_ready: int
     progress: tuple[float, str]
-    seen: tuple[int, ...]
+    observed: tuple[int, ...]
     ended: str | None
     answer: Answer | None

@@ -14,7 +14,7 @@ from dfslab.fleet.link import Link
 from dfslab.fleet.places import CLEAN_UP_LIMIT_S, Nodes, Place, patience_s, split
 from dfslab.fleet.protocol import SpanRow
 from dfslab.fleet.shards import LoadFailed, LoadRun, Progress, fail, progress_of, together, turns
-from dfslab.fleet.watch import Seen, Watch
+from dfslab.fleet.watch import OperationCounts, Watch
 from dfslab.spec.streams.plan import LoadPlan
 from dfslab.spec.streams.vocabulary import Stream
 
@@ -47,9 +47,9 @@ def run_load(
     plan = plan.model_copy(update={"shared": len(shares) > 1})
     links: list[Link] = []
 
-    def told(share: float, phase: str) -> None:
+    def report_progress(share: float, phase: str) -> None:
         if watch is not None:
-            watch.tell(links)
+            watch.report(links)
         if progress is not None:
             progress(share, phase)
 
@@ -57,10 +57,10 @@ def run_load(
         for place, part in shares:
             links.append(_linked(place, part, plan))
         for turn in range(turns(plan)):
-            start_s = _begin(links, turn, told, watch)
+            start_s = _begin(links, turn, report_progress, watch)
             if watch is not None and turn == 0:
                 watch.started(start_s)
-        _wait(links, told, lambda link: link.ended is not None)
+        _wait(links, report_progress, lambda link: link.ended is not None)
     except BaseException as error:
         interrupted = isinstance(error, KeyboardInterrupt)
         passing = interrupted and all(place.passing for place in places)
@@ -93,10 +93,10 @@ def _here(plan: LoadPlan, progress: Progress | None, watch: Watch | None) -> Loa
         begun.append(now_s)
         return now_s
 
-    def seen(*counts: int) -> None:
-        watch.seen(Seen(*counts))
+    def observed(*counts: int) -> None:
+        watch.observed(OperationCounts(*counts))
 
-    report, spans, recorded = _core.run_load(plan.text, progress, gate, seen)
+    report, spans, recorded = _core.run_load(plan.text, progress, gate, observed)
     return _done(report, spans, recorded)
 
 

@@ -165,8 +165,8 @@ def of_parts(kept: Sequence[KeptPart]) -> LoadRun:
 
 
 def _lost(plan: LoadPlan, link: Shard) -> str:
-    told = link.answer.get("text") if link.answer is not None else None
-    how = told or link.ended
+    reported = link.answer.get("text") if link.answer is not None else None
+    how = reported or link.ended
     return (
         f"{link.place.name} was lost: {how}; clients {link.clients.start} to "
         f"{link.clients.stop - 1} are missing, their files may be left in {plan.run_directory}"

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 
-class Seen(NamedTuple):
+class OperationCounts(NamedTuple):
     """Operations of the timed part so far, and the longest of them since the last report."""
 
     done: int = 0
@@ -15,7 +15,7 @@ class Seen(NamedTuple):
     latency_ns_sum: int = 0
     latency_ns_max: int = 0
 
-    def then(self, later: Seen) -> Seen:
+    def then(self, later: OperationCounts) -> OperationCounts:
         """The state after the `later` report."""
         return later._replace(latency_ns_max=max(self.latency_ns_max, later.latency_ns_max))
 
@@ -23,24 +23,24 @@ class Seen(NamedTuple):
 @dataclass(frozen=True)
 class Watch:
     """Callbacks of a load. `started` gets the clients' first common start as a reading of this
-    process's CLOCK_MONOTONIC, `seen` the operations of all places; `prepared` is called at every
-    barrier (`shards.turns`): before every phase, and after it where a plan holds."""
+    process's CLOCK_MONOTONIC, `observed` the operations of all places; `prepared` is called at
+    every barrier (`shards.turns`): before every phase, and after it where a plan holds."""
 
     started: Callable[[float], object] = lambda at_s: None
-    seen: Callable[[Seen], object] = lambda seen: None
+    observed: Callable[[OperationCounts], object] = lambda observed: None
     prepared: Callable[[], object] = lambda: None
 
-    def tell(self, places: Sequence[Any]) -> None:
-        """Report the operations of all places (each has `seen`); a longest operation is reported
-        once."""
-        self.seen(together([place.seen for place in places]))
+    def report(self, places: Sequence[Any]) -> None:
+        """Report the operations of all places (each has `observed`). A longest operation is
+        reported once."""
+        self.observed(together([place.observed for place in places]))
         for place in places:
-            place.seen = place.seen._replace(latency_ns_max=0)
+            place.observed = place.observed._replace(latency_ns_max=0)
 
 
-def together(parts: Sequence[Seen]) -> Seen:
+def together(parts: Sequence[OperationCounts]) -> OperationCounts:
     """The merged state of several places."""
     if not parts:
-        return Seen()
+        return OperationCounts()
     counts, errors, sums, longest = zip(*parts, strict=True)
-    return Seen(sum(counts), sum(errors), sum(sums), max(longest))
+    return OperationCounts(sum(counts), sum(errors), sum(sums), max(longest))

@@ -112,11 +112,11 @@ def _process(place: Place, log: Path, module: str, *words: str) -> Iterator[subp
     before."""
     command = [*place.prefix, sys.executable, "-P", "-m", f"distributed.cli.{module}", *words]
     try:
-        with log.open("wb") as said:
+        with log.open("wb") as output:
             process = subprocess.Popen(
                 command,
                 stdin=subprocess.DEVNULL,
-                stdout=said,
+                stdout=output,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
             )
@@ -140,5 +140,5 @@ def _address(folder: Path, scheduler: subprocess.Popen) -> str:
         with suppress(FileNotFoundError, json.JSONDecodeError):
             return str(json.loads((folder / "scheduler.json").read_text())["address"])
         time.sleep(POLL_S)
-    said = (folder / "scheduler.log").read_text(errors="replace").strip().splitlines()
-    raise ClusterFailed(f"the Dask scheduler did not start: {said[-1] if said else 'no word'}")
+    output = (folder / "scheduler.log").read_text(errors="replace").strip().splitlines()
+    raise ClusterFailed(f"the Dask scheduler did not start: {output[-1] if output else 'no word'}")

@@ -86,13 +86,13 @@ class Session:
     def target(self, scenario: Scenario) -> FileTarget:
         """What the load generator calls, and how. InputError where it cannot be called so."""
         system = discover.file_system(scenario.file_system.name)
-        asked, workload = scenario.file_system.access, scenario.workload
+        requested, workload = scenario.file_system.access, scenario.workload
         endpoint = replace(
             self.reach(scenario),
-            client=asked.client,
-            shared_client=asked.shared_client,
-            class_path=tuple(asked.class_path),
-            properties=asked.properties,
+            client=requested.client,
+            shared_client=requested.shared_client,
+            class_path=tuple(requested.class_path),
+            properties=requested.properties,
         )
         target = system.target(endpoint, parameters(scenario, system))
         assert isinstance(target, AnyTarget), f"{system.folder}: target must return a Target"
@@ -112,25 +112,25 @@ class Session:
 
         InputError when there are fewer than the scenario requires.
         """
-        asked, hosts = scenario.workload, self._testbed[1].clients if self._testbed else []
-        if hosts and asked.nodes > len(hosts):
+        requested, hosts = scenario.workload, self._testbed[1].clients if self._testbed else []
+        if hosts and requested.nodes > len(hosts):
             allowed = f"the deployment has {len(hosts)} client hosts"
-            raise InputError("workload.nodes", asked.nodes, allowed)
+            raise InputError("workload.nodes", requested.nodes, allowed)
         if scenario.run.fleet != "agents":
             return self._dask_nodes(scenario, hosts)
-        chosen = hosts[: asked.nodes or None]
+        chosen = hosts[: requested.nodes or None]
         # A testbed of the session, with all its files, is removed as soon as the session ends.
         nodes = [Place(host.name, tuple(host.command(())), passing=True) for host in chosen]
-        if not nodes and max(asked.nodes, asked.processes) <= 1:
+        if not nodes and max(requested.nodes, requested.processes) <= 1:
             return (HERE,)
-        count = max(1, asked.nodes)
+        count = max(1, requested.nodes)
         nodes = nodes or [Place(f"node-{n}") for n in range(1, count + 1)]
-        if asked.processes <= 1:
+        if requested.processes <= 1:
             return nodes
         return [
             replace(node, name=f"{node.name}, process {number}")
             for node in nodes
-            for number in range(1, asked.processes + 1)
+            for number in range(1, requested.processes + 1)
         ]
 
     def _dask_nodes(self, scenario: Scenario, hosts: Sequence[Any]) -> Nodes:
@@ -215,7 +215,7 @@ class Session:
         testbed = self._testbed[1]
         # The mount point is given by the testbed; a directory named in the scenario takes
         # precedence.
-        asked = scenario.file_system.access.directory
+        requested = scenario.file_system.access.directory
         try:
             endpoint = testbed.endpoint
             java = testbed.java_configuration if isinstance(testbed, JavaReachable) else None
@@ -223,15 +223,15 @@ class Session:
             # The next run gets a new testbed.
             self.close()
             raise RunFailed(str(error)) from error
-        return replace(endpoint, directory=asked or endpoint.directory, java=java)
+        return replace(endpoint, directory=requested or endpoint.directory, java=java)
 
     def _start(self, scenario: Scenario) -> BaseTestbed:
         kind = testbed_class(scenario.file_system.name, "file_system.access.testbed")
-        told = testbed_parameters(scenario)
+        given = testbed_parameters(scenario)
         if self.traced:
-            told.update(_tracing(kind, scenario.file_system.name))
+            given.update(_tracing(kind, scenario.file_system.name))
         testbed = kind.up(
-            told, notify=self.notify, deployment=scenario.deployment, known_hardware=self._hardware
+            given, notify=self.notify, deployment=scenario.deployment, known_hardware=self._hardware
         )
         self._stack.callback(testbed.down)
         self.versions.update(testbed.versions)
@@ -250,13 +250,13 @@ def _tracing(kind: type[BaseTestbed], name: str) -> dict[str, Value]:
 def testbed_parameters(scenario: Scenario) -> dict[str, Value]:
     """Parameters of a testbed: those of the file system with units, and the number of each role."""
     system = discover.file_system(scenario.file_system.name)
-    told: dict[str, Value] = {}
+    given: dict[str, Value] = {}
     for key, value in parameters(scenario, system).items():
         unit = system.parameter(key).unit
-        told[key] = units.exact(value, unit) if unit != "1" else value
+        given[key] = units.exact(value, unit) if unit != "1" else value
     for role in system.roles:
-        told[f"{role.name}s"] = scenario.deployment.instances(role.name)
-    return told
+        given[f"{role.name}s"] = scenario.deployment.instances(role.name)
+    return given
 
 
 def writable(directory: Path) -> None:
@@ -282,10 +282,10 @@ def writable(directory: Path) -> None:
 def _called(target: FileTarget, workload: WorkloadChoice) -> FileTarget:
     """The target, with the variants of reading and writing that only a mounted file system
     offers. InputError where they are requested of another."""
-    asked = {"mmap": workload.mmap, "sync_io": workload.sync_io}
+    requested = {"mmap": workload.mmap, "sync_io": workload.sync_io}
     if isinstance(target, PosixTarget):
-        return target.model_copy(update=asked)
-    for key, value in asked.items():
+        return target.model_copy(update=requested)
+    for key, value in requested.items():
         if value not in (False, "none"):
             raise InputError(f"workload.{key}", value, "only where the file system is mounted")
     return target

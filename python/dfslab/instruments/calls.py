@@ -110,8 +110,8 @@ def _counted(plan: LoadPlan, place: Place, observe: Observe, stream: Stream) -> 
     """(operations, system calls, server calls) of each phase, or of the single one."""
     each = [phase.operations_per_client for phase in stream.all_phases]
     with tempfile.TemporaryDirectory(prefix="dfslab-") as folder:
-        told = Path(folder) / "calls"
-        counting = Place(place.name, (*place.prefix, *STRACE, "-o", str(told)))
+        output_path = Path(folder) / "calls"
+        counting = Place(place.name, (*place.prefix, *STRACE, "-o", str(output_path)))
         changes = {
             "stream": stream,
             "verify": "none",
@@ -122,7 +122,7 @@ def _counted(plan: LoadPlan, place: Place, observe: Observe, stream: Stream) -> 
             "hold": True,
         }
         counted = plan.model_copy(update=changes)
-        marks = _Marks(told, observe)
+        marks = _Marks(output_path, observe)
         watch = Watch(prepared=marks.mark)
         report = fleet.run_load(counted, [counting], watch=watch).report
         if not report.complete:

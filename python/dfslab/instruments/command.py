@@ -22,7 +22,7 @@ from dfslab.instruments.tracing import callprofile
 from dfslab.instruments.tracing.whole_calls import EXEMPLARS, later_than
 from dfslab.method import RunFailed
 from dfslab.result import Metric, Result, provenance
-from dfslab.spec.check import TOLD
+from dfslab.spec.check import FILLED_IN
 from dfslab.spec.clock import REAL, Clock
 from dfslab.spec.environment import workload_parameters
 from dfslab.spec.model import InputError
@@ -55,7 +55,7 @@ def expect(point: Point) -> None:
     workload = discover.workload(point.scenario.workload.name)
     if workload.argv is not None:
         own: Any = workload_parameters(point.scenario, workload)
-        program = workload.argv(own, dict.fromkeys(TOLD, ""))[0]
+        program = workload.argv(own, dict.fromkeys(FILLED_IN, ""))[0]
         if "/" in program:
             _there(program, {}, own.install)
 
@@ -85,7 +85,7 @@ def traced(point: Point, repetition: int, session: access.Session, clock: Clock 
     def begin() -> None:
         nonlocal began_unix_ns
         # Exemplars of the warm-up's slow calls would take the place of those of the program.
-        before.update(callprofile.await_written(session.traceable.profiles, anew=True))
+        before.update(callprofile.await_written(session.traceable.profiles, discard=True))
         began_unix_ns = clock.unix_ns()
 
     took_s, words = _run(point, repetition, session, folder, begin)
@@ -93,10 +93,10 @@ def traced(point: Point, repetition: int, session: access.Session, clock: Clock 
     for old in [*folder.glob(f"*{callprofile.SUFFIX}"), *folder.glob(f"*{EXEMPLARS}")]:
         old.unlink()
     for name, file in after.items():
-        told = callprofile.since(before[name], file) if name in before else file
-        if not any(row.count for row in told.nodes):
+        given = callprofile.since(before[name], file) if name in before else file
+        if not any(row.count for row in given.nodes):
             continue
-        (folder / name).write_text(callprofile.written(told), encoding="utf-8")
+        (folder / name).write_text(callprofile.written(given), encoding="utf-8")
         kept = session.traceable.profiles / (name.removesuffix(callprofile.SUFFIX) + EXEMPLARS)
         # Daemons write their profiles at long intervals, processes of the program at their end.
         if file.last and kept.is_file():
@@ -120,15 +120,15 @@ def _run(
     own: Any = workload_parameters(scenario, workload)
     assert workload.argv is not None
     reached = session.reach(scenario)
-    told = {
+    given = {
         "uri": reached.uri,
         "directory": reached.directory,
         "folder": f"/dfslab-{uuid.uuid4().hex[:12]}",
         "clients": scenario.workload.clients,
         "seed": scenario.run.seed + repetition,
     }
-    assert set(told) == set(TOLD)
-    words = workload.argv(own, told)
+    assert set(given) == set(FILLED_IN)
+    words = workload.argv(own, given)
     environment = client_environment(testbed)
     _there(words[0], environment, own.install)
     # Where clients run on hosts, the program runs on the first of them.
@@ -138,8 +138,8 @@ def _run(
     try:
         return running.to_end(begin, own.says_ready), words
     except _Failed as error:
-        said = " / ".join(last_lines(folder / LOG, 3))
-        raise RunFailed(f"{where(point)}: {Path(words[0]).name} {error}: {said}") from error
+        output = " / ".join(last_lines(folder / LOG, 3))
+        raise RunFailed(f"{where(point)}: {Path(words[0]).name} {error}: {output}") from error
 
 
 def to_end(words: Sequence[str], environment: Mapping[str, str]) -> int:

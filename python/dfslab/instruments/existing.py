@@ -26,7 +26,7 @@ def existing(place: str, web_address: str = "") -> ExistingFileSystem:
     InputError when it is neither an existing directory nor a URI at which a file system answers.
     """
     if "://" in place:
-        return _asked(place, web_address)
+        return _queried(place, web_address)
     directory = Path(place)
     if not directory.is_dir():
         raise InputError("mount", place, "must be an existing directory or a uri like hdfs://HOST")
@@ -58,7 +58,7 @@ def _described() -> dict[str, KnownMount]:
     }
 
 
-def _asked(uri: str, web_address: str) -> ExistingFileSystem:
+def _queried(uri: str, web_address: str) -> ExistingFileSystem:
     scheme = uri.partition(":")[0]
     answering = {
         one: known.ask for known in _described().values() if known.ask for one in known.schemes

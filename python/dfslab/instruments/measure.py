@@ -168,8 +168,8 @@ def _run(
         # may work.
         if session.testbed is not None:
             raise RunFailed(f"{where(point)}: {error}") from error
-        said = _advised(point.scenario, error)
-        raise InputError("scenario", point.labels or None, said) from error
+        advice = _advised(point.scenario, error)
+        raise InputError("scenario", point.labels or None, advice) from error
     except LoadFailed as error:
         raise RunFailed(f"{where(point)}: {_advised(point.scenario, error)}") from error
     report = done.report
@@ -208,15 +208,15 @@ def _calls(plan: LoadPlan, places: Sequence[Place] | Nodes, session: access.Sess
 
 def _keep(recorded: bytes, path: Path) -> None:
     """Store the recorded operations of a run in a new file, atomically."""
-    beside = path.with_name(f".{path.name}.{uuid.uuid4().hex[:8]}")
+    temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex[:8]}")
     try:
-        beside.write_bytes(recorded)
+        temporary.write_bytes(recorded)
         # Unlike a rename, a link never replaces an existing file.
-        os.link(beside, path)
+        os.link(temporary, path)
     except OSError as error:
         raise RunFailed(f"recording to {path}: {error.strerror}") from error
     finally:
-        beside.unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
 
 
 def _cold_disks(point: Point, session: access.Session) -> cold.Disks | None:
@@ -272,7 +272,7 @@ def to_result(
         steps=_steps(report),
         notes=[
             *notes_of(measured.load, measured.complete, point.scenario),
-            *cold.unproven(point.scenario),
+            *cold.unverified(point.scenario),
         ],
         load=measured.load,
         provenance=provenance(point.scenario.run.seed + repetition, session.versions),

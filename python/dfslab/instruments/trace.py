@@ -60,7 +60,7 @@ class Trace(access.InSession):
 def record(point: Point, repetition: int, session: access.Session, path: Path) -> Measured:
     """Run with spans on and write them to `path` as OTLP (JSON when it ends in .json)."""
     stream = stream_spec(point.scenario, repetition)
-    # A stream of phases or of given operations has no number of operations of its own.
+    # A stream of phases or of given operations has no fixed number of operations.
     if stream.operations_per_client > MOST_OPERATIONS:
         stream = stream.model_copy(update={"operations_per_client": MOST_OPERATIONS})
     changes: PlanChanges = {"stream": stream, "spans": SpanLimit(limit=MOST_SPANS)}
@@ -117,13 +117,13 @@ def _parts(scheduler: str, groups: Sequence[Sequence[Path]], options: str) -> li
     from dfslab.fleet import dask
 
     words = [(part, [str(path) for path in group], options) for group in groups]
-    said = dask.each(scheduler, words)
-    for kind, text in said:
+    output = dask.each(scheduler, words)
+    for kind, text in output:
         if kind == "input":
             raise InputError("trace", None, text)
         if kind == "run":
             raise RunFailed(text)
-    return [base64.b64decode(text) for _, text in said]
+    return [base64.b64decode(text) for _, text in output]
 
 
 def part(paths: list[str], options: str) -> tuple[str, str]:

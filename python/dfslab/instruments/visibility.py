@@ -85,8 +85,10 @@ class Observer:
             read = self._process.stdout.read(1 << 16)
             if not read:
                 self._stderr.seek(0)
-                said = self._stderr.read().decode(errors="replace").strip().splitlines()
-                raise RunFailed(f"{self.place.name}: its client ended: {said[-1] if said else ''}")
+                output = self._stderr.read().decode(errors="replace").strip().splitlines()
+                raise RunFailed(
+                    f"{self.place.name}: its client ended: {output[-1] if output else ''}"
+                )
             self._unread += read
         line, _, self._unread = self._unread.partition(b"\n")
         return line
@@ -132,12 +134,12 @@ def visibility(
             found = []
             for change in changes:
                 session.notify(f"visibility of {change}")
-                seen = []
+                observed = []
                 with _cleared(writer) as latest:
                     for turn in range(trials):
                         latest.append(f"{folder}/{change}-{turn}")
-                        seen.append(_trial(writer, reader, change, latest[0], turn))
-                found.append(Visibility(change=change, summary=summary(seen)))
+                        observed.append(_trial(writer, reader, change, latest[0], turn))
+                found.append(Visibility(change=change, summary=summary(observed)))
         return found
 
 
@@ -200,14 +202,14 @@ def _trial(writer: Observer, reader: Observer, change: str, path: str, turn: int
         if "watching" not in reader.do(watching):
             raise RunFailed(f"{path} of {writer.place.name} is not seen by {reader.place.name}")
         acted = writer.do({"act": change, "path": path, "turn": turn})
-        seen = reader.hear()
+        observed = reader.hear()
     finally:
         writer.do({"do": "clear", "with": (path,)})
-    stale = sum(at_ns > acted["acknowledged_ns"] for at_ns in seen["polls"])
+    stale = sum(at_ns > acted["acknowledged_ns"] for at_ns in observed["polls"])
     visible_s = None
-    if seen["seen_ns"] is not None:
-        visible_s = (seen["seen_ns"] - acted["acknowledged_ns"]) * 1e-9
-    return Trial(visible_s, stale, seen["torn"])
+    if observed["seen_ns"] is not None:
+        visible_s = (observed["seen_ns"] - acted["acknowledged_ns"]) * 1e-9
+    return Trial(visible_s, stale, observed["torn"])
 
 
 def summary(trials: Sequence[Trial]) -> VisibilitySummary:

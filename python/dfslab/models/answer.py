@@ -92,22 +92,22 @@ def to_open_result(
         (operation,) = found.operations_s
         for label, time in found.quantiles_s.items():
             metrics[metric_names.key(RESPONSE, label, operation)] = _around(time, reach[1])
-    said = list(notes)
+    remarks = list(notes)
     if found.offered_per_s > found.largest_rate_per_s:
-        said.append(
+        remarks.append(
             f"more comes than {found.binding} can do, {found.largest_rate_per_s:.4g} a second"
         )
         if found.places is None:
-            said.append("its queue has no end, so nothing is said of responses")
+            remarks.append("its queue has no end, so nothing is said of responses")
         else:
-            said.append(f"{found.refused:.1%} find its call queue of {found.places:g} full")
+            remarks.append(f"{found.refused:.1%} find its call queue of {found.places:g} full")
     return Result(
         method=method,
         point_id=point.id,
         point=point,
         metrics=metrics,
         binding=found.binding,
-        notes=said,
+        notes=remarks,
         provenance=provenance(point.scenario.run.seed),
         open_load=OpenLoadAnswer(
             offered_per_s=found.offered_per_s,

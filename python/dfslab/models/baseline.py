@@ -128,7 +128,7 @@ class Serial:
         self._lines: dict[str, tuple[float, float, float]] = {}
 
     def fit(self, results: Sequence[Result]) -> Serial:
-        """Fit u and v (both >= 0) to rates in bytes a second; store the residuals."""
+        """Fit each operation's u and v (both >= 0) to rates in bytes a second; store residuals."""
         groups: dict[str, list[tuple[float, float]]] = {}
         for one in observations(results):
             clients = float(one.situation.scenario.workload.clients)

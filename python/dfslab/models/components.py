@@ -110,8 +110,8 @@ class Components:
 
 def _grains(net: Any, situation: Situation) -> Sequence[str]:
     """The levels of network detail that the scenario requests, the finest first."""
-    asked = situation.scenario.run.network_level
-    return [grain for grain in net.GRAINS if asked in ("all", grain)]
+    requested = situation.scenario.run.network_level
+    return [grain for grain in net.GRAINS if requested in ("all", grain)]
 
 
 def _fired(net: Any, setup: Any, situation: Situation) -> Any:

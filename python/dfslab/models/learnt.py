@@ -86,7 +86,7 @@ def testbed_key(point: Point) -> str:
 
 
 @dataclass(frozen=True)
-class _Asked:
+class _Query:
     """A configuration as a cache key, compared by its digest only."""
 
     id: str
@@ -94,12 +94,12 @@ class _Asked:
 
 
 @lru_cache(maxsize=4096)
-def _described(asked: _Asked) -> tuple[float, float]:
+def _described(query: _Query) -> tuple[float, float]:
     """(log rate with the description's priors, log line rate), bytes a second.
 
     Neither depends on fitted constants, so all folds and models of a study share the cache.
     """
-    situation = Situation(asked.point.scenario)
+    situation = Situation(query.point.scenario)
     return (
         _log_rate(situation, uncalibrated(situation)),
         float(np.log(line_rate(situation) * size_bytes(situation))),
@@ -124,7 +124,7 @@ class Priors:
 
     def _of(self, point: Point) -> tuple[float, float]:
         if point.id not in self._known:
-            rate, limit = _described(_Asked(point.id, point))
+            rate, limit = _described(_Query(point.id, point))
             if self._calibration is not None:
                 rate = _log_rate(Situation(point.scenario), self._calibration)
             self._known[point.id] = rate, limit

@@ -247,8 +247,8 @@ def simulate(
     rated = "whole" if operations == offered else "steady"
     if situation.trace is not None:
         rated = "trace"
-    seen = [_Seen(one, watched, clients, job.think_time_s, rated) for one in reports]
-    return _pooled(seen, operations, offered, units)
+    parts = [_Replication(one, watched, clients, job.think_time_s, rated) for one in reports]
+    return _pooled(parts, operations, offered, units)
 
 
 def _firings_per_operation(
@@ -265,10 +265,10 @@ def _firings_per_operation(
 
 def steady_rates_per_s(reports: Sequence[NetReport], watched: Watched, clients: int) -> list[float]:
     """Rate per second of each replication while all clients are active."""
-    return [_Seen(one, watched, clients, 0.0, "steady").rate_per_s for one in reports]
+    return [_Replication(one, watched, clients, 0.0, "steady").rate_per_s for one in reports]
 
 
-class _Seen:
+class _Replication:
     """One replication's report, converted to the model's metrics.
 
     `rated` selects the rate. "whole" and "trace": all operations / time of the last completion, as
@@ -330,7 +330,7 @@ def _steady_rate_per_s(ends: Sequence[tuple[int, int]], clients: int) -> float:
     return done / (end_ns - start_ns) * 1e9
 
 
-def _pooled(seen: Sequence[_Seen], operations: int, offered: int, units: int) -> Simulation:
+def _pooled(parts: Sequence[_Replication], operations: int, offered: int, units: int) -> Simulation:
     """Means over replications, and their relative standard errors."""
 
     def mean(values: Sequence[Mapping[Any, float]]) -> dict[Any, float]:
@@ -343,22 +343,22 @@ def _pooled(seen: Sequence[_Seen], operations: int, offered: int, units: int) ->
             return 0.0
         return float(np.std(values, ddof=1) / np.sqrt(len(values)) / np.mean(values))
 
-    latency = mean([one.latency_s for one in seen])
+    latency = mean([one.latency_s for one in parts])
     errors = {
-        name: error([one.latency_s[name] for one in seen if name in one.latency_s])
+        name: error([one.latency_s[name] for one in parts if name in one.latency_s])
         for name in latency
     }
-    rates = [one.rate_per_s for one in seen]
+    rates = [one.rate_per_s for one in parts]
     return Simulation(
         rate_per_s=float(np.mean(rates)),
         latency_s=latency,
-        steps=mean([one.steps for one in seen]),
-        utilisation=mean([one.utilisation for one in seen]),
+        steps=mean([one.steps for one in parts]),
+        utilisation=mean([one.utilisation for one in parts]),
         errors={**errors, "rate": error(rates)},
         operations=operations,
         offered=offered,
-        firings=sum(one.firings for one in seen),
-        replications=len(seen),
+        firings=sum(one.firings for one in parts),
+        replications=len(parts),
         units=units,
     )
 

@@ -56,7 +56,7 @@ def check(net: Net | NetDefinition) -> NetSizes:
 
 
 def check_text(text: str, name: str) -> NetSizes:
-    """The same of a net in JSON, which may be no definition; `name` is for messages."""
+    """Sizes of a net in JSON, which may be invalid; `name` is for messages."""
     with _Errors(name):
         return NetSizes.model_validate_json(_core.net_check(text))
 

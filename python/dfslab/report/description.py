@@ -41,11 +41,11 @@ def parameter_rows(system: FileSystem, operations: Sequence[str] = ()) -> list[P
 
     With `operations`, only parameters that affect their trees.
     """
-    told = [parameter.key for parameter in system.parameters if parameter.daemons_only]
+    shown = [parameter.key for parameter in system.parameters if parameter.daemons_only]
     every = len(operations) in (0, len(system.operations))
     found: dict[str, dict[str, list[str]]] = {}
     if every:
-        found = {key: {"daemons": ["no step"]} for key in told}
+        found = {key: {"daemons": ["no step"]} for key in shown}
     for operation in operations or system.operations:
         for key, steps in _acting(system, operation).items():
             found.setdefault(key, {})[operation] = steps

@@ -101,7 +101,7 @@ def result_table(results: Iterable[Result]) -> Table:
 
 
 def _metric(metric: Metric | None) -> Cell:
-    """A value, and its interval on a line of its own."""
+    """A value, and its interval on a separate line."""
     if metric is None:
         return absent()
     if metric.low is None or metric.high is None:

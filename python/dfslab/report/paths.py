@@ -28,7 +28,7 @@ def path_end(path: CallPath, most: int) -> str:
 
 def _joined(steps: Sequence[str], kept: Sequence[bool]) -> str:
     shown: list[str] = []
-    for step, told in zip(steps, kept, strict=True):
-        if told or shown[-1] != "…":
-            shown.append(step if told else "…")
+    for step, is_kept in zip(steps, kept, strict=True):
+        if is_kept or shown[-1] != "…":
+            shown.append(step if is_kept else "…")
     return "/".join(shown)

@@ -60,11 +60,11 @@ def retries(profile: TraceProfile) -> list[Retry]:
 def left_out(profile: TraceProfile) -> list[str]:
     """One line for each rule: the calls that it left out, and to what their time is attributed."""
     lines = []
-    for rule, told in profile.left_out.items():
-        times = [units.text(ns / 1e9, "s") for ns in (told.total_ns, told.self_ns)]
-        nobody = told.without_caller
+    for rule, shown in profile.left_out.items():
+        times = [units.text(ns / 1e9, "s") for ns in (shown.total_ns, shown.self_ns)]
+        nobody = shown.without_caller
         lines.append(
-            f"Left out by “{rule}”: {told.calls:,} calls of {times[0]} in all, {times[1]} of "
+            f"Left out by “{rule}”: {shown.calls:,} calls of {times[0]} in all, {times[1]} of "
             "their own, now their callers'"
             + (f"; {nobody:,} had no caller that is kept." if nobody else ".")
         )

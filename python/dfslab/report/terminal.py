@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from dfslab.testbeds.hosts.kernel import Feature
 
 WIDE = 180
-# A small terminal, the least width of a column of words, and what a column takes besides its text.
+# A small terminal, the least width of a column of words, and a column's margins.
 NARROW, LEAST_WORDS, BORDER = 80, 8, 3
 
 

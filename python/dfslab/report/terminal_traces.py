@@ -81,11 +81,11 @@ def _studied(profile: TraceAnalysis, most: int) -> list[Table | str]:
 
 def sampled_text(profile: TraceProfile) -> str:
     """A note that counts and sums are estimates, with the sampling probability."""
-    told = profile.sampling
-    assert told is not None
-    ends = sorted({f"{one:.3g}" for one in (told.probability_least, told.probability_most)})
+    shown = profile.sampling
+    assert shown is not None
+    ends = sorted({f"{one:.3g}" for one in (shown.probability_least, shown.probability_most)})
     return (
-        f"about {told.spans_estimated:,} spans, estimated from {profile.spans:,} that "
+        f"about {shown.spans_estimated:,} spans, estimated from {profile.spans:,} that "
         f"were kept with probability {' to '.join(ends)}"
     )
 

@@ -52,12 +52,12 @@ def _timeline(whole: Timeline) -> Markup:
 def _row(call: TimelineCall, whole_s: float) -> Markup:
     left = min(1.0, max(0.0, call.start_s / whole_s))
     width = min(1.0 - left, call.duration_s / whole_s)
-    told = " ".join(word for word in (_name(call), call.place, call.about) if word)
+    label = " ".join(word for word in (_name(call), call.place, call.about) if word)
     return Markup(
         '<div role="row" title="{}"><span style="padding-left:{}em">{}</span><i>'
         '<b class="{}{}" style="left:{}%;width:{}%"></b></i><small>{}</small></div>'
     ).format(
-        told,
+        label,
         f"{min(DEEPEST, call.depth) * 0.8:g}",
         _name(call),
         "wait" if call.wait else "work",

@@ -67,10 +67,10 @@ def located(table: Mapping[str, TomlValue], folder: Path) -> TomlTable:
         ]
         return {**table, "workload": {**workload, "command": words}}
     if isinstance(name := workload.get("trace"), str) and name:
-        return {**table, "workload": {**workload, "trace": beside(name, folder)}}
+        return {**table, "workload": {**workload, "trace": absolute_path(name, folder)}}
     return dict(table)
 
 
-def beside(name: str, folder: Path) -> str:
+def absolute_path(name: str, folder: Path) -> str:
     """The absolute path of a file name that is relative to a folder."""
     return str(folder.resolve() / name)

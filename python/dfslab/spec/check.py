@@ -19,8 +19,8 @@ from dfslab.spec.systems.filesystem import FileSystem
 MEASURING = {"measure", "trace"}
 # Models that can start operations at the times of a trace.
 TIMED = {"components", "petri"}
-# Placeholders of a command that the run fills in, besides the workload's keys.
-TOLD = ("uri", "directory", "folder", "seed", "clients")
+# Placeholders of a command that the run fills in, in addition to the workload's keys.
+FILLED_IN = ("uri", "directory", "folder", "seed", "clients")
 # Keys for generated workloads only: they cannot be imposed on a program.
 OF_LOADS = ("nodes", "processes", "think_time", "arrival", "rate", "ramp", "cache", "fsync")
 # Models of open workloads with Poisson arrivals.
@@ -108,9 +108,9 @@ def _check_command(scenario: Scenario, workload: Workload, own: FileParameters) 
             "no cluster of clients"
         )
         raise InputError("workload.name", name, allowed)
-    asked = dict(scenario.workload)
+    requested = dict(scenario.workload)
     for key in OF_LOADS:
-        value = asked[key]
+        value = requested[key]
         if value != type(scenario.workload).model_fields[key].default and value:
             raise InputError(f"workload.{key}", value, "is for loads; a program decides it itself")
     if "trace" in run.methods and not scenario.file_system.access.testbed:
@@ -118,24 +118,24 @@ def _check_command(scenario: Scenario, workload: Workload, own: FileParameters) 
             "a program's calls are counted on a testbed only: file_system.access.testbed = true"
         )
         raise InputError("run.methods", "trace", allowed)
-    workload.argv(own, dict.fromkeys(TOLD, ""))
+    workload.argv(own, dict.fromkeys(FILLED_IN, ""))
 
 
 def _check_times(scenario: Scenario, own: FileParameters) -> None:
     """A trace exists and has all clients; it is replayed at recorded times or back to back."""
-    asked = scenario.workload
-    stream = discover.workload(asked.name).stream(own)
+    requested = scenario.workload
+    stream = discover.workload(requested.name).stream(own)
     if not stream.given:
         return
     if dict(own).get("trace") == "":
         raise InputError("workload.trace", "", "needs the file that holds the trace")
-    if (needed := 1 + max(one.client for one in stream.given)) > asked.clients:
-        raise InputError("workload.clients", asked.clients, f"the trace is of {needed} clients")
+    if (needed := 1 + max(one.client for one in stream.given)) > requested.clients:
+        raise InputError("workload.clients", requested.clients, f"the trace is of {needed} clients")
     if stream.arrival == "closed":
         return
-    if asked.arrival != "closed":
+    if requested.arrival != "closed":
         allowed = "with rate_factor a trace's operations arrive at its own times"
-        raise InputError("workload.arrival", asked.arrival, allowed)
+        raise InputError("workload.arrival", requested.arrival, allowed)
 
 
 def _check_described(
@@ -168,8 +168,8 @@ def _check_described(
 
 
 def _check_arrival(scenario: Scenario, modelled: set[str]) -> None:
-    asked = scenario.workload
-    arrival, rate, ramp = asked.arrival, asked.rate, asked.ramp
+    requested = scenario.workload
+    arrival, rate, ramp = requested.arrival, requested.rate, requested.ramp
     if arrival == "closed":
         for key, value in (("rate", rate), ("ramp", ramp)):
             if value:
@@ -193,11 +193,11 @@ def _check_calls(scenario: Scenario, modelled: set[str]) -> None:
     if scenario.run.layer and modelled:
         allowed = f"is not modelled; without {', '.join(sorted(modelled))} it runs"
         raise InputError("run.layer", scenario.run.layer[0].kind, allowed)
-    asked = scenario.workload
+    requested = scenario.workload
     unknown: dict[str, tuple[Value, bool]] = {
-        "fsync": (asked.fsync, asked.fsync == "write"),
-        "sync_io": (asked.sync_io, asked.sync_io != "none"),
-        "mmap": (asked.mmap, asked.mmap),
+        "fsync": (requested.fsync, requested.fsync == "write"),
+        "sync_io": (requested.sync_io, requested.sync_io != "none"),
+        "mmap": (requested.mmap, requested.mmap),
     }
     for key, (value, wanted) in unknown.items():
         if wanted and modelled:

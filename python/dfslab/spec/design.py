@@ -91,12 +91,12 @@ def number(level: Level) -> float | str:
     return _number(first) if isinstance(first, str) else float(first)
 
 
-def shapes(key: str, told: set[str]) -> bool:
+def shapes(key: str, given: set[str]) -> bool:
     """Whether a key is part of a layout's identity."""
     parts = key.split(".")
     if parts[0] == "deployment":
         return parts[-1] == "count" or "roles" in parts
-    return parts[0] == "file_system" and parts[-1] not in told
+    return parts[0] == "file_system" and parts[-1] not in given
 
 
 class Design(Model):
@@ -123,12 +123,12 @@ class Design(Model):
     @classmethod
     def _names_differ(cls, factors: list[Factor]) -> list[Factor]:
         for what in ("name", "key"):
-            seen: set[str] = set()
+            observed: set[str] = set()
             for factor in factors:
                 names = [factor.name] if what == "name" else factor.keys
-                if seen & set(names):
+                if observed & set(names):
                     raise InputError(f"design.factor.{factor.name}", None, f"{what} used twice")
-                seen |= set(names)
+                observed |= set(names)
         return factors
 
     @model_validator(mode="after")

@@ -31,8 +31,8 @@ from dfslab.spec.scenario import Point
 from dfslab.studies.compare import Comparison
 from dfslab.studies.contract import FinishedRun, Needs, Progress, Study, StudyResult
 
-# Expected ratios below FLAT count as flat; between FLAT and SEEN no statement is made.
-FLAT, SEEN = 1.15, 1.5
+# Expected ratios below FLAT count as flat; between FLAT and MARKED no statement is made.
+FLAT, MARKED = 1.15, 1.5
 LEAST_NOISE = 0.10
 # Kind of statement -> whether a key may differ between the compared points.
 KINDS: Mapping[str, Callable[[str], bool]] = {
@@ -54,7 +54,7 @@ BASIS = (
     "than the noise of the repetitions, a miss the other way; flat is a hit up to a factor of 1.5, "
     "a miss beyond that and the noise."
 )
-MEANINGS = {
+KIND_WORDS = {
     "dominates": "which step takes longest",
     "size": "from one size to another",
     "count": "from one count to another",
@@ -110,7 +110,7 @@ class Expected(StudyResult):
         for kind, counts in tally(self.verdicts).items():
             share = counts[HIT] / sum(counts.values())
             shown = (count(counts[outcome]) for outcome in OUTCOMES)
-            rows.append((words(MEANINGS.get(kind, kind)), *shown, Cell(share, f"{share:.0%}")))
+            rows.append((words(KIND_WORDS.get(kind, kind)), *shown, Cell(share, f"{share:.0%}")))
         return [Table("What the description expected before the run", columns, rows)]
 
     def section(self, run: FinishedRun) -> Section:
@@ -202,7 +202,7 @@ def _dominance(predicted: Mapping[str, Steps]) -> Iterator[Statement]:
                 ),
                 reverse=True,
             )
-            if len(own) > 1 and own[1][0] > 0 and own[0][0] / own[1][0] >= SEEN:
+            if len(own) > 1 and own[1][0] > 0 and own[0][0] / own[1][0] >= MARKED:
                 yield Statement(
                     "dominates",
                     operation,
@@ -222,7 +222,7 @@ def _neighbours(points: Sequence[Point], predicted: Mapping[str, Steps]) -> Iter
             if not before or not time:
                 continue
             ratio = time / before
-            if max(ratio, 1 / ratio) <= FLAT or max(ratio, 1 / ratio) >= SEEN:
+            if max(ratio, 1 / ratio) <= FLAT or max(ratio, 1 / ratio) >= MARKED:
                 yield Statement(kind, key[0], key[1], second.id, first.id, key[1], ratio)
 
 
@@ -276,7 +276,7 @@ def _judged(one: Statement, mine: Sequence[float], other: Sequence[float]) -> Ve
     ]
     noise = max(LEAST_NOISE, 2 * float(np.sqrt(sum(errors))))
     flat = one.claim == "flat"
-    if flat and abs(log) <= np.log(SEEN):
+    if flat and abs(log) <= np.log(MARKED):
         outcome = HIT
     elif abs(log) <= noise:
         outcome = NOISE

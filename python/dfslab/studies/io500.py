@@ -165,17 +165,17 @@ def _parts(workload: str, phases: Mapping[str, MeasuredPhase]) -> dict[str, floa
     if workload == FIND:
         took_s = sum(phase.window_s for phase in phases.values())
         return {FIND: phases["stat"].count / took_s / THOUSAND} if took_s else {}
-    said = {
+    values = {
         part: phases[phase].throughput_bytes_per_s / GIB
         for part, (name, phase) in BANDWIDTHS.items()
         if name == workload
     }
-    said |= {
+    values |= {
         part: phases[phase].rate_per_s / THOUSAND
         for part, (name, phase) in RATES.items()
         if name == workload
     }
-    return {part: value for part, value in said.items() if value > 0}
+    return {part: value for part, value in values.items() if value > 0}
 
 
 def _mean(values: Sequence[float]) -> float:

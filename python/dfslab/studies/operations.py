@@ -229,10 +229,10 @@ def operations(results: Sequence[Result]) -> Operations | None:
     measured = [whole(r) for r in results if r.method == "measure" and r.complete and r.steps]
     if not measured:
         return None
-    asked = {(s.operation, s.step) for result in measured for s in result.steps}
+    requested = {(s.operation, s.step) for result in measured for s in result.steps}
     fitted_on = [result for result in measured if not result.point.held_out]
     scenarios = {result.point_id: result.point.scenario for result in measured}
-    modelled = _modelled(results, asked)
+    modelled = _modelled(results, requested)
     found = _measured(measured)
     _add_models(found, modelled)
     fitted = {
@@ -261,15 +261,15 @@ def _function(fitted: StepFunction) -> Function:
     return Function.model_validate(fitted.document())
 
 
-def whole(result: Result, asked: Iterable[Key] = ()) -> Result:
+def whole(result: Result, requested: Iterable[Key] = ()) -> Result:
     """The result with two kinds of added steps: "whole", the operation, and "outer/rest".
 
-    "outer/rest" is the self time of an outer step without its inner calls. `asked` names the inner
-    calls; empty means all of the result's.
+    "outer/rest" is the self time of an outer step without its inner calls. `requested` names the
+    inner calls; empty means all of the result's.
     """
     times = {(s.operation, s.step): s for s in result.steps}
     inside: dict[Key, float] = {}
-    for operation, name in asked or times:
+    for operation, name in requested or times:
         outer, slash, inner = name.partition("/")
         if slash and inner != REST and (operation, outer) in times:
             known = times.get((operation, name))
@@ -292,12 +292,12 @@ def whole(result: Result, asked: Iterable[Key] = ()) -> Result:
     return result.model_copy(update={"steps": [*both, *result.steps, *rest]})
 
 
-def _modelled(results: Sequence[Result], asked: set[Key]) -> Modelled:
+def _modelled(results: Sequence[Result], requested: set[Key]) -> Modelled:
     """The times of steps, by the methods that predict them."""
     found: Modelled = {}
     for result in results:
         if result.method not in ("measure", "trace") and result.steps:
-            times = {(s.operation, s.step): s.time_s_mean for s in whole(result, asked).steps}
+            times = {(s.operation, s.step): s.time_s_mean for s in whole(result, requested).steps}
             found.setdefault(result.method, {})[result.point_id] = times
     return found
 
@@ -346,15 +346,15 @@ def _add_models(found: Sequence[At], modelled: Modelled) -> None:
     """Add a method's predicted steps; their intervals come from its errors on fitted points."""
     for method, points in modelled.items():
         errors: dict[Key, list[float]] = {}
-        said = []
+        predicted = []
         for one in found:
             key = (one.operation, one.step)
             time = points.get(one.point_id, {}).get(key, 0.0)
             if time > 0:
-                said.append((one, key, time))
+                predicted.append((one, key, time))
                 if not one.held_out:
                     errors.setdefault(key, []).append(float(np.log(time / one.measured.value)))
-        for one, key, time in said:
+        for one, key, time in predicted:
             reach = _reach(errors.get(key, []))
             one.predictions[method] = Metric(value=time, low=time / reach, high=time * reach)
 
@@ -428,5 +428,9 @@ def _scores(found: Sequence[At]) -> dict[str, dict[str, Score]]:
     }
 
 
-def _covers(said: Metric, value: float) -> bool:
-    return said.low is not None and said.high is not None and said.low <= value <= said.high
+def _covers(predicted: Metric, value: float) -> bool:
+    return (
+        predicted.low is not None
+        and predicted.high is not None
+        and predicted.low <= value <= predicted.high
+    )

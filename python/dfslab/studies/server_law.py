@@ -195,9 +195,9 @@ def _curves(closed: Sequence[Result]) -> list[Curve]:
     groups: dict[tuple[str, float, str, int], list[Result]] = {}
     for result in closed:
         operation = next(iter(situation_of(result.point.scenario).mix))
-        asked, share, each = result.point.scenario.workload, _share(result), _files(result)
+        requested, share, each = result.point.scenario.workload, _share(result), _files(result)
         groups.setdefault((operation, share, "each", each), []).append(result)
-        groups.setdefault((operation, share, "in all", each * asked.clients), []).append(result)
+        groups.setdefault((operation, share, "in all", each * requested.clients), []).append(result)
     return [_curve(*key[:3], group) for key, group in sorted(groups.items())]
 
 
@@ -212,7 +212,7 @@ def _curve(operation: str, share: float, files: str, group: Sequence[Result]) ->
     ]
     rates = [geometric_mean([r.value() for r in by_clients[n]]).value for n in clients]
     held = [by_clients[n][0].point.held_out for n in clients]
-    scores = [told for result in group if (told := _score(result))]
+    scores = [one_score for result in group if (one_score := _score(result))]
     curve = Curve(
         operation=operation,
         share=share,
@@ -235,15 +235,15 @@ def _fitted(curve: Curve) -> Curve:
         return curve
     fits = laws.fit([float(n) for n, _ in known], [time for _, time in known])
     x = np.unique(np.round(np.geomspace(1, curve.clients[-1], DRAWN)))
-    told = []
+    law_fits = []
     for fit in fits:
-        said = fit.response_s(curve.clients)
+        predicted = fit.response_s(curve.clients)
         residuals = [
             float(value / one.value - 1) if value > 1e-9 else None
-            for value, one in zip(said, curve.response, strict=True)
+            for value, one in zip(predicted, curve.response, strict=True)
         ]
         line = zip(map(float, x), map(float, fit.response_s(x)), strict=True)
-        told.append(
+        law_fits.append(
             LawFit(
                 law=fit.law,
                 parameters=list(fit.parameters),
@@ -255,7 +255,7 @@ def _fitted(curve: Curve) -> Curve:
             )
         )
     apart = laws.separation(fits).clients if len(fits) > 1 else None
-    return curve.model_copy(update={"fits": told, "separated_at": apart})
+    return curve.model_copy(update={"fits": law_fits, "separated_at": apart})
 
 
 def _ratios(curves: Sequence[Curve]) -> list[Ratio]:
@@ -309,7 +309,7 @@ def _bursts(open_loads: Sequence[Result], reference: Curve) -> list[Burst]:
 def _burst(group: Sequence[Result], reference: Curve) -> Burst:
     scenario = group[0].point.scenario
     operation = next(iter(situation_of(scenario).mix))
-    scores = [told for result in group if (told := _score(result))]
+    scores = [one_score for result in group if (one_score := _score(result))]
     rate, clients = scenario.workload.rate, scenario.workload.clients
     q = _capacity_per_s(reference, clients, float(np.median(scores)))
     assert group[0].load is not None  # only results with `load` have processor scores

@@ -29,7 +29,7 @@ class Traced(StudyResult):
     profile: TraceAnalysis
 
     def document(self, run: FinishedRun) -> dict[str, JsonValue]:
-        """Nothing: `dfslab trace report` is asked for it."""
+        """Nothing: `dfslab trace report` requests it."""
         return {}
 
 
@@ -68,6 +68,6 @@ def of_programs(read: Sequence[tuple[str, File]], files: Sequence[Path]) -> Trac
         update={
             "savings": gain.savings(top),
             "parts": parts.ranking(top, ran),
-            "timelines": whole_calls.whole_calls(whole_calls.beside(files)),
+            "timelines": whole_calls.whole_calls(whole_calls.exemplar_files(files)),
         }
     )

@@ -20,7 +20,7 @@ SUFFIXES = (".java", ".xml")
 def agent_jar(notify: Notify = silent) -> Path:
     """The path of the jar, built first when it is missing or its sources changed.
 
-    BedError when the build fails.
+    TestbedError when the build fails.
     """
     sources = sorted(
         path
@@ -85,14 +85,14 @@ def java_option(
 ) -> str:
     """The Java option that starts a traced JVM; its profile is written to `folder` at every
     interval."""
-    told = {
+    options = {
         "points": points,
         "out": folder,
         "service": service,
         "instance": instance or service,
         "interval_s": interval_s,
     }
-    return f"-javaagent:{jar}=" + ",".join(f"{key}={value}" for key, value in told.items())
+    return f"-javaagent:{jar}=" + ",".join(f"{key}={value}" for key, value in options.items())
 
 
 if __name__ == "__main__":

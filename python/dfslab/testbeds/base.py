@@ -69,7 +69,7 @@ def uninterrupted() -> Iterator[None]:
 
 
 class BaseTestbed(Generic[Parameters]):
-    """A file system that dfslab started; a system's `testbed.py` derives `Bed` from it.
+    """A file system that dfslab started; a system's `testbed.py` derives `Testbed` from it.
 
     The derived class defines SYSTEM, `parse` (checks parameters), `prepare` (downloads programs
     before anything is created), `port_count`, and `start` (launches daemons by `launch` and waits
@@ -135,8 +135,8 @@ class BaseTestbed(Generic[Parameters]):
 
         The testbed ends with this process unless `outlive` is set. Links and disks whose kind is in
         `known_hardware` are not measured again; newly measured kinds are added to it. InputError
-        for wrong parameters; BedError when the testbed cannot be started or its hardware is not as
-        declared.
+        for wrong parameters; TestbedError when the testbed cannot be started or its hardware is not
+        as declared.
         """
         checked = cls.parse(parameters or {})
         hosted = cls._hosted(deployment)
@@ -306,8 +306,8 @@ class BaseTestbed(Generic[Parameters]):
         one.wait_ready()
 
     def daemons_at(self, target: str) -> list[str]:
-        """The daemon named `target`, or all daemons of the host named `target`. BedError when it is
-        neither."""
+        """The daemon named `target`, or all daemons of the host named `target`. TestbedError when
+        it is neither."""
         if target in self.daemons:
             return [target]
         on_hosts = {
@@ -322,7 +322,7 @@ class BaseTestbed(Generic[Parameters]):
         return found
 
     def daemon(self, name: str) -> Daemon:
-        """The daemon of that name. BedError that lists the known names otherwise."""
+        """The daemon of that name. TestbedError that lists the known names otherwise."""
         if name not in self.daemons:
             known = ", ".join(self.daemons)
             raise TestbedError(
@@ -352,7 +352,7 @@ class BaseTestbed(Generic[Parameters]):
 
     def make_folder(self, path: Path) -> None:
         """Create a folder outside the testbed's own folder; it is removed with the testbed.
-        BedError if it cannot be created."""
+        TestbedError if it cannot be created."""
         self._now(folders=[*self._record.folders, str(path)])
         try:
             state.make_marked(path, self._folder.id)
@@ -374,7 +374,7 @@ class BaseTestbed(Generic[Parameters]):
         return daemon
 
     def adopt(self, daemon: Daemon, stage: int) -> None:
-        """Manage a daemon that another daemon started. BedError when it does not run."""
+        """Manage a daemon that another daemon started. TestbedError when it does not run."""
         if daemon.process is None:
             daemon.launch()
         self.daemons[daemon.name] = daemon
@@ -405,13 +405,13 @@ class BaseTestbed(Generic[Parameters]):
         return ""
 
     def await_whole(self, limit_s: float = WHOLE_LIMIT_S) -> float:
-        """Wait until nothing is missing; the seconds it took. BedError names what is still missing
-        at the limit."""
+        """Wait until nothing is missing; the seconds it took. TestbedError names what is still
+        missing at the limit."""
         began = time.monotonic()
-        while said := self.lacking():
+        while output := self.lacking():
             if time.monotonic() > began + limit_s:
                 raise TestbedError(
-                    "not_ready", f"healing {self.name}", f"{said} after {limit_s:g} s"
+                    "not_ready", f"healing {self.name}", f"{output} after {limit_s:g} s"
                 )
             time.sleep(0.25)
         return time.monotonic() - began

@@ -34,7 +34,7 @@ def cache_folder() -> Path:
 
 
 def program(command: str, package: str) -> str:
-    """The path of an executable. When it is missing, BedError names the Debian package to
+    """The path of an executable. When it is missing, TestbedError names the Debian package to
     install."""
     found = shutil.which(command)
     if found is None:

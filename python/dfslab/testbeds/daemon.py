@@ -33,7 +33,8 @@ def tied_to_owner(command: Sequence[str]) -> list[str]:
 def spawn(
     command: Sequence[str], log_path: Path, env: Mapping[str, str], cwd: Path
 ) -> subprocess.Popen:
-    """Start a command in a new session, with its output in the log file. BedError when it fails."""
+    """Start a command in a new session, with its output in the log file. TestbedError when it
+    fails."""
     try:
         with log_path.open("ab") as log:
             return subprocess.Popen(
@@ -76,7 +77,7 @@ class Daemon:
         self._child: subprocess.Popen | None = None
 
     def start(self) -> None:
-        """Launch and wait until ready. When it does not become ready: BedError, and no process
+        """Launch and wait until ready. When it does not become ready: TestbedError, and no process
         remains."""
         self.launch()
         try:
@@ -93,7 +94,8 @@ class Daemon:
         self.process = Process.of(self._child.pid)
 
     def wait_ready(self) -> None:
-        """Wait until `ready` returns true. BedError with the log's last lines at the time limit."""
+        """Wait until `ready` returns true. TestbedError with the log's last lines at the time
+        limit."""
         deadline = self._clock.monotonic_s() + self.ready_deadline_s
         while not self.ready():
             if self.state() == "dead":
@@ -163,7 +165,8 @@ def run_to_end(
     cwd: Path,
     time_limit_s: float,
 ) -> None:
-    """Run a command that ends by itself. BedError with its last lines when it fails or times out.
+    """Run a command that ends by itself. TestbedError with its last lines when it fails or times
+    out.
 
     An interruption also ends the command.
     """

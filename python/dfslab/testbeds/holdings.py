@@ -113,11 +113,11 @@ def _mark(environment: bytes) -> str:
 
 
 def _inherited(pid: int, marks: Mapping[int, str], parents: Mapping[int, int]) -> str:
-    seen: set[int] = set()
-    while pid in parents and pid not in seen:
+    visited: set[int] = set()
+    while pid in parents and pid not in visited:
         if mark := marks.get(pid):
             return mark
-        seen.add(pid)
+        visited.add(pid)
         pid = parents[pid]
     return ""
 

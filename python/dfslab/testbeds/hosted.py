@@ -9,7 +9,7 @@ from dfslab.spec.deployment import Deployment
 from dfslab.spec.design import Value
 from dfslab.testbeds.base import BaseTestbed, Notify
 from dfslab.testbeds.cache import program
-from dfslab.testbeds.settings import Default, Setting, check_layout, told
+from dfslab.testbeds.settings import Default, Setting, check_layout, parsed
 
 
 class HostedTestbed(BaseTestbed[dict[str, Value]]):
@@ -31,7 +31,7 @@ class HostedTestbed(BaseTestbed[dict[str, Value]]):
     @classmethod
     def parse(cls, parameters: Mapping[str, Setting]) -> dict[str, Value]:
         """The parameters in SI units; InputError when one is wrong."""
-        return told(cls.SYSTEM, parameters, cls.OPTIONS)
+        return parsed(cls.SYSTEM, parameters, cls.OPTIONS)
 
     @classmethod
     def check(cls, parameters: dict[str, Value], deployment: Deployment) -> None:
@@ -40,6 +40,7 @@ class HostedTestbed(BaseTestbed[dict[str, Value]]):
 
     @classmethod
     def prepare(cls, parameters: dict[str, Value], notify: Notify) -> None:
-        """Check that all programs are installed. BedError names the package of a missing one."""
+        """Check that all programs are installed. TestbedError names the package of a missing
+        one."""
         for command, package in cls.PROGRAMS.items():
             program(command, package)

@@ -74,7 +74,7 @@ class MountedTestbed(HostedTestbed):
         return Endpoint(directory=str(self.mount_point))
 
     def check_mounts(self) -> None:
-        """BedError when a client has lost its mount or its client process is dead.
+        """TestbedError when a client has lost its mount or its client process is dead.
 
         Without a mount, a plain directory would be measured. A client process dies, for example,
         when it exceeds the memory of its host.
@@ -133,14 +133,14 @@ def _reads(host: Host, path: str, text: str) -> bool:
 
 
 def _until(what: str, work: Callable[[], bool]) -> None:
-    """Repeat `work` until it returns true. BedError with its last error at the time limit."""
+    """Repeat `work` until it returns true. TestbedError with its last error at the time limit."""
     deadline = time.monotonic() + FIRST_WRITE_LIMIT_S
-    said = "it gave another answer"
+    output = "it gave another answer"
     while time.monotonic() < deadline:
         try:
             if work():
                 return
         except TestbedError as error:
-            said = str(error)
+            output = str(error)
         time.sleep(POLL_S)
-    raise TestbedError("not_ready", what, said)
+    raise TestbedError("not_ready", what, output)

@@ -56,8 +56,8 @@ def list_testbeds() -> list[TestbedStatus]:
 def take_down(name: str) -> list[str]:
     """Take down the testbed of that name, all for "--all", or the abandoned ones for "--stale".
 
-    Returns the names of those taken down. All are attempted. BedError afterwards when one could not
-    be taken down or when no testbed has that name.
+    Returns the names of those taken down. All are attempted. TestbedError afterwards when one could
+    not be taken down or when no testbed has that name.
     """
     chosen = [
         (testbed.name, folder)

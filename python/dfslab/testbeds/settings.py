@@ -17,7 +17,7 @@ Setting = Value | dict[str, str]
 Default = Value | tuple[str, ...]
 
 
-def told(
+def parsed(
     system: str, values: Mapping[str, Setting], options: Mapping[str, Default]
 ) -> dict[str, Value]:
     """All parameters in SI units, and the testbed's `options` (name -> default), text or number.

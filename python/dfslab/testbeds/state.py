@@ -106,7 +106,8 @@ class TestbedFolder:
             return None
 
     def write(self, record: TestbedRecord) -> None:
-        """Replace the record atomically. BedError when the folder was removed by a take-down."""
+        """Replace the record atomically. TestbedError when the folder was removed by a
+        take-down."""
         whole = self.path / RECORD
         partial = whole.with_suffix(".partial")
         try:
@@ -133,8 +134,8 @@ class TestbedFolder:
     def remove(self) -> None:
         """Remove the testbed's folders that carry its marker, the main folder last."""
         record = self.read()
-        told = map(Path, record.folders if record else [])
-        for path in dict.fromkeys([*told, self.in_memory, self.path]):
+        recorded = map(Path, record.folders if record else [])
+        for path in dict.fromkeys([*recorded, self.in_memory, self.path]):
             if path.exists():
                 _remove_marked(path, self.id)
 
@@ -167,8 +168,8 @@ def create(
 ) -> tuple[TestbedFolder, TestbedRecord]:
     """Create a testbed's folder and record, with ports that no other testbed has.
 
-    A number is appended to the name when another testbed has it. BedError when the state folder is
-    not writable.
+    A number is appended to the name when another testbed has it. TestbedError when the state folder
+    is not writable.
     """
     state = state_folder()
     try:

@@ -39,8 +39,8 @@ class Parameters(FileParameters):
     )
 
 
-def argv(parameters: Parameters, told: Mapping[str, Any]) -> list[str]:
-    """The command with its placeholders replaced: `told` holds the values of the run, keys the
+def argv(parameters: Parameters, given: Mapping[str, Any]) -> list[str]:
+    """The command with its placeholders replaced: `given` holds the values of the run, keys the
     others.
 
     InputError for an empty command, an unknown placeholder, and a key that no word uses.
@@ -49,7 +49,7 @@ def argv(parameters: Parameters, told: Mapping[str, Any]) -> list[str]:
         raise InputError("workload.command", [], "needs a program and its arguments")
     own = dict(parameters.__pydantic_extra__ or {})
     declared = {key: value for key, value in parameters if key in FileParameters.model_fields}
-    values = {**declared, **own, **told}
+    values = {**declared, **own, **given}
     used: set[str] = set()
 
     def filled(match: re.Match[str]) -> str:

@@ -17,7 +17,7 @@ TITLE = "DFS-Perf Massive: reads and writes in equal parts; shuffled or not"
 
 
 class Parameters(FileParameters):
-    """DFS-Perf's names in brackets."""
+    """Parameters of DFS-Perf's Massive; descriptions give its own names in brackets."""
 
     basic_files: Annotated[int, Field(ge=1, le=1_000_000)] = Field(
         10, description="Files that each client starts with (basic.files.per.thread)"

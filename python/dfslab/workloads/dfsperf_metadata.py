@@ -27,7 +27,7 @@ class Parameters(FileParameters):
     )
 
     def operations(self) -> int:
-        """Operations of each client."""
+        """Number of operations of each client."""
         return len(LOOP) * self.loops
 
 

@@ -23,7 +23,7 @@ class Parameters(FileParameters):
     )
 
     def operations(self) -> int:
-        """As many reads as there are files."""
+        """Number of operations of one client: one read for each file."""
         return self.files_per_client
 
 

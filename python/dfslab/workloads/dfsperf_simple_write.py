@@ -20,7 +20,7 @@ class Parameters(FileParameters):
     )
 
     def operations(self) -> int:
-        """One for each file."""
+        """Number of operations of each client: one for each file."""
         return self.files_per_client
 
 

@@ -33,7 +33,7 @@ class Parameters(FileParameters):
     )
 
     def operations(self) -> int:
-        """A write and a read."""
+        """Number of operations of each client: a write and a read."""
         return 2
 
 

@@ -31,12 +31,12 @@ class Parameters(FileParameters):
     read: bool = Field(False, description="Read them, too (-E)")
 
     def operations(self) -> int:
-        """Of all phases."""
+        """Number of operations of one client in all phases."""
         return (3 + self.read) * self.items
 
 
 def stream(parameters: Parameters) -> Stream:
-    """Three phases, or four; files with bytes are written instead of created."""
+    """Phases create, stat, read (if chosen) and remove; files with content are written."""
     make: OperationName = "write" if parameters.file_size else "create"
     theirs: Files = Neighbour(neighbour=parameters.neighbour) if parameters.neighbour else "own"
     return Stream(

@@ -33,7 +33,7 @@ class Parameters(FileParameters):
     read: bool = Field(True, description="Read them, too (-E)")
 
     def operations(self) -> int:
-        """Of all phases."""
+        """Number of operations of each client over all phases."""
         return (3 + self.read) * self.items
 
 

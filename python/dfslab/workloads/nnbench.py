@@ -27,7 +27,7 @@ class Parameters(FileParameters):
     )
 
     def operations(self) -> int:
-        """Of all phases."""
+        """Number of operations of each client over all phases."""
         return 4 * self.files_per_client
 
 

@@ -48,7 +48,7 @@ class Parameters(FileParameters):
     )
 
     def operations(self) -> int:
-        """Of all clients."""
+        """Number of operations of all clients."""
         return len(_trace(self).given)
 
 

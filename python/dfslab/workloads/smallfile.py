@@ -55,7 +55,7 @@ class Parameters(FileParameters):
     tests: list[Test] = Field(BASIC, min_length=1, description="Tests, in order (operation)")
 
     def operations(self) -> int:
-        """Of all phases."""
+        """Number of operations of each client over all phases."""
         return self.files_per_client * len(self.tests)
 
 

@@ -157,7 +157,7 @@ fn bounds(net: &Net, space: &Space) -> Json {
     Json::Object(found)
 }
 
-/// What only a complete space can tell.
+/// Properties that only a complete state space has.
 fn properties(net: Ground<'_>, space: &Space, report: &mut Map<String, Json>) {
     let graph = &space.graph;
     let dead: Vec<usize> = graph

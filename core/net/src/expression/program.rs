@@ -104,11 +104,11 @@ pub(crate) enum Fault {
         draw: Draw,
         value: f64,
     },
-    /// The first element of none was asked for.
+    /// The first element of an empty list was requested.
     EmptyList {
         name: &'static str,
     },
-    /// An element behind the end of a list was asked for.
+    /// An element behind the end of a list was requested.
     NoElement {
         index: i64,
         length: u64,

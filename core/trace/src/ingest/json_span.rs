@@ -79,7 +79,7 @@ pub fn usual_span<'a>(bytes: &'a [u8], span: &mut UsualSpan<'a>) -> Option<usize
     Some(cursor.at)
 }
 
-/// Of most calls there is nothing else to tell, which writers put in many words.
+/// Most calls have no other field; writers still write the empty ones.
 const NOTHING_MORE: &[u8; 95] =
     b",\"droppedAttributesCount\":0,\"events\":[],\"droppedEventsCount\":0\
                                 ,\"links\":[],\"droppedLinksCount\":0";

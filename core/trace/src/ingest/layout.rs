@@ -24,7 +24,7 @@ pub type Window = [u8; SPAN_BYTES_MAX + PART_BYTES];
 /// Maximum number of layouts of one length that are tried.
 const TRIED_MAX: usize = 8;
 
-/// Number of spans whose layout is always learnt. Later, one is learnt for every so many spans that
+/// Number of spans whose layout is always learnt. Later, one is learnt for every N spans that
 /// matched, so that a trace of dissimilar spans has little overhead.
 const LEARNT_FREELY: usize = 256;
 const FOUND_EACH: usize = 16;

@@ -385,7 +385,7 @@ impl Graph {
     }
 }
 
-/// Streams whose waiting is told apart.
+/// Streams whose waiting times are distinguished.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Class {
     Leaf,

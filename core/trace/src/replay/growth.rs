@@ -82,7 +82,7 @@ fn mixed(calls: u64) -> Vec<Row> {
     below_root((0..calls).map(one))
 }
 
-/// A name, and the rows of so many calls.
+/// A name, and the rows for each number of calls.
 type Shape = (&'static str, fn(u64) -> Vec<Row>);
 const SHAPES: [Shape; 6] = [
     ("deep", deep),

@@ -45,7 +45,7 @@ pub struct Saving {
     /// processes the whole path.
     #[schemars(extend("format" = "call-path"))]
     pub step: String,
-    /// End-to-end time that would be saved if the step were so many times faster, as a fraction.
+    /// End-to-end time saved if the step were faster by the factor, as a fraction.
     pub saving: f64,
     /// The 90 % interval of the same.
     pub low: f64,
@@ -275,7 +275,7 @@ fn interval(graph: &Graph, step: u32, factor: f64, all: &[u64]) -> (f64, f64, f6
     (point, low, high)
 }
 
-/// Each span's time on the path that goes, from each root's end, to whoever finished last.
+/// Each span's time on the path that goes, from each root's end, to the last finisher.
 fn last_finishers(forest: &Forest) -> Vec<u64> {
     let mut found = vec![0u64; forest.spans.len()];
     // Spans to walk with the time until which they are looked at.

@@ -41,7 +41,7 @@ pub struct Release {
 }
 
 /// A pause that happens once ends with a call on another lane if it ends this soon after it, as a
-/// fraction of the pause; shorter pauses than this share of the tree are not asked.
+/// fraction of the pause; shorter pauses than this share of the tree are ignored.
 const ONCE_SLACK: f64 = 0.05;
 const ONCE_SHARE: f64 = 0.01;
 
@@ -187,7 +187,7 @@ impl Tree<'_> {
         found.extend(gates.into_values().flat_map(|(_, releases)| releases));
     }
 
-    /// Who must have come first, item by item, though nobody was seen to wait: the nearest such
+    /// The call that must have come first, item by item, though nobody recorded a wait: the nearest
     /// event of a neighbour that does as many items.
     fn gate(&self, ends: &[u64], near: &HashMap<u32, u32>) -> Option<Candidate> {
         let mut found: Option<Candidate> = None;

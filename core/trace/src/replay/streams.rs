@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::lanes::{Kind, Lanes};
 use crate::tree::{Forest, NONE};
 
-/// Lane, service, name, what follows, and whether it is a call of its own.
+/// Lane, service, name, what follows, and whether it is a separate call.
 pub type StreamKey = (u32, u32, u32, u32, bool);
 
 /// Similar segments of one tree and lane, in order of time.

@@ -12,10 +12,10 @@ from rich.table import Table
 from dfslab.cli.shared import (
     AsJson,
     Sets,
+    emit,
     live,
     of,
     read_scenario,
-    tell,
     terminal,
     time_s,
     traces,
@@ -103,9 +103,9 @@ Model = Annotated[
 ]
 
 
-def _tell(as_json: bool, profile: TraceProfile, *shown: Table | str) -> None:
+def _emit(as_json: bool, profile: TraceProfile, *shown: Table | str) -> None:
     """Print a profile as JSON, or tables and lines for people."""
-    tell(as_json, plain(profile) if as_json else None, *shown)
+    emit(as_json, plain(profile) if as_json else None, *shown)
 
 
 @app.command("record")
@@ -132,7 +132,7 @@ def trace_record(
         chosen = read_scenario(scenario, sets)
         with of(scenario):
             profile = with_progress(as_json, lambda report: traces.record(chosen, output, report))
-    _tell(as_json, profile, *terminal_traces.ranking_tables(profile), f"trace: {output}")
+    _emit(as_json, profile, *terminal_traces.ranking_tables(profile), f"trace: {output}")
 
 
 @app.command("import")
@@ -158,7 +158,7 @@ def trace_import(
     """Turn trace files into one compressed profile, or into tables."""
     how = reading(sampled, form, keep or (), drop or (), calls)
     profile = traces.import_traces(files, output, into, label, how, scheduler)
-    _tell(as_json, profile, *terminal_traces.ranking_tables(profile), f"profile: {into or output}")
+    _emit(as_json, profile, *terminal_traces.ranking_tables(profile), f"profile: {into or output}")
 
 
 @app.command("query")
@@ -170,7 +170,7 @@ def trace_query(
     """Ask the tables that `import --into` or `receive` made."""
     columns, rows = traces.query(folder, sql)
     found = [dict(zip(columns, row, strict=True)) for row in rows]
-    tell(as_json, found, terminal_traces.answer_table(columns, rows))
+    emit(as_json, found, terminal_traces.answer_table(columns, rows))
 
 
 @app.command("receive")
@@ -187,7 +187,7 @@ def trace_receive(
     times = (time_s("--interval", interval), time_s("--for", lasting) if lasting else None)
     console = terminal.console(True)
     profile = traces.receive(into, port, *times, lambda text: console.print(text))
-    _tell(as_json, profile, *terminal_traces.ranking_tables(profile), f"received in {into}")
+    _emit(as_json, profile, *terminal_traces.ranking_tables(profile), f"received in {into}")
 
 
 @app.command("top")
@@ -201,7 +201,7 @@ def trace_top(
     every_s = time_s("--interval", interval)
     if once or as_json:
         profile = live.once(folder)
-        _tell(as_json, profile, *terminal_traces.ranking_tables(profile))
+        _emit(as_json, profile, *terminal_traces.ranking_tables(profile))
         return
     live.watch(folder, every_s)
 
@@ -260,4 +260,4 @@ def trace_report(
     if page:
         traces.write_trace_page(profile, page)
     shown = terminal_traces.ranking_tables(profile)
-    _tell(as_json, profile, *shown, *([f"page: {page}"] if page else []))
+    _emit(as_json, profile, *shown, *([f"page: {page}"] if page else []))

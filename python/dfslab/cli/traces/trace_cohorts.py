@@ -33,7 +33,7 @@ def compared(
     if kind not in KINDS:
         raise InputError("--cohorts", kind, f"must be one of {', '.join(KINDS)}")
     if kind == "slow":
-        whole = list(whole_calls.beside(files)) if of_jvms else list(files)
+        whole = list(whole_calls.exemplar_files(files)) if of_jvms else list(files)
         return cohort.compare_all(
             [_slow(whole, Reading() if of_jvms else reading)], ("fast", "slow")
         )

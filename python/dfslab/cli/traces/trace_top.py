@@ -47,7 +47,7 @@ class Increase:
 
 
 @dataclass
-class Seen:
+class Snapshot:
     """The state at one refresh: the sums so far, and the sums of the last period."""
 
     whole: TraceProfile
@@ -66,34 +66,34 @@ class Looks:
             raise InputError("trace top", str(folder), "no such folder")
         self._folder, self._clock = folder, clock
         self._received: tuple[float, ReceivedProfile] | None = None
-        self._seen: Seen | None = None
+        self._snapshot: Snapshot | None = None
         self._files: dict[str, callprofile.File] = {}
         self._periods: dict[str, callprofile.File] = {}
 
-    def look(self) -> Seen | None:
+    def look(self) -> Snapshot | None:
         """The current state; None while nothing is written."""
         path = self._folder / RECEIVED
         if path.is_file():
-            self._seen = self._receiver(path)
+            self._snapshot = self._receiver(path)
         elif found := callprofile.expand([self._folder]):
-            self._seen = self._processes(found)
-        return self._seen
+            self._snapshot = self._processes(found)
+        return self._snapshot
 
-    def _receiver(self, path: Path) -> Seen:
+    def _receiver(self, path: Path) -> Snapshot:
         written_s = path.stat().st_mtime
-        if self._seen and written_s == self._seen.written_s:
-            return self._seen
+        if self._snapshot and written_s == self._snapshot.written_s:
+            return self._snapshot
         whole = received(path)
-        seen = Seen(whole, written_s, whole.ended)
+        snapshot = Snapshot(whole, written_s, whole.ended)
         if self._received:
             before_s, before = self._received
-            seen.period_s = max(written_s - before_s, 1e-3)
-            seen.work = since(before.ranking, whole.ranking)
-            seen.waits = since(before.waits, whole.waits)
+            snapshot.period_s = max(written_s - before_s, 1e-3)
+            snapshot.work = since(before.ranking, whole.ranking)
+            snapshot.waits = since(before.waits, whole.waits)
         self._received = (written_s, whole)
-        return seen
+        return snapshot
 
-    def _processes(self, found: Sequence[Path]) -> Seen | None:
+    def _processes(self, found: Sequence[Path]) -> Snapshot | None:
         files = {
             str(path): callprofile.read(path) for path in found if callprofile.is_profile(path)
         }
@@ -120,7 +120,7 @@ class Looks:
         )
         ended = all(file.last for file in files.values())
         long_ago = (self._clock.unix_ns() - newest_ns) * 1e-9 > ENDED_AFTER_S
-        return Seen(whole, newest_ns * 1e-9, ended and long_ago, period_ns * 1e-9, work, waits)
+        return Snapshot(whole, newest_ns * 1e-9, ended and long_ago, period_ns * 1e-9, work, waits)
 
 
 def _period_ns(file: callprofile.File) -> float:
@@ -182,50 +182,50 @@ def watch(folder: Path, interval_s: float, clock: Clock = REAL) -> None:
         console.print(table)
 
 
-def _looks(folder: Path, interval_s: float, clock: Clock) -> Iterator[Seen | None]:
+def _looks(folder: Path, interval_s: float, clock: Clock) -> Iterator[Snapshot | None]:
     looks = Looks(folder, clock)
     while True:
-        seen = looks.look()
-        yield seen
-        if seen and seen.ended:
+        snapshot = looks.look()
+        yield snapshot
+        if snapshot and snapshot.ended:
             return
         clock.sleep(interval_s)
 
 
-def _log(folder: Path, interval_s: float, clock: Clock) -> Seen | None:
+def _log(folder: Path, interval_s: float, clock: Clock) -> Snapshot | None:
     """Without a terminal: print a view for each profile that was written."""
-    console, last, told_s = Console(width=LOG_WIDTH, highlight=False), None, -1.0
+    console, last, reported_s = Console(width=LOG_WIDTH, highlight=False), None, -1.0
     try:
         for last in _looks(folder, interval_s, clock):
             written_s = last.written_s if last else 0.0
-            if written_s != told_s:
+            if written_s != reported_s:
                 console.print(view(last, folder, LOG_WIDTH, OTHER_LINES + 2 * LOG_ROWS))
-                told_s = written_s
+                reported_s = written_s
     except KeyboardInterrupt:
         pass
     return last
 
 
-def view(seen: Seen | None, folder: Path, width: int, height: int) -> Group:
+def view(snapshot: Snapshot | None, folder: Path, width: int, height: int) -> Group:
     """A screen of the given numbers of columns and lines."""
-    if seen is None:
+    if snapshot is None:
         return Group(f"waiting for the first profile in {folder}")
-    when = datetime.fromtimestamp(seen.written_s).strftime("%H:%M:%S")
-    names = [process.instance for process in seen.whole.processes]
+    when = datetime.fromtimestamp(snapshot.written_s).strftime("%H:%M:%S")
+    names = [process.instance for process in snapshot.whole.processes]
     of = f"  {', '.join(sorted(set(names)))}" if names else ""
-    lost = sum(seen.whole.losses.values())
+    lost = sum(snapshot.whole.losses.values())
     head = [
-        _cut(f"{when}  {seen.whole.spans:,} calls so far{of}", width),
+        _cut(f"{when}  {snapshot.whole.spans:,} calls so far{of}", width),
         *([f"{lost:,} repaired or dropped"] if lost else []),
     ]
-    if seen.period_s is None:
+    if snapshot.period_s is None:
         return Group(*head, "the next profile will tell what the last seconds did")
     most = max(1, (height - OTHER_LINES) // 2)
-    last = units.text(seen.period_s, "s", 2)
+    last = units.text(snapshot.period_s, "s", 2)
     return Group(
         *head,
-        _table(f"work of the last {last}", seen.work, seen.period_s, width, most),
-        _table("waits", seen.waits, seen.period_s, width, most),
+        _table(f"work of the last {last}", snapshot.work, snapshot.period_s, width, most),
+        _table("waits", snapshot.waits, snapshot.period_s, width, most),
     )
 
 

@@ -143,7 +143,7 @@ def against(
 def with_cohorts(
     found: TraceProfile, files: Sequence[Path], kind: str, reading: Reading
 ) -> TraceAnalysis:
-    """A profile with the differences between the cohorts of its own files."""
+    """A profile with the differences between the cohorts of its files."""
     here = _existing(files)
     of_jvms = not reading.format and _of_jvms(here)
     compared = trace_cohorts.compared(found, here, of_jvms, kind, reading)
@@ -156,7 +156,7 @@ def modelled(found: TraceProfile, scenario: Scenario) -> TraceAnalysis:
     model = discover.model(MODEL)
     steps = model.run(point).steps
     named = discover.file_system(point.scenario.file_system.name).traced
-    rows = traced_steps.beside(found.roots, steps, named)
+    rows = traced_steps.compared(found.roots, steps, named)
     if not any(row.traced and row.modelled_s is not None for row in rows):
         operations = ", ".join(sorted({step.operation for step in steps}))
         raise InputError("--model", scenario.name, f"describes {operations}: not what was traced")
@@ -274,10 +274,10 @@ def _spread(files: Sequence[Path], scheduler: str) -> list[tuple[str, callprofil
     from dfslab.fleet import dask
 
     found = []
-    for said in dask.each(scheduler, [(_read_at_node, str(path)) for path in sorted(files)]):
-        if isinstance(said, str):
-            raise InputError("trace", None, said)
-        found += said
+    for answer in dask.each(scheduler, [(_read_at_node, str(path)) for path in sorted(files)]):
+        if isinstance(answer, str):
+            raise InputError("trace", None, answer)
+        found += answer
     return found
 
 

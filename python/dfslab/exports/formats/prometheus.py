@@ -53,11 +53,11 @@ def write(results: Sequence[Result]) -> bytes:
             f"# TYPE {name} gauge",
             *samples,
         ]
-    for kind, (_, said) in TIMES.items():
+    for kind, (_, help_text) in TIMES.items():
         histograms = [line for result in results for line in _prometheus_histograms(result, kind)]
         if histograms:
             lines += [
-                f"# HELP dfslab_{kind}_seconds {said}",
+                f"# HELP dfslab_{kind}_seconds {help_text}",
                 f"# TYPE dfslab_{kind}_seconds histogram",
                 *histograms,
             ]

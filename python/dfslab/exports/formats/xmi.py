@@ -208,16 +208,16 @@ class _Reader:
         return tuple(self._event(one) for one in element.findall("fragment"))
 
     def _event(self, element: Element) -> Event:
-        kind, told = element.attrib[TYPE], element.attrib
+        kind, given = element.attrib[TYPE], element.attrib
         if kind == "uml:Message":
-            return Message(told["name"], told["sender"], told["receiver"], told["messageSort"])
+            return Message(given["name"], given["sender"], given["receiver"], given["messageSort"])
         if kind == "uml:BehaviorExecutionSpecification":
-            return Execution(told["name"], told["covered"], self._stereotypes(element)[0])
+            return Execution(given["name"], given["covered"], self._stereotypes(element)[0])
         operands = []
         for one in element.findall("operand"):
             (guard,) = one.findall("guard")
             operands.append(Operand(guard.attrib["specification"], self._body(one)))
-        return Fragment(told["interactionOperator"], tuple(operands))
+        return Fragment(given["interactionOperator"], tuple(operands))
 
 
 def write(model: Uml) -> bytes:

@@ -68,9 +68,9 @@ def check(parameters: Mapping[str, Any], instances: Mapping[str, int]) -> list[t
     return [] if instances["master"] == 1 else [("master", "exactly one master is described")]
 
 
-def advice(said: str) -> str:
+def advice(message: str) -> str:
     """Advice for an error message; "" when there is none."""
-    if " read" in said and "Input/output error" in said:
+    if " read" in message and "Input/output error" in message:
         return (
             "workers may have driven out what has no other copy: store less at a time, or give "
             "them more memory (a testbed's memory_tier)"

@@ -142,8 +142,8 @@ class Testbed(MountedTestbed, Traceable):
             self._start_worker(host, number)
         for daemon in self.daemons.values():
             daemon.wait_ready()
-        said = self.ask("info", MasterInfo) or MasterInfo()
-        self._now(versions={"alluxio": said.version})
+        reply = self.ask("info", MasterInfo) or MasterInfo()
+        self._now(versions={"alluxio": reply.version})
 
     def mount(self, host: Host, point: Path) -> None:
         """Start a FUSE client in the foreground."""
@@ -175,14 +175,14 @@ class Testbed(MountedTestbed, Traceable):
 
         A crashed worker counts until it has been silent for `worker_timeout`.
         """
-        said = self.ask("webui_workers", LiveWorkers)
-        return None if said is None else len(said.nodes or ())
+        reply = self.ask("webui_workers", LiveWorkers)
+        return None if reply is None else len(reply.nodes or ())
 
     def disks_read_bytes(self) -> None:
         """None: data is stored in the memory of the workers, so only clients can be cold."""
 
     def shell(self, host: Host, *words: str) -> str:
-        """The output of an `alluxio fs` command on a host. BedError when it fails."""
+        """The output of an `alluxio fs` command on a host. TestbedError when it fails."""
         return host.run(*self.java_command(SHELL, *words), limit_s=JAVA_LIMIT_S)
 
     def ask(self, what: str, kind: type[Answer]) -> Answer | None:
@@ -204,8 +204,8 @@ class Testbed(MountedTestbed, Traceable):
     @property
     def profiles(self) -> Path:
         """The folder of the traced processes' profiles."""
-        told = str(self.parameters["trace_directory"])
-        return Path(told).absolute() if told else self.folder / "profiles"
+        given = str(self.parameters["trace_directory"])
+        return Path(given).absolute() if given else self.folder / "profiles"
 
     def trace_options(self, process: str) -> list[str]:
         """JVM options that make a process write its profile; empty on a testbed without `trace`."""
@@ -277,7 +277,7 @@ class Testbed(MountedTestbed, Traceable):
 
     def _properties(self) -> dict[str, str]:
         """Alluxio's properties, the same for every process."""
-        master, told = self.master, self.parameters
+        master, given = self.master, self.parameters
         described = {
             parameter.source: _text(self.number(parameter.key), parameter)
             for parameter in PARAMETERS.of_origin("filesystem").values()
@@ -301,11 +301,11 @@ class Testbed(MountedTestbed, Traceable):
             "alluxio.fuse.jnifuse.libfuse.version": "2",
             "alluxio.security.authorization.permission.enabled": "false",
             "alluxio.user.file.reserved.bytes": str(RESERVED_BYTES),
-            "alluxio.user.file.writetype.default": str(told["write_type"]),
-            "alluxio.worker.ramdisk.size": str(int(told["memory_tier"])),
+            "alluxio.user.file.writetype.default": str(given["write_type"]),
+            "alluxio.worker.ramdisk.size": str(int(given["memory_tier"])),
             "alluxio.worker.tieredstore.levels": "1",
             "alluxio.worker.tieredstore.level0.alias": "MEM",
-            "alluxio.worker.tieredstore.level0.dirs.quota": str(int(told["memory_tier"])),
+            "alluxio.worker.tieredstore.level0.dirs.quota": str(int(given["memory_tier"])),
         }
 
     def _start_worker(self, host: Host, number: int) -> None:
@@ -352,7 +352,7 @@ class Testbed(MountedTestbed, Traceable):
 
 
 def jars(notify: Notify = lambda text: None) -> Path:
-    """The folder of its jars, downloaded when it is missing. BedError when that fails."""
+    """The folder of its jars, downloaded when it is missing. TestbedError when that fails."""
     return maven_jars(f"alluxio-{VERSION}", POM, {"alluxio.version": VERSION}, notify)
 
 

@@ -115,7 +115,7 @@ OPERATIONS = {
     "write": seq(_create, _written, _flush, _close),
     "append": seq(_open, _written, _flush, _close),
     "create": seq(_create, _close),
-    # The metadata server stores the sizes of closed files, so the targets are not asked.
+    # The metadata server stores the sizes of closed files, so a stat sends nothing to the targets.
     "stat": seq(_ask("stat", P.lookup_cpu), name="stat"),
     "list": seq(
         _ask(

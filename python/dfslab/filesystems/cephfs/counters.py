@@ -62,9 +62,9 @@ def read(text: str, name: str) -> list[Counters]:
     if not isinstance(table, dict):
         raise NotUnderstood("is no object of sections")
     for section, counters in table.items():
-        for counter, told in counters.items() if isinstance(counters, dict) else ():
-            if isinstance(told, dict) and "avgtime" in told:
-                rows += _counted(f"{section}.{counter}", told, counters)
+        for counter, reported in counters.items() if isinstance(counters, dict) else ():
+            if isinstance(reported, dict) and "avgtime" in reported:
+                rows += _counted(f"{section}.{counter}", reported, counters)
     found = {row.step for row in rows}
     order = {step: place for place, step in enumerate(KNOWN)}
     rows.sort(key=lambda row: order.get(row.step, len(order)))
@@ -73,8 +73,8 @@ def read(text: str, name: str) -> list[Counters]:
     return [Counters(service, name, known)] if known else []
 
 
-def _counted(step: str, told: Mapping[str, Any], counters: Mapping[str, Any]) -> list[Counted]:
-    count, sum_s = _number(step, told, "avgcount"), _number(step, told, "sum")
+def _counted(step: str, reported: Mapping[str, Any], counters: Mapping[str, Any]) -> list[Counted]:
+    count, sum_s = _number(step, reported, "avgcount"), _number(step, reported, "sum")
     if not count:
         return []
     above, kind, sizes = KNOWN.get(step, ("", "detail", ()))
@@ -84,8 +84,8 @@ def _counted(step: str, told: Mapping[str, Any], counters: Mapping[str, Any]) ->
     return [Counted(step, int(count), above, kind, bytes=moved, total_ns=round(sum_s * 1e9))]
 
 
-def _number(step: str, told: Mapping[str, Any], key: str) -> float:
-    value = told.get(key)
+def _number(step: str, reported: Mapping[str, Any], key: str) -> float:
+    value = reported.get(key)
     most = MOST_S if key == "sum" else MOST_CALLS
     if not isinstance(value, int | float) or not math.isfinite(value) or not 0 <= value < most:
         raise NotUnderstood(f"{step}: {key} is {str(value)[:40]}, no sum of calls or seconds")

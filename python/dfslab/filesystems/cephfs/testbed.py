@@ -67,8 +67,8 @@ class Testbed(MountedTestbed):
     def settle(self) -> None:
         """Set the layout of new files below the mount."""
         keys = ("stripe_unit", "stripe_count", "object_size")
-        told = {key: int(self.parameters[key]) for key in keys if key in self.parameters}
-        layout = " ".join(f"{key}={value}" for key, value in told.items())
+        given = {key: int(self.parameters[key]) for key in keys if key in self.parameters}
+        layout = " ".join(f"{key}={value}" for key, value in given.items())
         if layout:
             self.clients[0].run(
                 "setfattr",
@@ -81,17 +81,18 @@ class Testbed(MountedTestbed):
 
     def lacking(self) -> str:
         """Placement groups that are not active and clean, or not yet reported."""
-        groups = self._asked(answers.Status, "status").groups
+        groups = self._queried(answers.Status, "status").groups
         states = {one.name: one.count for one in groups.states}
         if states and states.get("active+clean", 0) == groups.count:
             return ""
-        said = ", ".join(f"{count} {state}" for state, count in states.items())
-        return f"placement groups: {said or 'unknown'}"
+        reply = ", ".join(f"{count} {state}" for state, count in states.items())
+        return f"placement groups: {reply or 'unknown'}"
 
     def counters(self) -> dict[str, str]:
         """All perf counters of OSDs and metadata server since their start."""
         return {
-            name: self._told(host, name, "perf", "dump") for name, host in self._answering.items()
+            name: self._daemon_command(host, name, "perf", "dump")
+            for name, host in self._answering.items()
         }
 
     def empty_caches(self) -> None:
@@ -99,7 +100,7 @@ class Testbed(MountedTestbed):
         for number, host in enumerate(self.hosts.of("osd")):
             # An OSD killed by a fault caches nothing; one suspended by a fault does not answer.
             if self.daemon(f"osd-{number + 1}").state() == "running":
-                self._told(host, f"osd.{number}", "cache", "drop")
+                self._daemon_command(host, f"osd.{number}", "cache", "drop")
 
     @contextmanager
     def tracing(self, folder: Path) -> Iterator[None]:
@@ -110,16 +111,18 @@ class Testbed(MountedTestbed):
         """
         for name, host in self._answering.items():
             kind = name.partition(".")[0]
-            self._told(host, name, "config", "set", f"{kind}_op_history_size", str(MOST_OPERATIONS))
+            self._daemon_command(
+                host, name, "config", "set", f"{kind}_op_history_size", str(MOST_OPERATIONS)
+            )
         began = clock.date().isoformat()
         yield
         for name, host in self._answering.items():
-            told: answers.TrackedOperations = json.loads(
-                self._told(host, name, "dump_historic_ops")
+            given: answers.TrackedOperations = json.loads(
+                self._daemon_command(host, name, "dump_historic_ops")
             )
-            told["ops"] = [one for one in told["ops"] if one["initiated_at"] >= began]
-            if told["ops"]:
-                (folder / f"{name}.trace").write_text(json.dumps(told), encoding="utf-8")
+            given["ops"] = [one for one in given["ops"] if one["initiated_at"] >= began]
+            if given["ops"]:
+                (folder / f"{name}.trace").write_text(json.dumps(given), encoding="utf-8")
 
     @property
     def _answering(self) -> dict[str, Host]:
@@ -127,7 +130,7 @@ class Testbed(MountedTestbed):
         stores = {f"osd.{number}": host for number, host in enumerate(self.hosts.of("osd"))}
         return {**stores, "mds.a": self._master}
 
-    def _told(self, host: Host, name: str, *words: str) -> str:
+    def _daemon_command(self, host: Host, name: str, *words: str) -> str:
         return host.run("ceph", "daemon", f"/run/ceph/ceph-{name}.asok", *words)
 
     @property
@@ -254,7 +257,7 @@ class Testbed(MountedTestbed):
     def _ceph(self, *words: str) -> str:
         return self._master.run("ceph", "-c", str(self._file), "--connect-timeout", "20", *words)
 
-    def _asked(self, kind: type[Answer], *words: str) -> Answer:
+    def _queried(self, kind: type[Answer], *words: str) -> Answer:
         """The answer to a command; an empty one when there is none yet."""
         try:
             return kind.model_validate_json(self._ceph(*words, "--format", "json"))
@@ -262,16 +265,16 @@ class Testbed(MountedTestbed):
             return kind()
 
     def _monitor_serves(self) -> bool:
-        return bool(self._asked(answers.Quorum, "quorum_status").members)
+        return bool(self._queried(answers.Quorum, "quorum_status").members)
 
     def _osd_up(self, number: int) -> bool:
-        known = self._asked(answers.OsdDump, "osd", "dump").osds
+        known = self._queried(answers.OsdDump, "osd", "dump").osds
         return any(one.number == number and one.is_up for one in known)
 
     def _mds_active(self) -> bool:
-        ranks = self._asked(answers.FsStatus, "fs", "status").ranks
+        ranks = self._queried(answers.FsStatus, "fs", "status").ranks
         if not ranks:
-            systems = self._asked(answers.FsDump, "fs", "dump").file_systems
+            systems = self._queried(answers.FsDump, "fs", "dump").file_systems
             servers = [server for one in systems for server in one.servers.info.values()]
             return any(server.state == "up:active" for server in servers)
         return any(rank.state == "active" for rank in ranks)

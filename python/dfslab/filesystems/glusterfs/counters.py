@@ -29,10 +29,10 @@ def read(text: str, name: str) -> list[Counters]:
         stats = brick.find("cumulativeStats")
         if stats is None:
             stats = brick.find("intervalStats")
-        told = brick.findtext("brickName", "")
-        if stats is not None and told:
+        reported = brick.findtext("brickName", "")
+        if stats is not None and reported:
             rows = tuple(row for fop in stats.iter("fop") for row in _operation(fop, stats))
-            bricks.append(Counters(SERVICE, told, rows))
+            bricks.append(Counters(SERVICE, reported, rows))
     return bricks
 
 

@@ -76,8 +76,7 @@ _unlock = later(_ask("unlock", P.lookup_cpu))
 
 
 def _changed(name: str, called: str) -> Node:
-    """A change of a name: replicas lock the name; fragments hold the directory's lock for
-    longer."""
+    """A change of a directory entry. Replicated volumes lock the entry with a separate request."""
     alone = _ask(called, P.update_cpu)
     locked = seq(_ask(name, P.lookup_cpu), alone, _unlock)
     return either(copied & ~dispersed, locked, alone)
@@ -179,12 +178,12 @@ _known = seq(
     ),
     seq(cpu("client", P.short_cpu), name="close"),
 )
-_asked = seq(
+_requested = seq(
     seq(either(quick, _content, _lookup), when(_eager, _open_call), name="open"),
     when(~quick, _read),
     seq(when(_eager, _flush_call), name="close"),
 )
-_read_file = choice((P.kept, _known), (1 - P.kept, _asked))
+_read_file = choice((P.kept, _known), (1 - P.kept, _requested))
 
 # The client's process merges neighbouring writes that it may answer early into larger ones.
 writes = named("writes", select(P.write_behind & ~P.scattered, ahead_requests, calls))

@@ -78,8 +78,8 @@ class Testbed(MountedTestbed):
         """
         connections = f"{self.mount_point}/.meta/graphs/active/{VOLUME}-client-*/private"
         count = f"grep -l '^connected = 1' {connections} | wc -l"
-        asked = f'test "$({count})" -eq {len(self._bricks())}'
-        return super().attached(host) and host.tries("sh", "-c", asked)
+        command = f'test "$({count})" -eq {len(self._bricks())}'
+        return super().attached(host) and host.tries("sh", "-c", command)
 
     @property
     def servers(self) -> list[Host]:
@@ -90,8 +90,8 @@ class Testbed(MountedTestbed):
         """Entries that some brick lacks; for a brick that does not answer, at least one."""
         if self.parameters["copies"] == 1:
             return 0
-        said = self._gluster("volume", "heal", VOLUME, "info", "summary", "--xml")
-        bricks = list(ElementTree.fromstring(said).iter("brick"))
+        reply = self._gluster("volume", "heal", VOLUME, "info", "summary", "--xml")
+        bricks = list(ElementTree.fromstring(reply).iter("brick"))
         counts = [
             brick.findtext("totalNumberOfEntries", "")
             for brick in bricks
@@ -108,8 +108,8 @@ class Testbed(MountedTestbed):
         """Calls, mean latency and bytes of every brick since the last call."""
         if not self.parameters["profile"]:
             return {}
-        said = self._gluster("volume", "profile", VOLUME, "info", "incremental", "--xml")
-        return profile(said)
+        reply = self._gluster("volume", "profile", VOLUME, "info", "incremental", "--xml")
+        return profile(reply)
 
     def counters(self) -> dict[str, str]:
         """Every brick's calls since its volume started; the current interval of `profile` is not
@@ -140,10 +140,12 @@ class Testbed(MountedTestbed):
             "done",
         )
         words = ["glusterd", "--no-daemon", f"--log-file={host.log('glusterd')}"]
-        # When asked before the daemon listens, the command line waits ten seconds before it
+        # When called before the daemon listens, the command line waits ten seconds before it
         # retries.
-        asked = f"test -S {SOCKET} && gluster --mode=script pool list"
-        self.run_in(host, f"glusterd-{host.name}", words, lambda: host.tries("sh", "-c", asked), 0)
+        command = f"test -S {SOCKET} && gluster --mode=script pool list"
+        self.run_in(
+            host, f"glusterd-{host.name}", words, lambda: host.tries("sh", "-c", command), 0
+        )
 
     def _await_peers(self) -> None:
         """Wait until every server has every other in its cluster, which creating a volume requires.

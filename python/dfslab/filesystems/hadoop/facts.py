@@ -94,9 +94,9 @@ def target(endpoint: Endpoint, parameters: Mapping[str, float]) -> HadoopTarget:
     )
 
 
-def advice(said: str) -> str:
+def advice(message: str) -> str:
     """Advice for an error message; "" when there is none."""
-    if any(sign in said for sign in MISSING):
+    if any(sign in message for sign in MISSING):
         return "name the client's jars in file_system.access.class_path or HADOOP_CLASSPATH"
     return ""
 

@@ -115,8 +115,8 @@ def _read(url: str, read: Callable[[bytes], Found]) -> Found:
         with _OPENER.open(url, timeout=ANSWER_LIMIT_S) as answer:
             return read(answer.read())
     except urllib.error.HTTPError as error:
-        said = error.read().decode(errors="replace")
-        reason = "no such directory" if "FileNotFound" in said else f"{error.code} {error.reason}"
+        reply = error.read().decode(errors="replace")
+        reason = "no such directory" if "FileNotFound" in reply else f"{error.code} {error.reason}"
         raise InputError("mount", url, f"must be readable: {reason}") from error
     except (OSError, ValueError) as error:
         raise InputError("mount", url, f"must be a NameNode's web door: {error}") from error

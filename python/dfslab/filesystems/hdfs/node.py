@@ -137,5 +137,7 @@ def jmx(address: str, kind: type[Attributes]) -> Attributes | None:
 
 def datanode_serves(node: Node) -> bool:
     """Whether a DataNode is registered with its NameNode and in contact with it."""
-    seen = node.ask(DataNodeInfo) or DataNodeInfo()
-    return bool(seen.actors) and all(actor.state == "RUNNING" for actor in seen.actors or ())
+    attributes = node.ask(DataNodeInfo) or DataNodeInfo()
+    return bool(attributes.actors) and all(
+        actor.state == "RUNNING" for actor in attributes.actors or ()
+    )

@@ -187,7 +187,7 @@ def _written(*, appends: bool) -> Node:
     """
     before, after = ((), (_add_block,)) if appends else ((_add_block,), ())
     return seq(
-        repeat(blocks - 1, *before, _set_up, _write_block, _last_ack, *after, anew=True),
+        repeat(blocks - 1, *before, _set_up, _write_block, _last_ack, *after, reselect=True),
         *before,
         _set_up,
         repeat(_waited, _write_block),
@@ -210,7 +210,7 @@ OPERATIONS = {
         seq(_stream_opened, _locate, name="open"),
         seq(
             repeat(Max(0, _locations - 1), _locate),
-            either(P.read_streams > 1, _at_once, repeat(blocks, _read_block, anew=True)),
+            either(P.read_streams > 1, _at_once, repeat(blocks, _read_block, reselect=True)),
             name="read",
         ),
     ),

@@ -114,28 +114,28 @@ def parse_parameters(values: Mapping[str, Setting]) -> dict[str, Setting]:
 
     InputError for an unknown key or a wrong value.
     """
-    told = {key: value for key, value in values.items() if "." not in key}
+    stated = {key: value for key, value in values.items() if "." not in key}
     properties = {key: str(value) for key, value in values.items() if "." in key}
     if properties:
-        given = told.get("properties", {})
-        told["properties"] = {**(given if isinstance(given, dict) else {}), **properties}
-    checked(told)
-    return told
+        given = stated.get("properties", {})
+        stated["properties"] = {**(given if isinstance(given, dict) else {}), **properties}
+    checked(stated)
+    return stated
 
 
-def checked(told: Mapping[str, Setting]) -> TestbedParameters:
+def checked(given: Mapping[str, Setting]) -> TestbedParameters:
     """The checked parameters. InputError for the first one that is wrong."""
     known = set(TestbedParameters.model_fields) | {
         "block_size",
         "packet_size",
         "complete_retry_delay",
     }
-    for key, value in told.items():
+    for key, value in given.items():
         if key not in known:
             raise InputError(
                 f"testbed.{key}", value, unknown(key, sorted(TestbedParameters.model_fields))
             )
-    return build(TestbedParameters, dict(told), "testbed")
+    return build(TestbedParameters, dict(given), "testbed")
 
 
 def decided_properties(

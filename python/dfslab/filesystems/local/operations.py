@@ -25,8 +25,8 @@ uncached = P.direct | P.cold
 
 def _waited(request: Node) -> Node:
     """A synchronous disk request; the part of its latency that occupies no server is a delay."""
-    beside: Expr = Max(0, 1 - P.occupied) * symbol("storage.disk_latency")
-    return seq(delay("storage", beside), request)
+    delayed: Expr = Max(0, 1 - P.occupied) * symbol("storage.disk_latency")
+    return seq(delay("storage", delayed), request)
 
 
 _open = seq(cpu("client", P.open_cpu), name="open")

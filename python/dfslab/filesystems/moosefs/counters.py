@@ -13,7 +13,7 @@ MOST = 1 << 62
 
 
 def recognise(head: bytes) -> bool:
-    """Whether the beginning of a file is such a listing."""
+    """Whether a file that begins with `head` is a `.stats` listing."""
     return head.startswith(b"fuse_ops: ")
 
 
@@ -21,11 +21,11 @@ def read(text: str, name: str) -> list[Counters]:
     """One client's calls; only the name of the file identifies the client."""
     counts: dict[str, int] = {}
     for number, line in enumerate(text.splitlines(), 1):
-        told = LINE.fullmatch(line.strip())
-        if told is None or not 0 <= int(told[4]) < MOST:
+        reported = LINE.fullmatch(line.strip())
+        if reported is None or not 0 <= int(reported[4]) < MOST:
             raise NotUnderstood(f"line {number} is no name and count: {line[:60]!r}")
-        if told[3] is None:
-            counts[told[1] + told[2]] = int(told[4])
+        if reported[3] is None:
+            counts[reported[1] + reported[2]] = int(reported[4])
     rows = []
     for key, count in counts.items():
         parent, _, _ = key.rpartition(".")

@@ -63,8 +63,8 @@ class Testbed(MountedTestbed):
             )
         for daemon in self.daemons.values():
             daemon.wait_ready()
-        said = master.run("sh", "-c", "mfsmaster -v 2>&1 || true")
-        self._now(versions={"moosefs": said.split()[1]})
+        reply = master.run("sh", "-c", "mfsmaster -v 2>&1 || true")
+        self._now(versions={"moosefs": reply.split()[1]})
 
     def mount(self, host: Host, point: Path) -> None:
         """Start a FUSE client in the foreground."""
@@ -77,25 +77,25 @@ class Testbed(MountedTestbed):
         goal = str(int(self.parameters["goal"]))
         self.clients[0].run("mfssetgoal", "-r", goal, str(self.mount_point))
 
-    def chunkservers_seen(self) -> int:
+    def chunkservers_connected(self) -> int:
         """The number of chunkservers that are connected to the master and ready."""
         master = self.hosts.of("master")[0]
-        said = master.run("mfscli", "-H", master.address, "-ns", ";", "-SCS")
-        rows = [line.split(";") for line in said.splitlines() if line.startswith("chunk servers")]
+        reply = master.run("mfscli", "-H", master.address, "-ns", ";", "-SCS")
+        rows = [line.split(";") for line in reply.splitlines() if line.startswith("chunk servers")]
         # A restarted chunkserver reports its capacity only after it has scanned its disk.
         return sum(row[TOTAL_SPACE] != "0" for row in rows)
 
     def lacking(self) -> str:
         """Chunkservers that are disconnected, and chunks with fewer copies than their goal."""
         master = self.hosts.of("master")[0]
-        said = master.run("mfscli", "-H", master.address, "-ns", ";", "-SIC")
-        rows = [line.split(";") for line in said.splitlines() if "chunkclass" in line]
+        reply = master.run("mfscli", "-H", master.address, "-ns", ";", "-SIC")
+        rows = [line.split(";") for line in reply.splitlines() if "chunkclass" in line]
         short = {
             row[1].split()[1].rstrip(":"): int(row[2])
             for row in rows
             if row[1].split()[1].rstrip(":") in SHORT
         }
-        away = len(self.hosts.of("chunkserver")) - self.chunkservers_seen()
+        away = len(self.hosts.of("chunkserver")) - self.chunkservers_connected()
         parts = [f"{away} chunkservers"] if away else []
         return ", ".join(parts + [f"{n} chunks {kind}" for kind, n in short.items() if n])
 
@@ -126,7 +126,7 @@ class Testbed(MountedTestbed):
     def _serves(self, host: Host, name: str) -> Callable[[], bool]:
         if name == "master":
             return lambda: host.tries("mfscli", "-H", host.address, "-ns", ";", "-SIN")
-        return lambda: self.chunkservers_seen() >= self._running("chunkserver")
+        return lambda: self.chunkservers_connected() >= self._running("chunkserver")
 
     def _running(self, kind: str) -> int:
         """The number of daemons of a kind that are alive now."""

@@ -95,7 +95,7 @@ def read_net(setup: Setup) -> Net:
     """Clients read their files block by block."""
     pvfs = Components(setup)
     net, k, c = pvfs.net, pvfs.constants, pvfs.caller
-    asked = net.place("asked", pvfs.asking)
+    requested = net.place("asked", pvfs.asking)
     back, got = net.place("back", pvfs.payload), net.place("got", pvfs.payload)
     pending = net.place("pending", pvfs.waiting)
     call_s = k["client_call_s"] + k["network_latency_s"]
@@ -106,13 +106,13 @@ def read_net(setup: Setup) -> Net:
         [
             Put(pending, [c["id"], c["block"] + 1, pvfs.block_bytes()]),
             *(
-                Put(asked, [c["id"], number(at), pvfs.share(at), pvfs.share(at), ahead], call_s)
+                Put(requested, [c["id"], number(at), pvfs.share(at), pvfs.share(at), ahead], call_s)
                 for at in range(setup.servers)
             ),
         ],
         guard=c["block"] < k["blocks"],
     )
-    gather(pvfs, asked, got, pending)
+    gather(pvfs, requested, got, pending)
     net.transition(
         "close",
         [Take(pvfs.ready, "c")],
@@ -120,7 +120,7 @@ def read_net(setup: Setup) -> Net:
         guard=equal(c["block"], k["blocks"]),
         delay=k["client_call_s"],
     )
-    read_server(pvfs, asked, back)
+    read_server(pvfs, requested, back)
     pvfs.carry("data", back, got, by="server", to="client")
     return net
 

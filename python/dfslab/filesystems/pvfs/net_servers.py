@@ -166,7 +166,7 @@ def _write_back(pvfs: Components, cache: Place, files: Place, queue: Place, done
     )
 
 
-def read_server(pvfs: Components, asked: Place, back: Place) -> None:
+def read_server(pvfs: Components, requested: Place, back: Place) -> None:
     """Requests first come first served, one stripe at a time, with read-ahead in the file."""
     net, setup, k = pvfs.net, pvfs.setup, pvfs.constants
     fits = setup.per_server_bytes <= setup.hardware.memory_bytes * 0.9
@@ -187,7 +187,7 @@ def read_server(pvfs: Components, asked: Place, back: Place) -> None:
     first = Min(p["bytes"], k["stripe_size"])
     net.transition(
         "accept",
-        [Take(asked, "p"), Take(daemon, "d")],
+        [Take(requested, "p"), Take(daemon, "d")],
         [
             Put(
                 reading,
@@ -201,7 +201,7 @@ def read_server(pvfs: Components, asked: Place, back: Place) -> None:
     answered = [
         Put(daemon, [r["server"]], copy_s),
         Put(back, [r["client"], r["server"], r["bytes"], r["bytes"]], copy_s),
-        Put(asked, [r["client"], r["server"], r["total"], r["total"], r["way"]], copy_s),
+        Put(requested, [r["client"], r["server"], r["total"], r["total"], r["way"]], copy_s),
     ]
     f = stream.token("f")
     of_stream = equal(r["client"], f["client"]) & equal(r["server"], f["server"])

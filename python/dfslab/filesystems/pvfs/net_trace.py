@@ -60,7 +60,7 @@ def calls_of(
 
     `due_s` is the scheduled start of each operation; without it they follow each other.
     """
-    told = [call for one in trace for call in single(one)]
+    given = [call for one in trace for call in single(one)]
     times = due_s or [0.0] * len(trace)
     # A whole-file operation's first call has its scheduled start; the others follow that call.
     due = [
@@ -72,7 +72,7 @@ def calls_of(
     layout = (servers, stripe, firsts)
     calls = (
         _call(one, meaning, memory, layout, warm)
-        for one, meaning in zip(told, followed(told), strict=True)
+        for one, meaning in zip(given, followed(given), strict=True)
     )
     return tuple(replace(call, due_s=at) for call, at in zip(calls, due, strict=True))
 
@@ -158,7 +158,7 @@ def _rows(setup: Setup) -> Iterator[tuple[Any, ...]]:
 
 def _reads(pvfs: Components, takes: Sequence[Take], o: Token, guard: Condition) -> None:
     net, k, c = pvfs.net, pvfs.constants, pvfs.caller
-    asked = net.place("asked", pvfs.asking)
+    requested = net.place("asked", pvfs.asking)
     back, got = net.place("back", pvfs.payload), net.place("got", pvfs.payload)
     pending = net.place("read_pending", pvfs.waiting)
     call_s = k["client_call_s"] + k["network_latency_s"]
@@ -169,14 +169,14 @@ def _reads(pvfs: Components, takes: Sequence[Take], o: Token, guard: Condition) 
         [
             Put(pending, [c["id"], c["block"] + 1, o["total"]]),
             *(
-                Put(asked, [c["id"], number(at), share, share, o["way"]], call_s)
+                Put(requested, [c["id"], number(at), share, share, o["way"]], call_s)
                 for at, share in enumerate(shares)
             ),
         ],
         guard=guard,
     )
-    gather(pvfs, asked, got, pending)
-    read_server(pvfs, asked, back)
+    gather(pvfs, requested, got, pending)
+    read_server(pvfs, requested, back)
     pvfs.carry("back", back, got, by="server", to="client")
 
 
@@ -225,11 +225,11 @@ def _forces(pvfs: Components, takes: Sequence[Take], guard: Condition) -> tuple[
     return force, forced
 
 
-def gather(pvfs: Components, asked: Place, got: Place, pending: Place) -> None:
+def gather(pvfs: Components, requested: Place, got: Place, pending: Place) -> None:
     """A client collects the pieces of a read; after the last one it continues."""
     net = pvfs.net
-    empty = equal(asked.colour.token("p")["bytes"], 0)
-    net.transition("nothing", [Take(asked, "p")], guard=empty)
+    empty = equal(requested.colour.token("p")["bytes"], 0)
+    net.transition("nothing", [Take(requested, "p")], guard=empty)
     p, w = pvfs.payload.token("p"), pvfs.waiting.token("w")
     mine = equal(p["client"], w["id"])
     takes = [Take(got, "p"), Take(pending, "w")]

@@ -55,8 +55,8 @@ def _lines(lines: Iterable[str]) -> Iterator[ModuleCall]:
 def calls_of_lowest(recorded: Iterable[ModuleCall]) -> list[FileCall]:
     """The calls that reached the file system, sorted by time."""
     calls = [one for one in recorded if one[1].size_bytes > 0]
-    seen = {done.path for module, done in calls if module == POSIX}
-    found = [done for module, done in calls if module == POSIX or done.path not in seen]
+    observed = {done.path for module, done in calls if module == POSIX}
+    found = [done for module, done in calls if module == POSIX or done.path not in observed]
     return sorted(found, key=lambda done: done.start_s)
 
 

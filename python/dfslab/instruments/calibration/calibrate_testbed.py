@@ -90,9 +90,9 @@ def _measured(
         peer, _ = max(others, key=lambda pair: pair[1].adapter.bandwidth)
         mounted = mount is not None and host.mounted(mount)
         kept = str(mount if mounted else host.disk) + f"/{FILE}"
-        asked = _Processor(host, repeats, kept, _copied_bytes(group))
+        processor = _Processor(host, repeats, kept, _copied_bytes(group))
         path = host.path(host.disk) / FILE
-        kinds = _kinds(host, peer, asked, path, chance)
+        kinds = _kinds(host, peer, processor, path, chance)
         done, total = len(found) * len(kinds), len(firsts) * len(kinds)
         try:
             found[name] = repeated(
@@ -103,12 +103,14 @@ def _measured(
     return found
 
 
-def _kinds(host: Host, peer: Host, asked: _Processor, path: Path, chance: random.Random) -> Kinds:
+def _kinds(
+    host: Host, peer: Host, processor: _Processor, path: Path, chance: random.Random
+) -> Kinds:
     return [
-        ("memory_copy_rate", "B/s", lambda: asked.next("memory_copy_rate")),
-        ("system_call", "s", lambda: asked.next("system_call")),
-        ("kept_read_rate", "B/s", lambda: asked.next("kept_read_rate")),
-        ("kept_read_call", "s", lambda: asked.next("kept_read_call")),
+        ("memory_copy_rate", "B/s", lambda: processor.next("memory_copy_rate")),
+        ("system_call", "s", lambda: processor.next("system_call")),
+        ("kept_read_rate", "B/s", lambda: processor.next("kept_read_rate")),
+        ("kept_read_call", "s", lambda: processor.next("kept_read_call")),
         ("disk_write_rate", "B/s", lambda: hardware.direct_write(path)),
         ("disk_read_rate", "B/s", lambda: hardware.direct_read(path)),
         ("disk_access", "s", lambda: disk_access(path, chance)),

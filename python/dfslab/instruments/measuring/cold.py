@@ -29,7 +29,7 @@ LEAST_SHARE = 0.1
 LOOKED_AT = 200_000
 
 
-def unproven(scenario: Scenario) -> list[str]:
+def unverified(scenario: Scenario) -> list[str]:
     """A note on a cold run whose servers are no testbed of ours: their caches are out of reach."""
     choice = scenario.file_system
     system = discover.file_system(choice.name)

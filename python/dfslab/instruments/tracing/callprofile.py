@@ -95,37 +95,36 @@ class File(Model):
 
 
 def await_written(
-    folder: Path, limit_s: float = WRITTEN_LIMIT_S, anew: bool = False, clock: Clock = REAL
+    folder: Path, limit_s: float = WRITTEN_LIMIT_S, discard: bool = False, clock: Clock = REAL
 ) -> dict[str, File]:
     """Wait for the next written profile of every process; returned by file name.
 
-    With `anew`, each process has then discarded the exemplar traces that it kept so far; its sums
-    remain. RunFailed when a profile is not written within the limit: its process died or was never
-    traced.
+    With `discard`, each process has then discarded its exemplar traces; its sums remain.
+    RunFailed when a profile is not written within the limit: its process died or was never traced.
     """
-    asked_ns = clock.unix_ns()
+    requested_ns = clock.unix_ns()
     deadline = clock.monotonic_s() + limit_s
-    asked: set[str] = set()
+    requested: set[str] = set()
     try:
         while clock.monotonic_s() < deadline:
             # Checked before the profiles are read, so that these were written after the discard.
-            waiting = {name for name in asked if _forget_file(folder, name).exists()}
+            waiting = {name for name in requested if _forget_file(folder, name).exists()}
             files = {path.name: read(path) for path in expand([folder])}
-            if anew:
-                met = {name for name, file in files.items() if not file.last} - asked
-                asked |= met
+            if discard:
+                met = {name for name, file in files.items() if not file.last} - requested
+                requested |= met
                 waiting |= met
                 for name in met:
                     _forget_file(folder, name).touch()
             if all(
-                f.last or (f.written_unix_ns > asked_ns + WRITE_NS and name not in waiting)
+                f.last or (f.written_unix_ns > requested_ns + WRITE_NS and name not in waiting)
                 for name, f in files.items()
             ):
                 return files
             clock.sleep(0.1)
     finally:
         # An agent removes its own request file; for an ended process this is done here.
-        for name in asked:
+        for name in requested:
             _forget_file(folder, name).unlink(missing_ok=True)
     raise RunFailed(f"a traced process wrote no profile to {folder} for {limit_s:g} s")
 
@@ -203,10 +202,10 @@ class Node:
 
     def quantile_ns(self, q: float) -> int:
         """A quantile of the durations in ns, with a relative error of at most 0.8 %."""
-        wanted, seen = q * sum(self.durations.values()), 0
+        wanted, observed = q * sum(self.durations.values()), 0
         for low, count in sorted(self.durations.items()):
-            seen += count
-            if seen >= wanted:
+            observed += count
+            if observed >= wanted:
                 width = 1 << max(0, low.bit_length() - SUB_BUCKETS.bit_length())
                 return min(low + width // 2, self.max_ns)
         return 0
@@ -253,9 +252,9 @@ def read(path: Path) -> File:
     """Read one profile. InputError names what is wrong with the file."""
     try:
         table = json.loads(path.read_bytes())
-        told = table.get("format") if isinstance(table, dict) else None
-        if told != FORMAT:
-            raise InputError("format", told, f"must be {FORMAT}", str(path))
+        stated = table.get("format") if isinstance(table, dict) else None
+        if stated != FORMAT:
+            raise InputError("format", stated, f"must be {FORMAT}", str(path))
         return File.model_validate(table)
     except ValidationError as error:
         first = error.errors()[0]

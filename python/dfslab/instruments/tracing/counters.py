@@ -66,9 +66,9 @@ def understood(system: str, text: str, name: str, empty: bool = False) -> list[F
     return files
 
 
-def _file(service: str, told: Counters) -> File:
+def _file(service: str, reported: Counters) -> File:
     """The profile of one process."""
-    places = {row.step: place for place, row in enumerate(told.rows)}
+    places = {row.step: place for place, row in enumerate(reported.rows)}
     rows = [
         Row(
             above=places[row.above] if row.above else -1,
@@ -82,13 +82,13 @@ def _file(service: str, told: Counters) -> File:
             min_ns=row.min_ns,
             max_ns=row.max_ns,
         )
-        for row in told.rows
+        for row in reported.rows
     ]
     return _with_own_times(
         File(
             format=callprofile.FORMAT,
             service=service,
-            instance=told.instance,
+            instance=reported.instance,
             pid=0,
             started_unix_ns=0,
             written_unix_ns=0,
@@ -122,9 +122,9 @@ def between(earlier: Iterable[File], later: Sequence[File]) -> list[File]:
     found = []
     for file in later:
         was = before.get((file.service, file.instance))
-        told = callprofile.since(was, file) if was else file
-        anew = any(row.count < 0 or row.total_ns < 0 for row in told.nodes)
-        found.append(file if anew else _with_own_times(told))
+        reported = callprofile.since(was, file) if was else file
+        restarted = any(row.count < 0 or row.total_ns < 0 for row in reported.nodes)
+        found.append(file if restarted else _with_own_times(reported))
     return found
 
 

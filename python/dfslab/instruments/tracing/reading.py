@@ -38,14 +38,14 @@ class Reading(Model):
 
     def refuse_for_sums(self) -> None:
         """InputError for options about single calls, when only sums are known."""
-        asked = {
+        requested = {
             "--sampled": self.sampled if self.sampled != 1 else "",
             "--format": self.format,
             "--keep": ", ".join(self.choice.keep),
             "--drop": ", ".join(self.choice.drop),
             "--calls": ", ".join(self.choice.steps),
         }
-        for option, value in asked.items():
+        for option, value in requested.items():
             if value:
                 raise InputError(option, value, "is for spans; these files hold every call")
 
@@ -60,8 +60,10 @@ def reading(
     """Options of the command line combined with a file of rules (TOML: keep, drop, steps)."""
     if not 0 < sampled <= 1:
         raise InputError("--sampled", sampled, "must be above 0 and at most 1")
-    told = _file(calls) if calls else Choice()
-    choice = Choice(keep=(*told.keep, *keep), drop=(*told.drop, *drop), steps=told.steps)
+    from_file = _file(calls) if calls else Choice()
+    choice = Choice(
+        keep=(*from_file.keep, *keep), drop=(*from_file.drop, *drop), steps=from_file.steps
+    )
     return Reading(sampled=sampled, format=form, choice=choice)
 
 

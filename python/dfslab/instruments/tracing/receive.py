@@ -118,13 +118,13 @@ class Handler(BaseHTTPRequestHandler):
             self._answer(200, kind, b"{}" if kind == JSON else b"")
 
     def _body(self) -> bytes:
-        told = self.headers.get("content-length", "")
-        if not (told.isascii() and told.isdigit()):
+        length_text = self.headers.get("content-length", "")
+        if not (length_text.isascii() and length_text.isdigit()):
             raise Refused(411, "content-length must say how long the message is")
-        if int(told) > MOST_BYTES:
+        if int(length_text) > MOST_BYTES:
             raise Refused(413, f"more than {MOST_BYTES} bytes")
-        body = self.rfile.read(int(told))
-        if len(body) < int(told):
+        body = self.rfile.read(int(length_text))
+        if len(body) < int(length_text):
             raise Refused(400, "truncated")
         return body
 

@@ -61,7 +61,7 @@ def whole_calls(paths: Iterable[Path]) -> list[Timeline]:
     return [_shown(one) for one in ranked[:MOST_CALLS]]
 
 
-def beside(paths: Iterable[Path]) -> Iterator[Path]:
+def exemplar_files(paths: Iterable[Path]) -> Iterator[Path]:
     """The exemplar files that belong to the given profiles."""
     for path in paths:
         if path.name.endswith(SUFFIX):
@@ -123,15 +123,15 @@ def _trees(spans: list[_Span], service: str) -> Iterator[_Tree]:
 
 
 def _span(span: OtlpSpan) -> _Span:
-    told = attributes(span)
+    given = attributes(span)
     start_ns, end_ns = int(span["startTimeUnixNano"]), int(span["endTimeUnixNano"])
     return _Span(
         span_id=span["spanId"],
         parent_id=span.get("parentSpanId") or "",
         name=str(span["name"]),
-        kind=told.get("dfslab.kind", "service"),
-        about=told.get("dfslab.about", ""),
-        cause=told.get("dfslab.cause", ""),
+        kind=given.get("dfslab.kind", "service"),
+        about=given.get("dfslab.about", ""),
+        cause=given.get("dfslab.cause", ""),
         start_ns=start_ns,
         duration_ns=max(0, end_ns - start_ns),
         error=span.get("status", {}).get("code") == 2,

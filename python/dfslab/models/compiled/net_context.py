@@ -23,8 +23,8 @@ class Context:
 
     `stack`: (role, instance) of each call around the node. `scale`: executions per token; `calm`:
     executions without the batch factor of the innermost pipeline, for overlapping work. `shifts`:
-    fields added to the choice of an instance. `key`: field that distinguishes branches. `lane`,
-    `lanes`: index and number of the equal concurrent pipelines of all clients.
+    fields added to the choice of an instance. `key`: field that distinguishes branches.
+    `pipeline_index`, `pipelines`: index and number of equal concurrent pipelines, all clients.
     """
 
     page: str
@@ -35,8 +35,8 @@ class Context:
     key: str = "k0"
     forks: int = 0
     loops: int = 0
-    lane: Expr = main("client")
-    lanes: int = 1
+    pipeline_index: Expr = main("client")
+    pipelines: int = 1
     called: bool = False
     overlapping: bool = False
     named: bool = False

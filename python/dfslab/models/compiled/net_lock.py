@@ -35,7 +35,7 @@ class Lock:
         self._sites = 0
         nodes = [{"node": node, "readers": 0, "next": 0} for node in range(station.copies)]
         self.idle = flow.place(f"{station} servers", nodes)
-        self._asked = flow.place(f"{station} asked")
+        self._requests = flow.place(f"{station} asked")
         self._waiting = flow.place(f"{station} queue")
         self._shared = flow.place(f"{station} given back")
         counter = flow.place(f"{station} tickets", [{"node": n["node"], "next": 0} for n in nodes])
@@ -44,7 +44,7 @@ class Lock:
             Arc(counter, {"node": other("node"), "next": other("next") + 1}),
         ]
         here = every(self._here)
-        flow.transition(f"{station} draws", PAGE, [self._asked, counter], drawn, here)
+        flow.transition(f"{station} draws", PAGE, [self._requests, counter], drawn, here)
         less = [Arc(self.idle, _state(other("readers") - 1, other("next")))]
         flow.transition(f"{station} shared no more", PAGE, [self._shared, self.idle], less, here)
 
@@ -65,7 +65,7 @@ class Lock:
         )
 
         def entry(row: Changes, delay: Amount) -> list[Arc]:
-            return [Arc(self._asked, after(row, {"node": where, "back": number(site)}), delay)]
+            return [Arc(self._requests, after(row, {"node": where, "back": number(site)}), delay)]
 
         return entry
 

@@ -163,15 +163,17 @@ def _thread(
     deferred work shares that thread.
     """
     stage = trees.unique(f"{context.page}/{name}")
-    lanes = trees.clients * context.lanes
-    idle = trees.flow.place(f"{stage} thread", [{"t": lane} for lane in range(lanes)])
+    pipelines = trees.clients * context.pipelines
+    idle = trees.flow.place(
+        f"{stage} thread", [{"t": pipeline_index} for pipeline_index in range(pipelines)]
+    )
     inbox = trees.flow.place(f"{stage} inbox")
 
     def release(row: Changes, delay: Amount) -> list[Arc]:
-        return [Arc(idle, {"t": reread(context.lane, row)}, delay)]
+        return [Arc(idle, {"t": reread(context.pipeline_index, row)}, delay)]
 
     arcs = work(release)({}, 0.0)
     trees.flow.transition(
         f"{stage} begins", context.page, [inbox, idle], arcs, equal(main("t"), other("t"))
     )
-    return lambda row, delay: [Arc(inbox, after(row, {"t": context.lane}), delay)]
+    return lambda row, delay: [Arc(inbox, after(row, {"t": context.pipeline_index}), delay)]

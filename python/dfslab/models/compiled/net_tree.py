@@ -273,8 +273,8 @@ class Trees(Visitor[Standing, Entry]):
                 inside,
                 forks=level,
                 key=f"k{level}",
-                lanes=context.lanes * copies,
-                lane=context.lane * copies + main(f"c{level}"),
+                pipelines=context.pipelines * copies,
+                pipeline_index=context.pipeline_index * copies + main(f"c{level}"),
                 shifts=(*context.shifts, main(f"c{level}")),
             )
             changes = [number(copy) for copy in range(copies)]

@@ -103,9 +103,9 @@ class Calibration:
         for index, one in enumerate(self.constants):
             # Step downwards: smaller constants cannot push a station into saturation.
             moved = {**known, one.key: known[one.key] / INTERVAL_STEP}
-            said = situation.predict_open(moved, found.offered_per_s).latency_s
-            if said and found.latency_s:
-                gradient[index] = np.log(found.latency_s / said) / np.log(INTERVAL_STEP)
+            predicted = situation.predict_open(moved, found.offered_per_s).latency_s
+            if predicted and found.latency_s:
+                gradient[index] = np.log(found.latency_s / predicted) / np.log(INTERVAL_STEP)
         residual = self.residual_sd.get(operations_key(situation), self.residual_sd["*"]) ** 2
         variance = residual + float(gradient @ self.covariance @ gradient)
         quantile = quantiles.student(0.5 + CONFIDENCE / 2, self.degrees_of_freedom)

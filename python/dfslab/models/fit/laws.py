@@ -24,7 +24,7 @@ else:
 Law = Callable[[Floats, Floats], Floats]
 MOST_CLIENTS = 4096
 # Least difference between two laws, in standard errors, that counts as detectable.
-SEEN = 3.0
+DETECTABLE = 3.0
 FEWEST_COUNTS = 4
 # Least relative noise assumed, and numbers of clients tried, when two laws are to be told apart.
 LEAST_NOISE, TRIED_COUNTS = 1e-3, 200
@@ -171,7 +171,7 @@ def separation(fits: Sequence[Fit], most_clients: int = MOST_CLIENTS) -> Separat
     apart[(a < 1e-9) | (b < 1e-9)] = 0.0
     best = int(np.argmax(apart))
     noise = max(first.relative_sd, LEAST_NOISE)
-    repetitions = max(1, int(np.ceil((SEEN * noise / max(apart[best], 1e-9)) ** 2)))
+    repetitions = max(1, int(np.ceil((DETECTABLE * noise / max(apart[best], 1e-9)) ** 2)))
     says = {first.law: float(a[best]), second.law: float(b[best])}
     return Separation(int(x[best]), says, repetitions)
 

@@ -132,7 +132,7 @@ def _used(functions: Sequence[StepFunction]) -> int:
     return len({one.term for each in functions for one in each.coefficients if one.value > 0})
 
 
-class _Seen(NamedTuple):
+class _Samples(NamedTuple):
     """Measurements of a step: terms of shape (configurations, TERMS), geometric mean times.
 
     `known_s`: the part of each time that is not fitted. `weights`: inverse variances of the means,
@@ -153,7 +153,7 @@ def fit(
     `only`: allowed terms. "1" alone is the mean; "1" and "clients met" are Amdahl's serial fit, in
     which an operation queues behind all clients.
     """
-    seen: dict[str, dict[str, dict[str, list[float]]]] = {}
+    samples: dict[str, dict[str, dict[str, list[float]]]] = {}
     scenarios: dict[str, Scenario] = {}
     for result in results:
         if result.method != "measure" or not result.complete:
@@ -161,11 +161,11 @@ def fit(
         scenarios[result.point_id] = result.point.scenario
         for step in result.steps:
             if step.time_s_mean > 0:
-                points = seen.setdefault(step.operation, {}).setdefault(step.step, {})
+                points = samples.setdefault(step.operation, {}).setdefault(step.step, {})
                 points.setdefault(result.point_id, []).append(step.time_s_mean)
     kept = np.array([name in only for name in TERMS], float)
     found: list[StepFunction] = []
-    for operation, steps in sorted(seen.items()):
+    for operation, steps in sorted(samples.items()):
         enough = {step: points for step, points in steps.items() if len(points) >= FEWEST_POINTS}
         if enough:
             found += _Fit(operation, enough, scenarios, kept, seed).functions()
@@ -197,12 +197,12 @@ class _Fit:
             outer = self._solve_outer(outer)
         found: dict[str, StepFunction] = {}
         for step in sorted(self._steps, key=lambda name: name == WHOLE):
-            seen = self._seen(step, outer)
+            samples = self._samples(step, outer)
             parts = [found[name] for name in self._outer() if name in found]
             if self._crossed and step == WHOLE and parts:
-                found[step] = self._sum(parts, seen)
+                found[step] = self._sum(parts, samples)
                 continue
-            one = _fit((self._operation, step), seen, self._seed)
+            one = _fit((self._operation, step), samples, self._seed)
             found[step] = replace(one, crossed=self._crossed, outer=outer, calls=self._calls(step))
         return list(found.values())
 
@@ -217,9 +217,9 @@ class _Fit:
 
     def _solve_outer(self, outer: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
         """Coefficients of the outermost steps, or of the whole operation without steps."""
-        return {step: _solved(*self._seen(step, outer)[:3]) for step in self._outer() or [WHOLE]}
+        return {step: _solved(*self._samples(step, outer)[:3]) for step in self._outer() or [WHOLE]}
 
-    def _seen(self, step: str, outer: Mapping[str, np.ndarray]) -> _Seen:
+    def _samples(self, step: str, outer: Mapping[str, np.ndarray]) -> _Samples:
         points = self._steps[step]
         terms, known = [], []
         for point in points:
@@ -231,18 +231,18 @@ class _Fit:
             known.append(waited)
         logs = [np.log(times) for times in points.values()]
         y = np.array([float(np.exp(times.mean())) for times in logs])
-        return _Seen(np.array(terms), y, np.array(known), _sureness(logs))
+        return _Samples(np.array(terms), y, np.array(known), _sureness(logs))
 
-    def _sum(self, parts: Sequence[StepFunction], seen: _Seen) -> StepFunction:
+    def _sum(self, parts: Sequence[StepFunction], samples: _Samples) -> StepFunction:
         """The operation as the sum of its steps, whose errors may be fully correlated."""
         each = np.array(
             [[part.seconds(self._at[point])[0] for part in parts] for point in self._steps[WHOLE]]
         )
         times = each.sum(axis=0)
         together = float(times @ [part.relative_sd for part in parts] / max(times.sum(), 1e-12))
-        spread = max(_spread(each.sum(axis=1), seen, _used(parts)), together)
+        spread = max(_spread(each.sum(axis=1), samples, _used(parts)), together)
         return StepFunction(
-            self._operation, WHOLE, (), spread, len(seen.times_s), parts=tuple(parts)
+            self._operation, WHOLE, (), spread, len(samples.times_s), parts=tuple(parts)
         )
 
 
@@ -255,35 +255,35 @@ def _sureness(logs: Sequence[np.ndarray]) -> np.ndarray:
     return np.asarray(weights / weights.mean())
 
 
-def _fit(key: tuple[str, str], seen: _Seen, seed: int) -> StepFunction:
-    x, y, known = seen[:3]
+def _fit(key: tuple[str, str], samples: _Samples, seed: int) -> StepFunction:
+    x, y, known = samples[:3]
     random = np.random.default_rng(seed)
     resampled = []
     for _ in range(RESAMPLES):
         chosen = random.integers(0, len(y), len(y))
         resampled.append(_solved(x[chosen], y[chosen], known[chosen]))
-    return _function(key, _solved(x, y, known), np.array(resampled), seen)
+    return _function(key, _solved(x, y, known), np.array(resampled), samples)
 
 
 def _function(
-    key: tuple[str, str], values: np.ndarray, resampled: np.ndarray, seen: _Seen
+    key: tuple[str, str], values: np.ndarray, resampled: np.ndarray, samples: _Samples
 ) -> StepFunction:
-    """A function with these coefficients and the spread of its residuals on `seen`."""
+    """A function with these coefficients and the spread of its residuals on `samples`."""
     low, high = np.quantile(resampled, [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2], axis=0)
     coefficients = tuple(
         Coefficient(term, unit, float(value), float(min(a, value)), float(max(b, value)))
         for (term, unit), value, a, b in zip(TERMS.items(), values, low, high, strict=True)
     )
-    said = seen.terms @ values + seen.known_s
-    spread = _spread(said, seen, int((values > 0).sum()))
-    return StepFunction(*key, coefficients, spread, len(said), resampled=resampled)
+    fitted = samples.terms @ values + samples.known_s
+    spread = _spread(fitted, samples, int((values > 0).sum()))
+    return StepFunction(*key, coefficients, spread, len(fitted), resampled=resampled)
 
 
-def _spread(said_s: np.ndarray, seen: _Seen, used: int) -> float:
+def _spread(predicted_s: np.ndarray, samples: _Samples, used: int) -> float:
     """Weighted residual sd of log time; `used`: number of fitted terms."""
-    left = np.log(np.maximum(said_s, 1e-12) / seen.times_s)
+    left = np.log(np.maximum(predicted_s, 1e-12) / samples.times_s)
     freedom = max(1, len(left) - used)
-    return max(float(np.sqrt((seen.weights * left**2).sum() / freedom)), LEAST_SD)
+    return max(float(np.sqrt((samples.weights * left**2).sum() / freedom)), LEAST_SD)
 
 
 def _solved(x: np.ndarray, y: np.ndarray, known: np.ndarray) -> np.ndarray:
@@ -292,15 +292,15 @@ def _solved(x: np.ndarray, y: np.ndarray, known: np.ndarray) -> np.ndarray:
     (p - y) / sqrt(p y) equals the log error up to third order, so least squares reweighted by the
     previous p converge to the minimum.
     """
-    said = y
+    fitted = y
     solved = np.zeros(x.shape[1])
     for _ in range(ROUNDS):
-        weights = 1 / np.sqrt(said * y)
+        weights = 1 / np.sqrt(fitted * y)
         weighted = x * weights[:, None]
         scale = np.maximum(np.abs(weighted).max(axis=0), 1e-300)
         solved = (
             scipy.optimize.nnls(weighted / scale, weights * (y - known), maxiter=1000)[0] / scale
         )
         # A prediction near 0 would have an unbounded weight, so bound it from below.
-        said = np.maximum(x @ solved + known, y / MOST_RATIO)
+        fitted = np.maximum(x @ solved + known, y / MOST_RATIO)
     return solved

@@ -91,9 +91,9 @@ def factors_of(points: Sequence[Point]) -> tuple[Factor, ...]:
     keys = [key for key in (labels[0] if labels else {}) if _varies(key, labels)]
     groups: dict[tuple[int, ...], list[str]] = {}
     for key in keys:
-        seen = [str(one.get(key)) for one in labels]
-        order = {value: place for place, value in enumerate(dict.fromkeys(seen))}
-        groups.setdefault(tuple(order[value] for value in seen), []).append(key)
+        observed = [str(one.get(key)) for one in labels]
+        order = {value: place for place, value in enumerate(dict.fromkeys(observed))}
+        groups.setdefault(tuple(order[value] for value in observed), []).append(key)
     return tuple(_factor(together, labels) for together in groups.values())
 
 
@@ -110,12 +110,12 @@ def _factor(keys: Sequence[str], labels: Sequence[Mapping[str, Any]]) -> Factor:
 
 def layout_key(point: Point) -> str:
     """Identity of a layout: numbers of nodes and the file-system parameters that act."""
-    told = {
+    parameter_keys = {
         p.key
         for p in discover.file_system(point.scenario.file_system.name).parameters
         if p.daemons_only
     }
-    return str(sorted((k, str(v)) for k, v in point.labels.items() if shapes(k, told)))
+    return str(sorted((k, str(v)) for k, v in point.labels.items() if shapes(k, parameter_keys)))
 
 
 def size_bytes(situation: Situation) -> float:

@@ -68,10 +68,10 @@ class PaperLinear(RegressorMixin, BaseEstimator):
         kept = independent(X)
         fitted = sm.OLS(y, sm.add_constant(X[:, kept], has_constant="add")).fit()
         # Without residual degrees of freedom, standard errors are undefined: taken as infinite.
-        told = fitted.bse if fitted.df_resid > 0 else np.full(len(fitted.params), np.inf)
-        self.intercept_, self.intercept_error_ = float(fitted.params[0]), float(told[0])
+        errors = fitted.bse if fitted.df_resid > 0 else np.full(len(fitted.params), np.inf)
+        self.intercept_, self.intercept_error_ = float(fitted.params[0]), float(errors[0])
         self.coef_, self.standard_error_ = np.zeros(X.shape[1]), np.full(X.shape[1], np.inf)
-        self.coef_[kept], self.standard_error_[kept] = fitted.params[1:], told[1:]
+        self.coef_[kept], self.standard_error_[kept] = fitted.params[1:], errors[1:]
         self.ranges_ = X.max(axis=0) - X.min(axis=0) if len(X) else np.zeros(X.shape[1])
         self.r_squared_ = r_squared(y, fitted.fittedvalues)
         self.adjusted_r_squared_ = adjusted(self.r_squared_, len(y), len(kept))
@@ -141,7 +141,7 @@ class GreyBox(RegressorMixin, BaseEstimator):
         strength, self.rest_share_, self.left_ = self._chosen(X, matrix, each, signs, left, groups)
         self.slopes_ = drawn(matrix, left, strength * each, signs)
         rest = clipped(left - matrix @ self.slopes_)
-        self.rest_ = self._rest(own.shape[1]).fit(self._seen(X), rest)
+        self.rest_ = self._rest(own.shape[1]).fit(self._inputs(X), rest)
         return self
 
     def _chosen(
@@ -160,14 +160,14 @@ class GreyBox(RegressorMixin, BaseEstimator):
         found = []
         for strength in STRENGTHS:
             errors = np.empty((len(SHARES), len(left)))
-            for known, asked in folds:
+            for known, requested in folds:
                 slopes = drawn(matrix[known], left[known], strength * each, signs)
                 straight = left - matrix @ slopes
                 rest = self._rest(X.shape[1] - PRIORS).fit(
-                    self._seen(X[known]), clipped(straight[known])
+                    self._inputs(X[known]), clipped(straight[known])
                 )
-                errors[:, asked] = straight[asked] - np.outer(
-                    SHARES, rest.predict(self._seen(X[asked]))
+                errors[:, requested] = straight[requested] - np.outer(
+                    SHARES, rest.predict(self._inputs(X[requested]))
                 )
             found += [
                 (float(np.abs(e).mean()), strength, share, e)
@@ -181,7 +181,7 @@ class GreyBox(RegressorMixin, BaseEstimator):
         check_is_fitted(self)
         X = check_array(X, ensure_all_finite=False)
         matrix, *_ = self._expanded(X)
-        rest = self.rest_share_ * self.rest_.predict(self._seen(X))
+        rest = self.rest_share_ * self.rest_.predict(self._inputs(X))
         return np.asarray(np.minimum(X[:, 0] + matrix @ self.slopes_ + rest, X[:, 1]))
 
     def cell_of(self, X: np.ndarray) -> list[tuple[float, ...]]:
@@ -191,7 +191,7 @@ class GreyBox(RegressorMixin, BaseEstimator):
     def _keys(self, X: np.ndarray) -> list[tuple[float, ...]]:
         return [tuple(row) for row in X[:, [PRIORS + cell for cell in self.cells]]]
 
-    def _seen(self, X: np.ndarray) -> np.ndarray:
+    def _inputs(self, X: np.ndarray) -> np.ndarray:
         """Inputs of the boosting: the sequence model's log rate and the encoding's columns."""
         return np.column_stack([X[:, 0], X[:, PRIORS:]])
 
@@ -246,11 +246,11 @@ def drawn(
     slopes = np.zeros(matrix.shape[1])
     for _ in range(REWEIGHTED):
         while True:
-            seen = matrix[:, kept]
-            weighted = seen * weights[:, None]
+            observed = matrix[:, kept]
+            weighted = observed * weights[:, None]
             slopes[:] = 0.0
             slopes[kept] = np.linalg.solve(
-                weighted.T @ seen + np.diag(each[kept]), weighted.T @ target
+                weighted.T @ observed + np.diag(each[kept]), weighted.T @ target
             )
             against = slopes * signs < 0
             if not against.any():

@@ -81,11 +81,11 @@ def columns_for(points: Sequence[Point], scale: str = "log") -> Columns:
     described = [describe(point) for point in points]
     numbers, switches, constant = [], [], []
     for key in sorted({key for one in described for key in one}):
-        seen = {one.get(key, 1.0) for one in described}
-        if len(seen) < 2:
+        observed = {one.get(key, 1.0) for one in described}
+        if len(observed) < 2:
             constant.append(key)
-        elif any(isinstance(value, str) for value in seen):
-            switches += [(key, str(value)) for value in sorted(map(str, seen))[1:]]
+        elif any(isinstance(value, str) for value in observed):
+            switches += [(key, str(value)) for value in sorted(map(str, observed))[1:]]
         else:
             numbers.append(key)
     # Numbers with most levels come first: where data are few, later columns are dropped.

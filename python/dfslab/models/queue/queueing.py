@@ -106,8 +106,10 @@ def many_values(
     for population in range(1, clients + 1):
         waiting = np.maximum(0.0, demand / count * (1.0 + queue + busy.idle()) - demand)
         spent = think_s + service + overlap * (waiting * felt).sum(axis=0)
-        for places, share, beside_s in hidden:
-            spent = spent + np.maximum(0.0, share * waiting[list(places)].sum(axis=0) - beside_s)
+        for places, share, waiting_alone_s in hidden:
+            spent = spent + np.maximum(
+                0.0, share * waiting[list(places)].sum(axis=0) - waiting_alone_s
+            )
         rate = np.minimum(
             np.divide(population, spent, out=np.full_like(spent, np.inf), where=spent > 0), most
         )

@@ -143,9 +143,11 @@ class Situation:
         if self.trace is None:
             reader = self.reader(constants)
             return {name: reader.read(tree) for name, tree in trees.items()}
-        told = {**self.environment, **constants}
+        values = {**self.environment, **constants}
         return {
-            name: self.trace.cost(name, tree, self.placement, told, self.client, self.written_back)
+            name: self.trace.cost(
+                name, tree, self.placement, values, self.client, self.written_back
+            )
             for name, tree in trees.items()
         }
 
@@ -255,8 +257,8 @@ class _Solver:
             )
             if places and np.any(all_s):
                 own = self.situation.is_clients(station)
-                beside_s = math.inf if own else largest((0.0, self.mean.latency_s - alone_s))
-                found.append((places, np.minimum(1.0, share_of(alone_s, all_s)), beside_s))
+                waiting_alone_s = math.inf if own else largest((0.0, self.mean.latency_s - alone_s))
+                found.append((places, np.minimum(1.0, share_of(alone_s, all_s)), waiting_alone_s))
         return found
 
     def open(

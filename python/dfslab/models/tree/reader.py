@@ -97,7 +97,7 @@ class Reader(Visitor[str, Cost]):
         self._client = client
         self._written_back = written_back
         self._operations = operations
-        self._crowd = 1.0
+        self._concurrency = 1.0
         self._known: dict[tuple[sympy.Expr, str], float] = {}
         self._messages: dict[tuple[str, str, float], Cost] = {}
         self._unequal = {key.partition("/")[0] for key in filter(is_of_group, environment)}
@@ -287,7 +287,7 @@ class Reader(Visitor[str, Cost]):
         return station in self._ahead_s or station._replace(copies=1) in self._ahead_s
 
     def _ahead_of(self, station: Station) -> float:
-        """Burst credit of a token bucket in seconds; a client's is stored for one copy."""
+        """Burst credit of the token bucket in seconds; clients' buckets are stored as one copy."""
         return self._ahead_s.get(station) or self._ahead_s[station._replace(copies=1)]
 
     def _is_clients(self, station: Station) -> bool:
@@ -300,9 +300,9 @@ class Reader(Visitor[str, Cost]):
         copies = self.count(node.copies)
         if not copies:
             return Cost()
-        around, self._crowd = self._crowd, self._crowd * max(1.0, copies)
+        around, self._concurrency = self._concurrency, self._concurrency * max(1.0, copies)
         branches = [self.visit(step, where) for step in node.steps]
-        self._crowd = around
+        self._concurrency = around
         total = Cost()
         for branch in branches:
             total.absorb(branch.times(copies))
@@ -344,7 +344,7 @@ class Reader(Visitor[str, Cost]):
         rest_s = max(0.0, units - 1) * slowest
         for station, burst_s in first.burst.items():
             # A first unit with several visits to a station leaves servers free for the next unit.
-            unit_s = self._crowd * burst_s / (station.copies * station.servers)
+            unit_s = self._concurrency * burst_s / (station.copies * station.servers)
             rest_s = largest((rest_s, units * unit_s - largest((unit_s, burst_s))))
         total.latency_s = first.latency_s + rest_s
         total.steps = {}
@@ -354,10 +354,10 @@ class Reader(Visitor[str, Cost]):
         count = self.count(node.count)
         turn = self.visit(node.body, where)
         total = turn.times(count)
-        if node.anew:
+        if node.reselect:
             total.limited = {station: self._dealt(station, turn, count) for station in turn.limited}
-        if self._crowd > 1 and count > 1:
-            cadence = largest((turn.latency_s, self._crowd * station_bound_s(turn.burst)))
+        if self._concurrency > 1 and count > 1:
+            cadence = largest((turn.latency_s, self._concurrency * station_bound_s(turn.burst)))
             total.latency_s = turn.latency_s + (count - 1) * cadence
             total.burst, total.whole = turn.burst, turn.whole
         return self._held_up(total)

@@ -44,7 +44,7 @@ class Trace:
             )
             for one in stream.given
         ]
-        self.meanings = list(followed(self.done))
+        self.classified = list(followed(self.done))
         arrival = stream.arrival
         self.due_s: Sequence[Sequence[float]] = (
             arrival.given if isinstance(arrival, GivenArrival) else ()
@@ -55,7 +55,7 @@ class Trace:
         """(client, index of its operation) -> the operation's classified call."""
         counts: dict[int, int] = {}
         found = {}
-        for one, meaning in zip(self.done, self.meanings, strict=True):
+        for one, meaning in zip(self.done, self.classified, strict=True):
             index = counts.get(one.client, 0)
             counts[one.client] = index + 1
             found[one.client, index] = meaning
@@ -93,14 +93,14 @@ class Trace:
         }
 
     def _transfers(self) -> list[tuple[Done, Meaning]]:
-        both = zip(self.done, self.meanings, strict=True)
+        both = zip(self.done, self.classified, strict=True)
         return [(one, meaning) for one, meaning in both if one.kind in TRANSFERS]
 
     @cached_property
     def sorts(self) -> dict[str, list[Sort]]:
         """Cost classes of each operation type, by size (at most MOST_SIZES), order and sync."""
         groups: dict[str, dict[tuple[bool, bool], list[int]]] = {}
-        for one, meaning in zip(self.done, self.meanings, strict=True):
+        for one, meaning in zip(self.done, self.classified, strict=True):
             key = (meaning.scattered, meaning.unforced)
             groups.setdefault(one.kind, {}).setdefault(key, []).append(meaning.size_bytes)
         found = {}

@@ -192,7 +192,7 @@ class _Abstract:
         self.parameters: list[tuple[str, Any]] = []
 
     def value(self, value: Value) -> tuple[Any, Value]:
-        """What tells one use from another, and the value over parameters."""
+        """The key that distinguishes uses, and the value over parameters."""
         if isinstance(value, Closure):
             return self.closure(value)
         if isinstance(value, Builtin):

@@ -46,7 +46,7 @@ CODE = re.compile(
 
 @dataclass(frozen=True)
 class Inscriptions:
-    """The texts of a transition besides its arcs."""
+    """The texts of a transition except those of its arcs."""
 
     guard: str = ""
     time: str = ""

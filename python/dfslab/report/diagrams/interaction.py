@@ -49,7 +49,7 @@ ORDINALS = ("first", "second", "third", "fourth")
 
 @dataclass(frozen=True)
 class Lifeline:
-    """A role, or one member of a chain of servers of a role; `label` tells which member."""
+    """A role, or one member of a chain of servers of a role; `label` names the member."""
 
     name: str
     label: str
@@ -149,11 +149,11 @@ def interaction(system: FileSystem, operation: str) -> Interaction:
     client = next(role.name for role in system.roles if role.kind == "client")
     body = drawing.visit(tree, _Place(client))
     lifelines = tuple(line for role in system.roles for line in _lifelines(role, chains))
-    said = [f"drawn with {readable(one.count)} = {one.drawn}" for one in chains.values()]
+    stated = [f"drawn with {readable(one.count)} = {one.drawn}" for one in chains.values()]
     for node in walk(tree):
         for guard in _guarding(node):
-            said += [f"{name} = {readable(of)}" for name, of in quantities(guard).items()]
-    return Interaction(operation, lifelines, tuple(body), tuple(dict.fromkeys(said)))
+            stated += [f"{name} = {readable(of)}" for name, of in quantities(guard).items()]
+    return Interaction(operation, lifelines, tuple(body), tuple(dict.fromkeys(stated)))
 
 
 def _lifelines(role: Role, chains: dict[str, _Chain]) -> Iterator[Lifeline]:
@@ -233,8 +233,8 @@ class _Drawing(Visitor[_Place, list[Event]]):
             # A message to every member of a chain is forwarded from each to the next.
             sender = self._chains[node.role].name(handed - 1)
         sort = "asynchCall" if node.one_way else "synchCall"
-        asked = Message(node.name, sender, receiver, "reply" if node.answers else sort)
-        events: list[Event] = [asked, *self.visit(node.body, there)]
+        requested = Message(node.name, sender, receiver, "reply" if node.answers else sort)
+        events: list[Event] = [requested, *self.visit(node.body, there)]
         if not node.one_way:
             events.append(Message(node.name, receiver, sender, "reply"))
         return [_called(one, node.name) for one in events]

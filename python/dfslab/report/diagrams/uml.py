@@ -86,7 +86,7 @@ def uml(system: FileSystem, operations: Sequence[str] = ()) -> Uml:
     ]
     machines = []
     for role in system.roles:
-        classes.append(Class(role.uml, attributes.get(role.name, ()), _asked(system, role.name)))
+        classes.append(Class(role.uml, attributes.get(role.name, ()), _received(system, role.name)))
         parts = tuple(
             Part(part, stereotype, _hardware(rows, role.name, own))
             for part, (stereotype, own) in PARTS.items()
@@ -134,7 +134,7 @@ def _hardware(rows: list[Parameter], role: str, kinds: tuple[str, ...]) -> tuple
     return tuple(found)
 
 
-def _asked(system: FileSystem, role: str) -> tuple[str, ...]:
+def _received(system: FileSystem, role: str) -> tuple[str, ...]:
     """Names of the messages that a role receives."""
     names = [
         node.name

@@ -54,10 +54,10 @@ def _functions(study: FinishedRun, rows: Sequence[Bottlenecks]) -> Markup:
     """Functions as rows, configurations as columns, as in Liu's Table 1."""
     names = dict.fromkeys(one.name for row in rows for one in row.functions)
     by_name = [{one.name: one for one in row.functions} for row in rows]
-    told = [[name, *(_cell(known.get(name)) for known in by_name)] for name in names]
-    told.append(["all calls of clients", *(seconds(row.calls_s) for row in rows)])
-    told.append(["the whole program", *(seconds(row.took_s) for row in rows)])
-    return table(["function", *(study.name(row.labels) for row in rows)], told)
+    shown = [[name, *(_cell(known.get(name)) for known in by_name)] for name in names]
+    shown.append(["all calls of clients", *(seconds(row.calls_s) for row in rows)])
+    shown.append(["the whole program", *(seconds(row.took_s) for row in rows)])
+    return table(["function", *(study.name(row.labels) for row in rows)], shown)
 
 
 def _cell(one: Function | None) -> Markup:
@@ -69,12 +69,12 @@ def _cell(one: Function | None) -> Markup:
 
 
 def _ranked(study: FinishedRun, rows: Sequence[Bottlenecks]) -> Markup:
-    told = []
+    shown = []
     for row in rows:
         for place, one in enumerate(row.steps):
             part = row.parts[place] if place < len(row.parts) else None
             first = (study.name(row.labels), row.by_sum) if not place else ("", "")
-            told.append(
+            shown.append(
                 [
                     first[0],
                     wide(one.name),
@@ -95,7 +95,7 @@ def _ranked(study: FinishedRun, rows: Sequence[Bottlenecks]) -> Markup:
         "time saved",
         "first by sum",
     ]
-    return table(head, told)
+    return table(head, shown)
 
 
 def _sure(one: Gain) -> tuple[str, str]:

@@ -108,14 +108,14 @@ def _chart(operation: str, groups: Sequence[Sequence[Result]], name: Name) -> Ma
     data = []
     for number, place in enumerate(dict.fromkeys(int(round(p)) for p in places)):
         group = groups[place]
-        for kind, (said, dash) in CURVES.items():
+        for kind, (stated, dash) in CURVES.items():
             merged: dict[float, float] = {}
             for result in group:
                 for low_ns, count in _histogram(result, operation, kind):
                     merged[low_ns] = merged.get(low_ns, 0) + count
             if merged:
                 shade = SEQUENCE[number % len(SEQUENCE)]
-                data.append(_curve(name(group[0].labels) + said, merged, shade, dash))
+                data.append(_curve(name(group[0].labels) + stated, merged, shade, dash))
     layout: Layout = {
         "title": heading(f"{operation}: share of operations that took longer"),
         "xaxis": axis("", type="log", tickformat="~s", ticksuffix="s", dtick=1),

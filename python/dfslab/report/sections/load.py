@@ -73,8 +73,8 @@ def render(study: FinishedRun) -> Markup | None:
         row for name, group in zip(names, ordered, strict=True) for row in _phases(name, group)
     ]
     judged = any(part.steady for group in ordered for one in group for part in one.load.parts())
-    told = f"{NOTE} {NOTE_STEADY}" if judged else NOTE
-    return note(told) + _course(names, ordered) + _long(body, rows) + _of_phases(phases)
+    shown = f"{NOTE} {NOTE_STEADY}" if judged else NOTE
+    return note(shown) + _course(names, ordered) + _long(body, rows) + _of_phases(phases)
 
 
 def _of_generator(value: Callable[[GeneratorReport], float]) -> Value:
@@ -174,13 +174,13 @@ def _cells(group: Sequence[Run]) -> list[str]:
 
 def _cache(run: Run) -> str:
     """The requested page-cache state, and the evidence for it."""
-    said: list[str] = [run.result.point.scenario.workload.cache]
+    stated: list[str] = [run.result.point.scenario.workload.cache]
     cache = run.load.cache
     if cache and (proof := cache.proof):
-        said.append(f"{_bytes(proof.resident_bytes)} of {_bytes(proof.prepared_bytes)} left")
+        stated.append(f"{_bytes(proof.resident_bytes)} of {_bytes(proof.prepared_bytes)} left")
     if cache and cache.disks:
-        said.append(f"disks gave {_given(cache.disks)}")
-    return ", ".join(said)
+        stated.append(f"disks gave {_given(cache.disks)}")
+    return ", ".join(stated)
 
 
 def _given(disks: DiskReads) -> str:
@@ -281,8 +281,8 @@ def _course(names: Sequence[str], ordered: Sequence[Sequence[Run]]) -> Markup:
     places = np.linspace(0, len(long) - 1, min(MOST_CURVES, len(long)))
     data = []
     for turn, place in enumerate(places):
-        name, told = long[round(place)]
-        data.append(_curve(name, told, SEQUENCE[turn % len(SEQUENCE)]))
+        name, shown = long[round(place)]
+        data.append(_curve(name, shown, SEQUENCE[turn % len(SEQUENCE)]))
     layout: Layout = {
         "title": heading("operations of each second"),
         "xaxis": axis("seconds after the start"),
@@ -293,9 +293,9 @@ def _course(names: Sequence[str], ordered: Sequence[Sequence[Run]]) -> Markup:
     return chart(data, layout, "operations of each second of the load")
 
 
-def _curve(name: str, told: Sequence[Second], shade: str) -> Curve:
+def _curve(name: str, shown: Sequence[Second], shade: str) -> Curve:
     # The last second is incomplete.
-    counts = [one.count for one in told[:-1]]
+    counts = [one.count for one in shown[:-1]]
     return {
         "type": "scatter",
         "mode": "lines",

@@ -93,8 +93,8 @@ def _each(ones: Sequence[At], name: str) -> Markup:
 
 
 def _methods(ones: Sequence[At]) -> list[str]:
-    said = dict.fromkeys(method for one in ones for method in one.predictions)
-    return [method for method in said if method not in BASELINES]
+    stated = dict.fromkeys(method for one in ones for method in one.predictions)
+    return [method for method in stated if method not in BASELINES]
 
 
 def lines_of(ones: Sequence[At]) -> list[list[At]]:
@@ -111,14 +111,14 @@ def gapped(
     lines: Sequence[Sequence[At]], value: Callable[[At], float | None]
 ) -> list[float | None]:
     """The values of each line, with a gap between lines, so that they are not joined."""
-    return [told for line in lines for told in (*map(value, line), None)][:-1]
+    return [shown for line in lines for shown in (*map(value, line), None)][:-1]
 
 
 def _curve(ones: Sequence[At], method: str) -> list[Curve]:
     """A model's line and its interval band."""
     lines = lines_of([one for one in ones if method in one.predictions])
 
-    def said(of: Callable[[Metric], float | None]) -> list[float | None]:
+    def end_values(of: Callable[[Metric], float | None]) -> list[float | None]:
         return gapped(lines, lambda one: of(one.predictions[method]))
 
     line: Curve = {
@@ -126,7 +126,7 @@ def _curve(ones: Sequence[At], method: str) -> list[Curve]:
         "mode": "lines+markers",
         "name": words(method),
         "x": gapped(lines, lambda one: one.size_bytes),
-        "y": said(lambda found: found.value),
+        "y": end_values(lambda found: found.value),
         "line": {"color": colour(method), "width": 1.5},
         "marker": {"color": colour(method), "size": 3},
     }
@@ -139,7 +139,7 @@ def _curve(ones: Sequence[At], method: str) -> list[Curve]:
             "hoverinfo": "skip",
             "line": {"color": colour(method), "width": 0.7, "dash": "dot"},
         }
-        for end in (said(lambda found: found.low), said(lambda found: found.high))
+        for end in (end_values(lambda found: found.low), end_values(lambda found: found.high))
     ]
     return [line, *edges]
 
@@ -251,7 +251,7 @@ def _errors(found: Operations) -> Markup:
         "90 % coverage of all",
         "a mean is sure to",
     ]
-    told = note(
+    shown = note(
         "Whole sizes and deployments that nothing was fitted on. Not above the noise: "
         f"{found.below_noise} held-out times whose measured mean is itself less sure than "
         f"±{NOISE_FLOOR:.0%}, or less than the {seconds(LEAST_TIME_S)} that waking a thread takes; "
@@ -260,7 +260,7 @@ def _errors(found: Operations) -> Markup:
         "mean: the same functions with clients only, and with nothing."
     )
     return Markup("<h3>Errors on held-out operating points</h3>{}{}").format(
-        told, table(head, rows, texts=2)
+        shown, table(head, rows, texts=2)
     )
 
 
@@ -281,8 +281,8 @@ def _table(study: FinishedRun, steps: Sequence[At]) -> Markup:
             study.name(one.labels),
             _step(one),
             one.count,
-            _told(one.measured),
-            *(_told(one.predictions.get(method)) for method in methods),
+            _interval(one.measured),
+            *(_interval(one.predictions.get(method)) for method in methods),
         ]
         for one in steps
     ]
@@ -291,7 +291,7 @@ def _table(study: FinishedRun, steps: Sequence[At]) -> Markup:
     return folded(f"All {len(rows)} times as a table", table(head, rows, held, texts=2))
 
 
-def _told(metric: Metric | None) -> str:
+def _interval(metric: Metric | None) -> str:
     if metric is None:
         return number(float("nan"))
     if metric.low is None or metric.high is None:

@@ -77,13 +77,13 @@ def _pairs(study: FinishedRun) -> list[Pair]:
         is_load = has_stream(result.point.scenario) and "rate_per_s" in result.metrics
         if not is_load or result.value() <= 0:
             continue
-        asked, spread = result.point.scenario.workload, way(result)
+        requested, spread = result.point.scenario.workload, way(result)
         operations = str(describe(result.point)["operations"])
-        work = Work(operations, rest(result, study), asked.clients)
+        work = Work(operations, rest(result, study), requested.clients)
         if spread == THREADS:
             threads.setdefault(work, []).append(result.value())
         elif spread == APART:
-            apart.setdefault((work, asked.processes), []).append(result.value())
+            apart.setdefault((work, requested.processes), []).append(result.value())
     return [
         Pair(work, count, geometric_mean(threads[work]), geometric_mean(rates))
         for (work, count), rates in sorted(apart.items())

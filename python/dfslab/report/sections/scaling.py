@@ -67,18 +67,18 @@ def render(study: FinishedRun) -> Markup | None:
 
 def way(result: Result) -> str:
     """How the clients are distributed: over nodes, over processes, or as threads of one process."""
-    asked = result.point.scenario.workload
+    requested = result.point.scenario.workload
     if KEYS["nodes"] in result.labels:
-        return f"{PROCESSES if asked.processes > 1 else THREADS} of several nodes"
-    return f"{PROCESSES} of one node" if asked.processes > 1 or _one_each(result) else THREADS
+        return f"{PROCESSES if requested.processes > 1 else THREADS} of several nodes"
+    return f"{PROCESSES} of one node" if requested.processes > 1 or _one_each(result) else THREADS
 
 
 def _begin_with_one_node(panel_of: Mapping[str, Series]) -> None:
     """The configuration with one node is measured once and is the first point of two series."""
     for spread, alone in ((THREADS, THREADS), (PROCESSES, f"{PROCESSES} of one node")):
         for name, places in panel_of.get(f"{spread} of several nodes", {}).items():
-            asked = [results[0].point.scenario.workload for results in places.values()]
-            of_each = {one.clients / one.nodes for one in asked if one.nodes}
+            requested = [results[0].point.scenario.workload for results in places.values()]
+            of_each = {one.clients / one.nodes for one in requested if one.nodes}
             known = panel_of.get(alone, {}).get(name, {})
             if len(of_each) == 1 and (count := of_each.pop()) in known:
                 places.setdefault(int(count), known[int(count)])
@@ -141,8 +141,8 @@ def _rows(spread: str, series: Series) -> list[list[str]]:
         for count, rate in rates.items():
             speed_up = rate / rates[first]
             efficiency = speed_up * first / count
-            told = number(speed_up) if count != first else DASH
-            rows.append([spread, name, str(count), f"{number(rate)}/s", told, f"{efficiency:.0%}"])
+            shown = number(speed_up) if count != first else DASH
+            rows.append([spread, name, str(count), f"{number(rate)}/s", shown, f"{efficiency:.0%}"])
     return rows
 
 

@@ -77,12 +77,12 @@ def _responses(curves: Sequence[Curve]) -> Markup:
             {
                 "type": "scatter",
                 "mode": "lines",
-                "name": told.law,
-                "line": _colour(told.law),
-                "x": [n for n, _ in told.line],
-                "y": [time for _, time in told.line],
+                "name": fit.law,
+                "line": _colour(fit.law),
+                "x": [n for n, _ in fit.line],
+                "y": [time for _, time in fit.line],
             }
-            for told in curve.fits
+            for fit in curve.fits
         ]
         groups.append((_title(curve), [*lines, _points(curve)]))
     times = [one.value for curve in curves for one in curve.response]
@@ -118,12 +118,12 @@ def _residuals(curves: Sequence[Curve]) -> Markup:
             {
                 "type": "scatter",
                 "mode": "lines+markers",
-                "name": told.law,
+                "name": fit.law,
                 "x": curve.clients,
-                "y": told.residuals,
-                "line": _colour(told.law),
+                "y": fit.residuals,
+                "line": _colour(fit.law),
             }
-            for told in curve.fits
+            for fit in curve.fits
         ]
         groups.append((_title(curve), lines))
     clients = [n for curve in curves for n in curve.clients]
@@ -138,20 +138,20 @@ def _residuals(curves: Sequence[Curve]) -> Markup:
 def _evidence(curves: Sequence[Curve]) -> Markup:
     rows = []
     for curve in curves:
-        for told in curve.fits:
+        for fit in curve.fits:
             held = [
                 abs(error)
-                for error, out in zip(told.residuals, curve.held_out, strict=True)
+                for error, out in zip(fit.residuals, curve.held_out, strict=True)
                 if out and error is not None
             ]
             rows.append(
                 [
                     _title(curve),
-                    told.law,
-                    ", ".join(f"{value:.3g}" for value in told.parameters),
-                    f"{told.r2:.4f}",
-                    f"{told.aicc:.1f}",
-                    f"{told.weight:.0%}",
+                    fit.law,
+                    ", ".join(f"{value:.3g}" for value in fit.parameters),
+                    f"{fit.r2:.4f}",
+                    f"{fit.aicc:.1f}",
+                    f"{fit.weight:.0%}",
                     percent(statistics.median(held)) if held else DASH,
                     curve.separated_at or DASH,
                 ]

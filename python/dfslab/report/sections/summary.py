@@ -39,7 +39,7 @@ def render(study: FinishedRun) -> Markup | None:
     """Key figures, then sentences."""
     if not study.results:
         return None
-    sentences: list[Markup] = [_asked(study), *_fastest(study)]
+    sentences: list[Markup] = [_scope(study), *_fastest(study)]
     comparison = study.find(Comparison)
     if comparison and comparison.rows:
         sentences += [*_noise(comparison), *_judgement(comparison, study.name)]
@@ -81,7 +81,7 @@ def _figures(study: FinishedRun) -> Markup:
     return Markup('<dl class="figures">{}</dl>\n').format(cells)
 
 
-def _asked(study: FinishedRun) -> Markup:
+def _scope(study: FinishedRun) -> Markup:
     scenario = study.scenario
     points = len({result.point_id for result in study.results})
     workloads = dict.fromkeys(r.point.scenario.workload.name for r in study.results)

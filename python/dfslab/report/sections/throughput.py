@@ -56,8 +56,8 @@ def render(study: FinishedRun) -> Markup | None:
     for name, group in sorted(groups.items()):
         figure, count = _figure(name, group)
         (narrow if count == 1 else wide).append(Markup("<div>{}</div>").format(figure))
-    beside = Markup('<div class="charts">{}</div>').format(Markup("").join(narrow))
-    return note(NOTE) + Markup("").join(wide) + (beside if narrow else "")
+    side_by_side = Markup('<div class="charts">{}</div>').format(Markup("").join(narrow))
+    return note(NOTE) + Markup("").join(wide) + (side_by_side if narrow else "")
 
 
 def _positive(result: Result, metric: str) -> bool:

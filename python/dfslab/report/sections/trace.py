@@ -245,7 +245,7 @@ def _modelled(rows: Sequence[ModelledStep]) -> Markup:
     if not rows:
         return Markup("")
     known = [row for row in rows if row.modelled_s is not None]
-    told = [
+    shown = [
         [
             row.operation,
             row.step,
@@ -265,7 +265,7 @@ def _modelled(rows: Sequence[ModelledStep]) -> Markup:
     ]
     rest = note(ONLY_TRACED) + table(["step", "calls", "mean"], only) if only else Markup("")
     title = Markup("<h3>Steps beside the model</h3>")
-    return title + note(MODELLED) + table(head, told, texts=3) + rest
+    return title + note(MODELLED) + table(head, shown, texts=3) + rest
 
 
 def _range(low: float, high: float) -> str:
@@ -323,25 +323,25 @@ def _changes(compared: CohortComparison) -> Markup:
 
 def _sampled(profile: TraceProfile) -> Markup:
     """A note that counts and sums are estimates, where the recorder sampled calls."""
-    if not (told := profile.sampling):
+    if not (shown := profile.sampling):
         return Markup("")
     return Markup(
         "<strong>Counts and sums are estimates</strong> of about {:,} spans: calls were "
         "kept with probability {:.3g} to {:.3g}. Of those kept: "
-    ).format(told.spans_estimated, told.probability_least, told.probability_most)
+    ).format(shown.spans_estimated, shown.probability_least, shown.probability_most)
 
 
 def _compression(profile: TraceProfile) -> Markup:
     """The numbers of spans and trees before and after compression, and losses."""
     # Traced JVMs count every call and record no spans.
     calls = "calls" if profile.processes else "spans"
-    told = f"{{:,}} {calls} in {{:,}} call trees, merged into <strong>{{}}</strong>"
+    shown = f"{{:,}} {calls} in {{:,}} call trees, merged into <strong>{{}}</strong>"
     if profile.counted:
-        told = (
+        shown = (
             "{:,} calls as servers counted them, {:,} of them outermost, in "
             "<strong>{}</strong>; of sums no single call and no quantile is known"
         )
-    text = _sampled(profile) + Markup(told).format(
+    text = _sampled(profile) + Markup(shown).format(
         profile.spans,
         profile.trees,
         "1 shape" if profile.shapes == 1 else f"{profile.shapes:,} shapes",

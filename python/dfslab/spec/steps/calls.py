@@ -150,9 +150,9 @@ def followed(trace: Sequence[Done]) -> Iterator[Meaning]:
     """
     files: dict[tuple[int, int], _File] = {}
     for one in trace:
-        seen = files.setdefault((one.owner, one.file), _File())
+        observed = files.setdefault((one.owner, one.file), _File())
         if one.kind in (*TRANSFERS, *WHOLE):
-            seen.bytes = max(seen.bytes, one.offset_bytes + one.size_bytes)
+            observed.bytes = max(observed.bytes, one.offset_bytes + one.size_bytes)
     for one in trace:
         yield _meaning(one, files[one.owner, one.file])
 

@@ -273,14 +273,14 @@ class Pipeline(Node):
 
 @dataclass(frozen=True)
 class Repeat(Node):
-    """`body`, `count` times in sequence; `anew`: each turn chooses new instances of roles.
+    """`body`, `count` times in sequence; `reselect`: each turn chooses new instances of roles.
 
-    Without `anew`, all turns use the same instance of each role.
+    Without `reselect`, all turns use the same instance of each role.
     """
 
     count: Expr
     body: Node
-    anew: bool = False
+    reselect: bool = False
 
     def accept(self, visitor: Visitor[Where, Found], where: Where) -> Found:
         return visitor.repeat(self, where)

@@ -164,9 +164,9 @@ def pipeline(units: Expression, *stages: Node, name: str = "") -> Pipeline:
     return Pipeline(name, _expression(units), stages)
 
 
-def repeat(count: Expression, *body: Node, name: str = "", anew: bool = False) -> Repeat:
-    """`body`, `count` times in sequence; `anew`: each turn chooses new instances of roles."""
-    return Repeat(name, _expression(count), seq(*body), anew)
+def repeat(count: Expression, *body: Node, name: str = "", reselect: bool = False) -> Repeat:
+    """`body`, `count` times in sequence; `reselect`: each turn chooses new instances of roles."""
+    return Repeat(name, _expression(count), seq(*body), reselect)
 
 
 def choice(*branches: tuple[Expression, Node], name: str = "") -> Choice:

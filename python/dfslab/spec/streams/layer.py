@@ -12,7 +12,7 @@ from dfslab.spec.units import BytesPerSecond, PerSecond, Seconds, quantity
 
 Kind = Literal["throttle", "timeout", "fault", "stall", "delay"]
 # Kind of layer -> {key in the scenario: key in core/load}.
-TOLD: dict[str, dict[str, str]] = {
+LAYER_KEYS: dict[str, dict[str, str]] = {
     "throttle": {"rate": "calls_per_s", "bandwidth": "bytes_per_s"},
     "timeout": {"time": "after_s"},
     "fault": {"share": "probability"},
@@ -37,14 +37,14 @@ class Layer(Model):
 
     @model_validator(mode="after")
     def _has_its_keys(self) -> Self:
-        keys = TOLD[self.kind]
-        said = {key: value for key, value in self if key != "kind" and value}
-        for key, value in said.items():
+        keys = LAYER_KEYS[self.kind]
+        stated = {key: value for key, value in self if key != "kind" and value}
+        for key, value in stated.items():
             if key not in keys:
                 allowed = f"{self.kind} takes {', '.join(keys)}"
                 raise InputError(f"run.layer.{key}", value, allowed)
         # A throttle needs one of its keys, other layers need all.
-        if not said or (self.kind != "throttle" and len(said) < len(keys)):
+        if not stated or (self.kind != "throttle" and len(stated) < len(keys)):
             raise InputError("run.layer", self.kind, f"needs {', '.join(keys)} above 0")
         if self.kind == "stall" and self.time > self.period:
             raise InputError("run.layer.time", self.time, "a stall is no longer than its period")
@@ -57,6 +57,6 @@ class Layer(Model):
 
     def plan(self) -> PlanLayer:
         """The layer in the load generator's plan."""
-        names, given = TOLD[self.kind].items(), dict(self)
+        names, given = LAYER_KEYS[self.kind].items(), dict(self)
         values = {name: value for key, name in names if (value := given[key])}
         return PlanLayer.model_validate({self.kind: values})

@@ -38,18 +38,18 @@ def stream_spec(scenario: Scenario, repetition: int = 0) -> Stream:
 def _arrival(scenario: Scenario, own: Stream) -> Arrival | None:
     """The requested open arrivals, which replace the workload's. Sessions are kept; their rate is
     set so that requests arrive at the requested rate."""
-    asked = scenario.workload
-    if asked.arrival == "closed":
+    requested = scenario.workload
+    if requested.arrival == "closed":
         return None
     sessions = own.arrival.open.session if isinstance(own.arrival, OpenArrival) else None
     kept = {"session": sessions} if sessions is not None else {}
-    ramp = {"profile": [(0.0, 0.0), (asked.ramp, 1.0)]} if asked.ramp else {}
+    ramp = {"profile": [(0.0, 0.0), (requested.ramp, 1.0)]} if requested.ramp else {}
     load = Open(
-        rate_per_s=asked.rate / sessions.requests if sessions is not None else asked.rate,
+        rate_per_s=requested.rate / sessions.requests if sessions is not None else requested.rate,
         process=(
             LognormalGaps(lognormal=LOGNORMAL_SIGMA)
-            if asked.arrival == "lognormal"
-            else asked.arrival
+            if requested.arrival == "lognormal"
+            else requested.arrival
         ),
     )
     return OpenArrival(open=load.model_copy(update={**ramp, **kept}))

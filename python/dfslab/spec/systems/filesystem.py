@@ -37,7 +37,7 @@ def host_and_port(uri: str) -> tuple[str, int] | None:
     return parsed.hostname, parsed.port
 
 
-def no_advice(said: str) -> str:
+def no_advice(message: str) -> str:
     """The default `advice` of a file system: none."""
     return ""
 
@@ -52,7 +52,7 @@ class Facts:
     check(parameters, instances): (key, what is allowed) for every illegal combination.
     target(endpoint, parameters): what the load generator calls at a running file system.
     memory: what a file costs the metadata server in memory; the first is used by default.
-    address(uri): host and port that have to answer at a uri, None where none is asked; ValueError
+    address(uri): host and port that have to answer at a uri, None where none is needed; ValueError
         where the uri is malformed.
     functions: names that papers give to steps of its traces, each by the ends of their paths.
     traced: how its traces name one or several steps of its operations, by the end of a path.

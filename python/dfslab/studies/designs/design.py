@@ -30,9 +30,9 @@ else:
     scipy = lazily("scipy")
 
 # Overhead in seconds, measured on two cores: per testbed start, per host, and per run.
-BED_S, HOST_S, RUN_S = 4.0, 0.5, 0.8
+TESTBED_S, HOST_S, RUN_S = 4.0, 0.5, 0.8
 MOST_CANDIDATES = 1500
-MOST_BEDS = 400
+MOST_TESTBEDS = 400
 # Small ridge prior that keeps the information matrix regular.
 PRIOR = 1e-3
 EXCHANGES = 2
@@ -117,7 +117,7 @@ def _within(
 def testbed_cost_s(scenario: Scenario) -> float:
     """Estimated seconds to start a configuration's testbed."""
     hosts = len(scenario.deployment.nodes())
-    return BED_S + HOST_S * hosts if scenario.file_system.access.testbed else 0.0
+    return TESTBED_S + HOST_S * hosts if scenario.file_system.access.testbed else 0.0
 
 
 def run_cost_s(scenario: Scenario) -> float:
@@ -140,7 +140,7 @@ def choose(
     if kind == "full":
         return _grouped(allowed.rows(), hard)
     if kind == "latin":
-        return _latin(allowed, hard, testbeds or MOST_BEDS, per_testbed, random)
+        return _latin(allowed, hard, testbeds or MOST_TESTBEDS, per_testbed, random)
     candidates = _candidates(allowed, random)
     coding = Coding(allowed.factors, extremes=kind == "screening")
     if kind == "screening":
@@ -148,10 +148,10 @@ def choose(
         testbeds = testbeds or _screening_testbeds(coding, per_testbed, bool(hard))
     if not soft or not hard:
         rows = d_optimal(
-            coding, candidates, (testbeds or MOST_BEDS) * (1 if not soft else per_testbed)
+            coding, candidates, (testbeds or MOST_TESTBEDS) * (1 if not soft else per_testbed)
         )
         return [(row,) for row in rows] if hard else [tuple(rows)]
-    return _split_plot(coding, candidates, hard, soft, testbeds or MOST_BEDS, per_testbed)
+    return _split_plot(coding, candidates, hard, soft, testbeds or MOST_TESTBEDS, per_testbed)
 
 
 def _screening_testbeds(coding: Coding, per_testbed: int, has_testbeds: bool) -> int:
@@ -255,7 +255,10 @@ class _Information:
         return gains
 
     def add(self, row: np.ndarray, sign: float = 1.0) -> None:
-        """Add (or with `sign` -1 remove) a row by the Sherman-Morrison formula."""
+        """Update the inverse of X'X for an added row, or a removed one if `sign` is -1.
+
+        By the Sherman-Morrison formula.
+        """
         moved = self.inverse @ row
         self.inverse -= sign * np.outer(moved, moved) / (1 + sign * row @ moved)
 

@@ -39,7 +39,7 @@ TRAINING_SHARE = 0.75
 # One of so many testbeds is held out to judge the permutation of factors.
 HELD_OUT = 4
 # Legal configurations at which a model is asked for an impossible rate.
-ASKED = 120
+REQUESTED = 120
 
 
 def learn(scenario: Scenario, results: Sequence[Result], report: Report) -> Learning:
@@ -188,13 +188,13 @@ def _importance(
     measures = _of_data(rows, seed)
     encoding = Encoding(grey.encoding.factors) if grey.encoding else Encoding(())
     matrix = encoding.matrix([point.labels for point in rows.points])
-    seen = [factor.name for factor in encoding.factors]
-    partners = sensitivity.moves_with(matrix, encoding.owner, seen)
+    observed = [factor.name for factor in encoding.factors]
+    partners = sensitivity.moves_with(matrix, encoding.owner, observed)
     for one in found:
         one.measures = {
             name: table[one.factor] for name, table in measures.items() if one.factor in table
         }
-        never = None if one.factor in seen else "nothing: it never varied"
+        never = None if one.factor in observed else "nothing: it never varied"
         one.verdict = sensitivity.verdict(one, never or partners.get(one.factor))
     regimes = []
     for name, keep in _regimes(allowed):
@@ -211,7 +211,7 @@ def _importance(
 
 def refitted(rows: Rows, grey: Learnt, points: Sequence[Point], seed: int) -> list[np.ndarray]:
     """Predictions of the model, then of refits on bootstrapped testbeds."""
-    asked, known = grey.matrix(points), grey.matrix(rows.points)
+    requested, known = grey.matrix(points), grey.matrix(rows.points)
     target = np.log(rows.rates)
     answers = [np.log(grey.predict(points))]
     random = np.random.default_rng(seed)
@@ -219,7 +219,7 @@ def refitted(rows: Rows, grey: Learnt, points: Sequence[Point], seed: int) -> li
     for _ in range(REFITS):
         drawn = random.choice(testbeds, len(testbeds))
         chosen = np.concatenate([np.flatnonzero(rows.groups == testbed) for testbed in drawn])
-        answers.append(grey.estimator().fit(known[chosen], target[chosen]).predict(asked))
+        answers.append(grey.estimator().fit(known[chosen], target[chosen]).predict(requested))
     return answers
 
 
@@ -295,7 +295,7 @@ def _impossible(
     scenario: Scenario, allowed: Legal, rows: Rows, grey: Learnt, seed: int
 ) -> dict[str, float]:
     """Share of legal rows where a model predicts a negative rate, or one above the line rate."""
-    points = _points(scenario, allowed, allowed.sample(ASKED, np.random.default_rng(seed)))
+    points = _points(scenario, allowed, allowed.sample(REQUESTED, np.random.default_rng(seed)))
     limits = np.exp(grey.priors.matrix(points)[:, 1]) * (1 + 1e-9)
     found = {}
     for name in ("greybox", "linear"):

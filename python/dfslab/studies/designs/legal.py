@@ -152,11 +152,11 @@ def _rule(text: str) -> Judge:
 def legal(scenario: Scenario) -> Legal:
     """The legal set of a scenario's design, by its constraints and the file system's checks."""
     structural, working, single = [], [], []
-    told = {
+    parameter_keys = {
         p.key for p in discover.file_system(scenario.file_system.name).parameters if p.daemons_only
     }
     for factor in scenario.design.factor:
-        if any(shapes(key, told) for key in factor.keys):
+        if any(shapes(key, parameter_keys) for key in factor.keys):
             structural.append(factor)
         elif any(key.startswith("workload.") for key in factor.keys):
             working.append(factor)

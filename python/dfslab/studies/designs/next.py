@@ -19,7 +19,7 @@ from dfslab.studies.designs.legal import Legal, Row
 from dfslab.studies.designs.lessons import Proposal
 
 CANDIDATES = 160
-ASKED = 60
+QUERIES = 60
 # Rows drawn for each one that is asked for, when a question allows only some.
 DRAWN = 40
 PROPOSED = 3
@@ -38,16 +38,16 @@ def propose(
     """
     random = np.random.default_rng(scenario.run.seed)
     model = Learnt("gaussian").fit_rows(rows, None, conformal=False)
-    asked = _matching(allowed, question or {}, random)
+    queries = _matching(allowed, question or {}, random)
     candidates = allowed.sample(CANDIDATES, random)
-    points = [_point(scenario, allowed, row) for row in [*asked, *candidates]]
+    points = [_point(scenario, allowed, row) for row in [*queries, *candidates]]
     covariance, noise = posterior(model, points)
     costs = [
         design.testbed_cost_s(point.scenario) + design.run_cost_s(point.scenario)
-        for point in points[len(asked) :]
+        for point in points[len(queries) :]
     ]
     found = []
-    for best, before, after in shrink(covariance, noise, len(asked), costs, count):
+    for best, before, after in shrink(covariance, noise, len(queries), costs, count):
         labels = design.labels(allowed, candidates[best])
         found.append(Proposal(labels=labels, seconds=costs[best], sd_before=before, sd_after=after))
     return found
@@ -56,13 +56,13 @@ def propose(
 def _matching(
     allowed: Legal, question: Mapping[str, Value], random: np.random.Generator
 ) -> list[Row]:
-    drawn = allowed.sample(ASKED if not question else DRAWN * ASKED, random)
+    drawn = allowed.sample(QUERIES if not question else DRAWN * QUERIES, random)
     kept = [
         row
         for row in drawn
         if all(allowed.values(row).get(key) == value for key, value in question.items())
     ]
-    return (kept or drawn)[:ASKED]
+    return (kept or drawn)[:QUERIES]
 
 
 def _point(scenario: Scenario, allowed: Legal, row: Row) -> Point:
@@ -84,21 +84,21 @@ def posterior(model: Learnt, points: Sequence[Point]) -> tuple[np.ndarray, float
 
 
 def shrink(
-    covariance: np.ndarray, noise: float, asked: int, costs: Sequence[float], count: int
+    covariance: np.ndarray, noise: float, queries: int, costs: Sequence[float], count: int
 ) -> list[tuple[int, float, float]]:
     """(candidate, sd before, sd after) of the greedily selected runs.
 
-    Each maximises the reduction per second of the mean variance of the first `asked` points.
+    Each maximises the reduction per second of the mean variance of the first `queries` points.
     """
     covariance = covariance.copy()
     found = []
     for _ in range(count):
-        own = np.maximum(np.diag(covariance)[asked:], 0.0) + noise
-        taken = (covariance[:asked, asked:] ** 2).mean(axis=0) / own
+        own = np.maximum(np.diag(covariance)[queries:], 0.0) + noise
+        taken = (covariance[:queries, queries:] ** 2).mean(axis=0) / own
         best = int(np.argmax(taken / np.asarray(costs)))
-        before = float(np.sqrt(max(np.diag(covariance)[:asked].mean(), 0.0)))
-        column = covariance[:, asked + best]
+        before = float(np.sqrt(max(np.diag(covariance)[:queries].mean(), 0.0)))
+        column = covariance[:, queries + best]
         covariance -= np.outer(column, column) / own[best]
-        after = float(np.sqrt(max(np.diag(covariance)[:asked].mean(), 0.0)))
+        after = float(np.sqrt(max(np.diag(covariance)[:queries].mean(), 0.0)))
         found.append((best, before, after))
     return found

@@ -59,13 +59,13 @@ def sample(legal: Legal, count: int, seed: int) -> Sample:
     for index in range(len(legal.factors)):
         members, rows = next(block for block in legal.blocks if index in block[0])
         place = members.index(index)
-        beside: dict[Row, list[int]] = {}
+        neighbours: dict[Row, list[int]] = {}
         for row in rows:
-            beside.setdefault(row[:place] + row[place + 1 :], []).append(row[place])
+            neighbours.setdefault(row[:place] + row[place + 1 :], []).append(row[place])
         changed = []
         for row in base:
             others = tuple(row[m] for m in members if m != index)
-            level = int(random.choice(beside[others]))
+            level = int(random.choice(neighbours[others]))
             changed.append((*row[:index], level, *row[index + 1 :]))
         redrawn.append(changed)
     return Sample(len(legal.factors), base, redrawn)
@@ -127,7 +127,7 @@ def indices(
 def _both(
     drawn: Sample, answer: np.ndarray, levels: np.ndarray, kept: np.ndarray, chosen: np.ndarray
 ) -> np.ndarray:
-    """Shape (2, factors): first-order and total indices over some of the base rows."""
+    """First-order and total indices of the `chosen` base rows, shape (2, factors)."""
     count = len(drawn.base)
     places = np.concatenate([chosen + count * part for part in range(drawn.factors + 1)])
     places = places[kept[places]]

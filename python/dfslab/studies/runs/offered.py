@@ -14,7 +14,7 @@ from dfslab.spec.model import InputError
 from dfslab.spec.scenario import Judge, Scenario
 from dfslab.spec.search import objective
 from dfslab.spec.streams.stream import operations_per_client, stream_spec
-from dfslab.studies.runs.search import Seen
+from dfslab.studies.runs.search import Trial
 
 # Least number of operations beyond a quantile for its estimate.
 BEYOND = 10
@@ -29,8 +29,8 @@ class RateProbe:
         """A closed workload is converted to an open one with Poisson arrivals."""
         self._session = session
         self.text = ""
-        self._told = scenario.run.search
-        self._objective = objective(self._told.objective)
+        self._settings = scenario.run.search
+        self._objective = objective(self._settings.objective)
         first = scenario.with_methods(["measure"]).points()[0].scenario
         first = first.model_copy(update={"judge": Judge()})
         arrival = first.workload.arrival
@@ -47,20 +47,20 @@ class RateProbe:
             allowed = "has a number of operations of its own; a search needs one that takes any"
             raise InputError("workload.name", first.workload.name, allowed)
 
-    def __call__(self, rate_per_s: float, number: int) -> Seen:
-        """One run at a rate; its stream is seeded by `number`."""
+    def __call__(self, rate_per_s: float, number: int) -> Trial:
+        """Run the load once at an offered rate; `number` seeds its operations."""
         least = BEYOND / (1 - self._objective.share)
         clients = self._base.workload.clients
-        wanted = max(rate_per_s * self._told.length, least)
+        wanted = max(rate_per_s * self._settings.length, least)
         point = self._base.with_values(
             {
                 "workload.rate": f"{rate_per_s!r} /s",
                 "workload.operations_per_client": math.ceil(wanted / clients),
             }
         ).points()[0]
-        return self._seen(Measure(self._session).run(point, number))
+        return self._trial(Measure(self._session).run(point, number))
 
-    def _seen(self, result: Result) -> Seen:
+    def _trial(self, result: Result) -> Trial:
         wanted, name = self._objective.statistic, self._objective.operation
         values = {
             key.operation: metric.value
@@ -84,7 +84,7 @@ class RateProbe:
         mean_s = sum(counts[key] * mean for key, mean in means.items()) / total
         value_s = values[name] if name else max(values.values())
         schedule = load.schedule
-        return Seen(
+        return Trial(
             result.value(),
             value_s,
             mean_s,

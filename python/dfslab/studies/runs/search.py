@@ -18,7 +18,7 @@ SHARES = (0.3, 0.45, 0.6, 0.75, 0.9)
 
 
 @dataclass(frozen=True)
-class Seen:
+class Trial:
     """One run at a rate: achieved rate, the objective's statistic, mean response time.
 
     `offered_per_s`: rate of the run's schedule, which differs from the requested rate by some per
@@ -80,7 +80,7 @@ class SearchDocument:
     curve: list[RateRow]
 
 
-Probe = Callable[[float, int], Seen]
+Probe = Callable[[float, int], Trial]
 
 
 @dataclass
@@ -88,7 +88,7 @@ class Rate:
     """All runs at one requested rate; `verdict`: "meets", "fails" or "unclear"."""
 
     offered_per_s: float
-    runs: list[Seen] = field(default_factory=list)
+    runs: list[Trial] = field(default_factory=list)
     verdict: str = "unclear"
 
     @property
@@ -109,7 +109,7 @@ class Rate:
         return math.exp(mean), math.exp(mean - half), math.exp(mean + half)
 
     def row(self) -> RateRow:
-        """The rate as it is shown; a single run has no interval."""
+        """The table row of this rate; without an interval if there was only one run."""
         value, low, high = self.interval()
         several = len(self.runs) >= FEWEST_RUNS
         return RateRow(
@@ -153,10 +153,12 @@ class Found:
         )
 
 
-def search(told: Search, probe: Probe, note: Callable[[str], object] = lambda text: None) -> Found:
+def search(
+    settings: Search, probe: Probe, note: Callable[[str], object] = lambda text: None
+) -> Found:
     """Double the rate until the objective fails, then bisect geometrically, then fill the curve.
     `probe(rate, number)` makes one run at a rate; `number` is unique per run."""
-    limit_s = objective(told.objective).limit_s
+    limit_s = objective(settings.objective).limit_s
     rates: dict[float, Rate] = {}
 
     def judged(offered: float, most: int) -> Rate:
@@ -167,20 +169,20 @@ def search(told: Search, probe: Probe, note: Callable[[str], object] = lambda te
             rate.verdict = _verdict(rate, limit_s)
         return rate
 
-    offered = told.lowest
-    while judged(offered, told.repeats).verdict == "meets" and offered < told.highest:
-        offered = min(2 * offered, told.highest)
-    while (gap := _gap(rates)) is not None and gap[1] > gap[0] * (1 + told.precision):
-        judged(math.sqrt(gap[0] * gap[1]), told.repeats)
+    offered = settings.lowest
+    while judged(offered, settings.repeats).verdict == "meets" and offered < settings.highest:
+        offered = min(2 * offered, settings.highest)
+    while (gap := _gap(rates)) is not None and gap[1] > gap[0] * (1 + settings.precision):
+        judged(math.sqrt(gap[0] * gap[1]), settings.repeats)
     # Unclear rates do not end the search; a higher rate that significantly fails does.
-    while _bounds(rates)[1] is None and (top := max(rates)) < told.highest:
-        judged(min(top * (1 + 2 * told.precision), told.highest), told.repeats)
+    while _bounds(rates)[1] is None and (top := max(rates)) < settings.highest:
+        judged(min(top * (1 + 2 * settings.precision), settings.highest), settings.repeats)
     fails = _bounds(rates)[1]
     if fails is not None:
         for share in SHARES:
             judged(share * fails, FEWEST_RUNS)
     curve = sorted(rates.values(), key=lambda rate: rate.offered_per_s)
-    return Found(told.objective, *_bounds(rates), curve, knee(curve))
+    return Found(settings.objective, *_bounds(rates), curve, knee(curve))
 
 
 def _verdict(rate: Rate, limit_s: float) -> str:

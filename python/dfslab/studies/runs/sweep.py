@@ -147,14 +147,14 @@ def _narrowed(
     run, more = scenario.run, list[Result]()
     measuring = [one for one in instruments if one.name == FITTED_ON]
     for repetition in range(run.repetitions, run.most_repetitions if run.precision else 0):
-        seen: dict[str, list[float]] = {}
+        observed: dict[str, list[float]] = {}
         for one in (*results, *more):
             if one.method == FITTED_ON and one.complete:
                 if run.precise not in one.metrics:
                     allowed = f"not a metric of this run; there are {', '.join(one.metrics)}"
                     raise InputError("run.precise", run.precise, allowed)
-                seen.setdefault(one.point_id, []).append(one.value(run.precise))
-        wide = [point for point in points if half_width(seen.get(point.id, ())) > run.precision]
+                observed.setdefault(one.point_id, []).append(one.value(run.precise))
+        wide = [point for point in points if half_width(observed.get(point.id, ())) > run.precision]
         if not wide:
             break
         jobs = [(instrument, point, repetition) for instrument in measuring for point in wide]

@@ -95,7 +95,7 @@ def _parts(result: Result) -> dict[str, str]:
     scores = (result.load.processor_scores if result.load else None) or {}
     return {
         **steps,
-        **{f"{COUNT}{name}": str(seen.count) for name, seen in counted.items()},
+        **{f"{COUNT}{name}": str(observed.count) for name, observed in counted.items()},
         **{f"{SCORE}{role}": f"{score:.6g}" for role, score in scores.items()},
     }
 
@@ -130,7 +130,7 @@ def _result(row: dict[str, str], scenario: Scenario, provenance: Provenance) -> 
         load=MeasuredLoad(
             wall_s=float(row["wall_s"] or 0.0),
             operations={name: OperationCounts(count=int(n)) for name, n in _named(row, COUNT)},
-            processor_scores={role: float(told) for role, told in _named(row, SCORE)},
+            processor_scores={role: float(text) for role, text in _named(row, SCORE)},
         ),
         provenance=provenance.model_copy(update={"started": row["started"]}),
     )
@@ -146,13 +146,13 @@ def _steps(row: dict[str, str]) -> list[Step]:
     """The steps of a row; empty for files of earlier versions without steps."""
     counts = {name: int(n) for name, n in _named(row, COUNT)}
     found = []
-    for name, told in _named(row, STEP):
+    for name, text in _named(row, STEP):
         operation, _, step = name.partition(".")
         found.append(
             Step(
                 operation=operation,
                 step=step,
-                time_s_mean=float(told),
+                time_s_mean=float(text),
                 count=counts.get(operation, 0),
             )
         )

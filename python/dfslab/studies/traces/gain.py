@@ -30,7 +30,7 @@ LEAST_CALLS = 5
 
 
 @dataclass
-class LaneStep:
+class ThreadStep:
     """A step of a logical thread."""
 
     node: Node
@@ -52,11 +52,11 @@ class LaneStep:
 
 
 @dataclass
-class Lane:
+class LogicalThread:
     """A logical thread: the sequential calls of one thread of control for an operation."""
 
     path: CallPath
-    steps: list[LaneStep] = field(default_factory=list)
+    steps: list[ThreadStep] = field(default_factory=list)
 
     @property
     def busy_ns(self) -> int:
@@ -102,29 +102,29 @@ def operations(top: Node) -> list[Node]:
     ]
 
 
-def lanes(root: Node) -> list[Lane]:
+def threads(root: Node) -> list[LogicalThread]:
     """An operation's own logical thread first, then those that run in parallel."""
-    found = [Lane(root.call)]
+    found = [LogicalThread(root.call)]
     open_nodes = [(found[0], root)]
     while open_nodes:
-        lane, node = open_nodes.pop()
+        thread, node = open_nodes.pop()
         if node.count and node.kind != "detail":
-            lane.steps.append(LaneStep(node))
+            thread.steps.append(ThreadStep(node))
         in_turn = node.kind == "blocked" and node.served_ns <= node.self_ns
         for _, child in sorted(node.children.items(), reverse=True):
             called = child.call.process is not None
             parallel = child.handed or (called and not in_turn)
             if parallel:
-                found.append(Lane(child.call))
-            open_nodes.append((found[-1] if parallel else lane, child))
+                found.append(LogicalThread(child.call))
+            open_nodes.append((found[-1] if parallel else thread, child))
     return found
 
 
 def _operation(root: Node, part: float, whole_ns: int) -> list[Saving]:
     """Savings by steps of one operation; `part`: share by which a step's time is reduced."""
-    own, *others = lanes(root)
+    own, *others = threads(root)
     waits_ns = sum(p.node.own_ns for p in own.steps if p.wait and not p.sleeps)
-    busy = sorted((lane.busy_ns for lane in others), reverse=True)
+    busy = sorted((thread.busy_ns for thread in others), reverse=True)
     # Waits of the requesting thread that the busiest parallel thread explains.
     explained_ns = min(waits_ns, busy[0]) if busy else 0
     # Paths of parent steps within which the operation waited notably for other threads.
@@ -146,11 +146,11 @@ def _operation(root: Node, part: float, whole_ns: int) -> list[Saving]:
             # The saved time may be spent waiting for other threads instead.
             low_ns, point_ns = max(0.0, cut_ns - explained_ns), max(0.0, cut_ns - explained_ns)
         steps.append(_saving(step, root, (low_ns, point_ns, high_ns), whole_ns))
-    for lane in others:
-        rest = max((other.busy_ns for other in others if other is not lane), default=0)
-        for step in lane.steps:
+    for thread in others:
+        rest = max((other.busy_ns for other in others if other is not thread), default=0)
+        for step in thread.steps:
             cut_ns = 0.0 if step.wait else max(0, step.node.own_ns) * part
-            left = max(rest, lane.busy_ns - cut_ns)
+            left = max(rest, thread.busy_ns - cut_ns)
             point_ns = max(0.0, explained_ns - min(waits_ns, left))
             high_ns = min(cut_ns, waits_ns)
             steps.append(_saving(step, root, (0.0, min(point_ns, high_ns), high_ns), whole_ns))
@@ -158,7 +158,7 @@ def _operation(root: Node, part: float, whole_ns: int) -> list[Saving]:
 
 
 def _saving(
-    step: LaneStep, root: Node, saved_ns: tuple[float, float, float], whole_ns: int
+    step: ThreadStep, root: Node, saved_ns: tuple[float, float, float], whole_ns: int
 ) -> Saving:
     """A row of the ranking; the interval includes variance between calls and between runs."""
     node = step.node

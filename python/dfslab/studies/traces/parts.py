@@ -100,7 +100,7 @@ class Calls:
     ns: float = 0.0
     served_ns: float = 0.0
     calm_ns: float = 0.0
-    beside_ns: float = 0.0
+    concurrent_ns: float = 0.0
     squares: float = 0.0  # squared standard error of the sum
 
     def add(self, node: Node) -> None:
@@ -128,14 +128,15 @@ class Parts:
 def ranking(top: Node, ran: Mapping[str, Processor], factor: float = FACTOR) -> PartRanking:
     """Parts sorted by saving if each were `factor` times faster, and two other rankings."""
     assert factor > 1
-    seen = _collect(top)
+    observed = _collect(top)
     busy = _utilisation(top, ran)
     found = [
-        _gain(name, ns, seen, busy.get(name)) for name, ns in _savings(seen, ran, factor).items()
+        _gain(name, ns, observed, busy.get(name))
+        for name, ns in _savings(observed, ran, factor).items()
     ]
     return PartRanking(
         factor=factor,
-        end_to_end_s=seen.whole_ns / 1e9,
+        end_to_end_s=observed.whole_ns / 1e9,
         parts=sorted(found, key=lambda one: (-one.saving, one.part)),
         by_sum=_shares(_summed(top)),
         by_last_finisher=_shares(_last_finishers(top)),
@@ -143,12 +144,12 @@ def ranking(top: Node, ran: Mapping[str, Processor], factor: float = FACTOR) -> 
 
 
 def _gain(
-    part: str, saved_ns: tuple[float, float, float], seen: Parts, utilisation: float | None
+    part: str, saved_ns: tuple[float, float, float], observed: Parts, utilisation: float | None
 ) -> PartGain:
-    whole_ns = seen.whole_ns or 1.0
+    whole_ns = observed.whole_ns or 1.0
     least, point, most = (ns / whole_ns for ns in saved_ns)
     # Variance of other parts cannot widen the interval by more than the saving's upper bound.
-    half = min(most, _among_runs_ns(part, saved_ns[1], seen) / whole_ns)
+    half = min(most, _among_runs_ns(part, saved_ns[1], observed) / whole_ns)
     return PartGain(
         part=part,
         saving=point,
@@ -163,25 +164,25 @@ def _gain(
 
 def _collect(top: Node) -> Parts:
     """Sum up the clients' logical threads and the threads that they waited for."""
-    seen = Parts()
+    observed = Parts()
     for root in gain.operations(top):
-        seen.whole_ns += root.total_ns
-        own, *others = gain.lanes(root)
+        observed.whole_ns += root.total_ns
+        own, *others = gain.threads(root)
         for step in own.steps:
             # A path with a second process is inside a call, and counted by that call.
             if step.path.processes == 1:
-                _own_time(step, seen)
-        for lane in others:
-            for step in lane.steps:
-                if step.path.processes == 1 and (server := _asked(step.node)):
-                    seen.calls.setdefault(server, Calls()).beside_ns += step.node.self_ns
-            first = lane.steps[0] if lane.steps else None
+                _own_time(step, observed)
+        for thread in others:
+            for step in thread.steps:
+                if step.path.processes == 1 and (server := _server_of(step.node)):
+                    observed.calls.setdefault(server, Calls()).concurrent_ns += step.node.self_ns
+            first = thread.steps[0] if thread.steps else None
             if first and first.path.process is not None and first.path.processes == 2:
-                _stream(_work(first.node), root.call.process or root.name, seen)
-    return seen
+                _stream(_work(first.node), root.call.process or root.name, observed)
+    return observed
 
 
-def _asked(node: Node) -> str:
+def _server_of(node: Node) -> str:
     """The server whose response a step waited for; empty if the step is no call."""
     processes = [child.call.process for child in node.children.values()]
     servers = [process for process in processes if process is not None]
@@ -189,32 +190,32 @@ def _asked(node: Node) -> str:
     return servers[0] if called else ""
 
 
-def _own_time(step: gain.LaneStep, seen: Parts) -> None:
+def _own_time(step: gain.ThreadStep, observed: Parts) -> None:
     """Add a step of a client's own thread."""
     node, client = step.node, step.path.within or step.path.names[0]
     if node.kind == "sleep":
-        _add(seen.sleeps_ns, f"{client}: {node.name}", node.self_ns)
-    elif server := _asked(node):
-        seen.calls.setdefault(server, Calls()).add(node)
+        _add(observed.sleeps_ns, f"{client}: {node.name}", node.self_ns)
+    elif server := _server_of(node):
+        observed.calls.setdefault(server, Calls()).add(node)
     elif node.kind in WAITS:
-        seen.waited_ns += node.self_ns
+        observed.waited_ns += node.self_ns
     else:
-        _add(seen.client_ns, client, max(0, node.own_ns))
+        _add(observed.client_ns, client, max(0, node.own_ns))
 
 
-def _stream(first: Work, client: str, seen: Parts) -> None:
+def _stream(first: Work, client: str, observed: Parts) -> None:
     """Add a thread that a client waited for: its pipelines (`chains`) and links (`edges`)."""
-    seen.chains += _chains(first)
-    seen.streams.append((first.count, first.spread * math.sqrt(first.count)))
+    observed.chains += _chains(first)
+    observed.streams.append((first.count, first.spread * math.sqrt(first.count)))
     if first.reads:
         ns = first.send_ns + first.receive_ns
         hidden_ns = first.streamed_disk_ns + first.processor_ns
-        seen.edges.append(Edge(first.process, client, ns, ns, first.bytes, hidden_ns))
+        observed.edges.append(Edge(first.process, client, ns, ns, first.bytes, hidden_ns))
         return
     beyond = tuple(sorted({work.process for work in _all_below(first)}))
     hidden_ns = first.streamed_disk_ns + first.processor_ns + first.send_ns
     waited_ns = first.receive_ns
-    seen.edges.append(
+    observed.edges.append(
         Edge(client, first.process, waited_ns, waited_ns, first.bytes, hidden_ns, beyond)
     )
     open_works = [first]
@@ -223,7 +224,7 @@ def _stream(first: Work, client: str, seen: Parts) -> None:
         for below in above.below:
             busy_ns = (above.receive_ns + above.streamed_disk_ns) * below.count / above.count
             excess_ns = max(0.0, below.receive_ns - busy_ns)
-            seen.edges.append(
+            observed.edges.append(
                 Edge(
                     above.process,
                     below.process,
@@ -253,7 +254,7 @@ def _chains(work: Work, part: float = 1.0) -> list[list[tuple[Work, float]]]:
     return found + ([[(work, left * part)]] if left > 1e-9 else [])
 
 
-def _lane(node: Node) -> Iterator[Node]:
+def _thread_steps(node: Node) -> Iterator[Node]:
     """The steps of a server's thread, without work of other threads or processes."""
     open_nodes = [node]
     while open_nodes:
@@ -268,7 +269,7 @@ def _lane(node: Node) -> Iterator[Node]:
 
 def _work(node: Node) -> Work:
     work = Work(node.call.process or node.name, node.count, spread=gain.relative_error(node))
-    for step in _lane(node):
+    for step in _thread_steps(node):
         ns, streamed = max(0, step.self_ns), step.count > STREAMED * node.count
         if step.kind == "disk":
             work.disk_ns += ns
@@ -287,45 +288,45 @@ def _work(node: Node) -> Work:
 
 
 def _savings(
-    seen: Parts, ran: Mapping[str, Processor], factor: float
+    observed: Parts, ran: Mapping[str, Processor], factor: float
 ) -> dict[str, tuple[float, float, float]]:
     """(least, point, most) saving of each part, in nanoseconds of client time."""
     part = 1 - 1 / factor
     found: dict[str, tuple[float, float, float]] = {}
-    for name, saved_ns in _of_streams(seen, part):
+    for name, saved_ns in _of_streams(observed, part):
         _more(found, name, saved_ns)
     # Unexplained waits may be due to any part, so raise `most`; an excess lowers `least`.
-    more_ns = _unexplained_ns(seen)
+    more_ns = _unexplained_ns(observed)
     found = {
         name: (
-            max(0.0, min(low, seen.waited_ns) + min(0.0, more_ns)),
-            min(point, seen.waited_ns),
-            min(high + max(0.0, more_ns) * part, seen.waited_ns) if high else 0.0,
+            max(0.0, min(low, observed.waited_ns) + min(0.0, more_ns)),
+            min(point, observed.waited_ns),
+            min(high + max(0.0, more_ns) * part, observed.waited_ns) if high else 0.0,
         )
         for name, (low, point, high) in found.items()
     }
-    for server, calls in seen.calls.items():
+    for server, calls in observed.calls.items():
         # Threads outside the handlers belong to no call. Their runnable time is known; its share
         # within calls is estimated as if evenly spread over time.
         one = ran.get(server, Processor())
         least = max(calls.served_ns, min(one.wanted_ns, calls.ns - calls.calm_ns))
         evenly = calls.ns * min(1.0, one.wanted_ns / one.lived_ns) if one.lived_ns else 0.0
         usual = max(least, evenly)
-        beside = calls.beside_ns * usual / calls.ns if calls.ns else 0.0
-        saved_ns = (least, usual + beside, calls.ns + calls.beside_ns)
+        concurrent_part_ns = calls.concurrent_ns * usual / calls.ns if calls.ns else 0.0
+        saved_ns = (least, usual + concurrent_part_ns, calls.ns + calls.concurrent_ns)
         _more(found, f"{server}: processor", _times(saved_ns, part))
         rest = calls.ns - usual, calls.ns - least
         _more(found, f"{server}: link", (0.0, rest[0] * part, rest[1] * part))
-    for client, ns in seen.client_ns.items():
+    for client, ns in observed.client_ns.items():
         _more(found, f"{client}: processor", (0.0, ns * part, ns * part))
-    for name, ns in seen.sleeps_ns.items():
+    for name, ns in observed.sleeps_ns.items():
         _more(found, name, (ns * part, ns * part, ns * part))
     return found
 
 
-def _of_streams(seen: Parts, part: float) -> Iterator[tuple[str, tuple[float, float, float]]]:
+def _of_streams(observed: Parts, part: float) -> Iterator[tuple[str, tuple[float, float, float]]]:
     """(part, saving) for each disk, processor and link of each pipeline."""
-    for chain in seen.chains:
+    for chain in observed.chains:
         disks = [work.disk_ns * share for work, share in chain]
         for number, (work, share) in enumerate(chain):
             other = max((ns for at, ns in enumerate(disks) if at != number), default=0.0)
@@ -334,8 +335,8 @@ def _of_streams(seen: Parts, part: float) -> Iterator[tuple[str, tuple[float, fl
             yield f"{work.process}: disk", (left, left, cut)
             ran = work.processor_ns * share * part
             yield f"{work.process}: processor", (0.0, ran, ran)
-    best = _best(seen.edges)
-    for edge in seen.edges:
+    best = _best(observed.edges)
+    for edge in observed.edges:
         ends = sorted((edge.sender, edge.receiver), reverse=True)
         blamed = max(ends, key=lambda end: best.get(end, 0.0))
         # With a faster link, the next slowest link of the pipeline may be the bottleneck.
@@ -356,29 +357,31 @@ def _best(edges: list[Edge]) -> dict[str, float]:
     return best
 
 
-def _unexplained_ns(seen: Parts) -> float:
+def _unexplained_ns(observed: Parts) -> float:
     """Client waits minus time of pipelines and parallel calls; may be negative."""
     taken = sum(
         max(work.disk_ns * share for work, share in chain)
         + sum(work.processor_ns * share for work, share in chain)
-        for chain in seen.chains
+        for chain in observed.chains
     )
-    taken += sum(edge.ns for edge in seen.edges)
-    return seen.waited_ns - taken - sum(calls.beside_ns for calls in seen.calls.values())
+    taken += sum(edge.ns for edge in observed.edges)
+    return (
+        observed.waited_ns - taken - sum(calls.concurrent_ns for calls in observed.calls.values())
+    )
 
 
-def _among_runs_ns(name: str, point_ns: float, seen: Parts) -> float:
+def _among_runs_ns(name: str, point_ns: float, observed: Parts) -> float:
     """Half-width of the 90 % interval of the remaining time after a gain, between runs.
 
     The spread of streams is the median over their kinds. If only some streams of a kind are slow,
     their spread is mostly the slowness itself, which the gain removes.
     """
-    count = sum(count for count, _ in seen.streams)
-    spreads = [spread for count, spread in seen.streams if count > 1]
-    streamed_ns = max(0.0, seen.waited_ns - point_ns)
-    squares = (gain.RUNS_DIFFER * (seen.whole_ns - point_ns)) ** 2
+    count = sum(count for count, _ in observed.streams)
+    spreads = [spread for count, spread in observed.streams if count > 1]
+    streamed_ns = max(0.0, observed.waited_ns - point_ns)
+    squares = (gain.RUNS_DIFFER * (observed.whole_ns - point_ns)) ** 2
     squares += (statistics.median(spreads) * streamed_ns) ** 2 / count if spreads else 0.0
-    for server, calls in seen.calls.items():
+    for server, calls in observed.calls.items():
         gone = point_ns / calls.ns if name == f"{server}: processor" and calls.ns else 0.0
         squares += calls.squares * max(0.0, 1 - gone) ** 2
     return gain.Z90 * math.sqrt(squares)
@@ -435,8 +438,8 @@ def _summed(top: Node) -> dict[str, float]:
     """Self time of all work caused by operations, summed by part."""
     sums: dict[str, float] = {}
     for root in gain.operations(top):
-        for lane in gain.lanes(root):
-            for step in lane.steps:
+        for thread in gain.threads(root):
+            for step in thread.steps:
                 _add(sums, _part(step.path, step.node), max(0, step.node.own_ns))
     return sums
 
@@ -445,26 +448,26 @@ def _last_finishers(top: Node) -> dict[str, float]:
     """Self time by part along the threads that finish last (critical path)."""
     sums: dict[str, float] = {}
     for root in gain.operations(top):
-        own, *others = gain.lanes(root)
+        own, *others = gain.threads(root)
         waits_ns = 0.0
         for step in own.steps:
             if step.wait:
                 waits_ns += step.node.own_ns
             else:
                 _add(sums, _part(step.path, step.node), max(0, step.node.own_ns))
-        ends = [lane for lane in others if lane.steps and lane.steps[0].path.processes > 1]
+        ends = [thread for thread in others if thread.steps and thread.steps[0].path.processes > 1]
         # The last process of a pipeline finishes last, and all upstream processes wait for it.
         last = [
-            lane
-            for lane in ends
+            thread
+            for thread in ends
             if not any(
-                one.path.is_below(lane.path) and one.steps[0].path.process is not None
+                one.path.is_below(thread.path) and one.steps[0].path.process is not None
                 for one in ends
             )
         ]
-        whole = sum(max(0, one.node.own_ns) for lane in last for one in lane.steps)
-        for lane in last:
-            for step in lane.steps:
+        whole = sum(max(0, one.node.own_ns) for thread in last for one in thread.steps)
+        for thread in last:
+            for step in thread.steps:
                 ns = max(0, step.node.own_ns) * waits_ns / whole if whole else 0.0
                 _add(sums, _part(step.path, step.node), ns)
     return sums

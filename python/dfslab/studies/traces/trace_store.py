@@ -125,8 +125,8 @@ def tables(profile: TraceProfile) -> dict[str, Rows]:
             {"kind": kind, "count": count} for kind, count in profile.losses.items() if count
         ],
         "left_out": [
-            {"rule": rule, **told.model_dump(mode="json")}
-            for rule, told in profile.left_out.items()
+            {"rule": rule, **columns.model_dump(mode="json")}
+            for rule, columns in profile.left_out.items()
         ],
     }
 
@@ -232,7 +232,7 @@ def query(folder: Path, sql: str) -> tuple[list[str], list[tuple[Value, ...]]]:
         database.execute("set lock_configuration=true")
         try:
             answer = database.execute(sql)
-            # Nothing at all was asked: words of comment, or none.
+            # The query is empty or a comment.
             if answer is None or answer.description is None:
                 raise InputError(
                     "SQL", sql, "asks for nothing; the tables are " + ", ".join(_schemas())

@@ -27,7 +27,7 @@ class _Calls:
     paths: list[CallPath] = field(default_factory=list)
 
 
-def beside(
+def compared(
     roots: Sequence[TreeNode], modelled: Sequence[Step], named: Mapping[tuple[str, ...], str]
 ) -> list[ModelledStep]:
     """One entry for every step of each modelled operation, then those that only the trace has.
@@ -58,15 +58,15 @@ def beside(
         for group, calls in found.items():
             taken |= set(calls.paths)
             known = sum(steps[step] for step in group if step in steps)
-            seen = calls.count > 0 and operations > 0
-            traced_s = calls.total_s / operations if seen else None
+            observed = calls.count > 0 and operations > 0
+            traced_s = calls.total_s / operations if observed else None
             where = CallPath.read(ends.get(group) or "/".join((operation, *group)))
             rows.append(
                 ModelledStep(
                     operation=operation,
                     step=" + ".join(step for step in group if step in steps),
                     modelled_s=known,
-                    traced=where if seen else None,
+                    traced=where if observed else None,
                     traced_s=traced_s,
                     count=calls.count,
                     error=known / traced_s - 1 if traced_s else None,

@@ -58,7 +58,7 @@ class Cluster:
         self._images = images
 
     def raise_hosts(self) -> None:
-        """Create all hosts, links and disks. BedError when one cannot be created."""
+        """Create all hosts, links and disks. TestbedError when one cannot be created."""
         check_machine(self.deployment)
         for name, _ in self.deployment.nodes():
             (self.folder / name / "disk").mkdir(parents=True)
@@ -80,7 +80,7 @@ class Cluster:
         return self._limits.name
 
     def host(self, name: str) -> Host:
-        """The host of that name. BedError that lists the known names otherwise."""
+        """The host of that name. TestbedError that lists the known names otherwise."""
         for host in self.hosts:
             if host.name == name:
                 return host
@@ -291,7 +291,7 @@ def _name(pid: int) -> str:
 
 
 def _run_all(commands: Sequence[tuple[str, list[str]]], env: Mapping[str, str]) -> None:
-    """Run commands concurrently. BedError carries the output of the first one that failed."""
+    """Run commands concurrently. TestbedError carries the output of the first one that failed."""
     running = [
         (
             name,
@@ -309,14 +309,14 @@ def _run_all(commands: Sequence[tuple[str, list[str]]], env: Mapping[str, str]) 
     failed = None
     for name, child in running:
         try:
-            said, _ = child.communicate(timeout=SCRIPT_LIMIT_S)
+            output, _ = child.communicate(timeout=SCRIPT_LIMIT_S)
         except subprocess.TimeoutExpired:
             child.kill()
-            said, _ = child.communicate()
+            output, _ = child.communicate()
         if child.returncode and failed is None:
             why = f"ended with status {child.returncode}"
             failed = TestbedError(
-                "failed", f"setting up {name}", why, tuple(said.splitlines()[-6:])
+                "failed", f"setting up {name}", why, tuple(output.splitlines()[-6:])
             )
     if failed is not None:
         raise failed

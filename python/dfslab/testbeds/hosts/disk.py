@@ -38,7 +38,7 @@ class Disk:
 
 
 def make_image(path: Path, file_system: str, size_bytes: int) -> None:
-    """Create a sparse image with an empty file system. BedError when it cannot be created."""
+    """Create a sparse image with an empty file system. TestbedError when it cannot be created."""
     with path.open("xb") as image:
         os.truncate(image.fileno(), size_bytes)
     _run([*_MAKE[file_system], str(path)])
@@ -79,7 +79,7 @@ def lift_limits(limits: Limits, devices: Sequence[str], folders: Sequence[Path])
 
 
 def release(folders: Sequence[Path]) -> None:
-    """Wait until no image in the folders is in use. BedError when one stays in use."""
+    """Wait until no image in the folders is in use. TestbedError when one stays in use."""
     deadline = time.monotonic() + FREE_WAIT_S
     while left := attached(folders):
         for disk in left:

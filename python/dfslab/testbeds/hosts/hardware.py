@@ -69,8 +69,9 @@ def measure(
     """Measure every host's link rate and round trip, and the disk rates of hosts with a `storing`
     role.
 
-    Failed checks are repeated. BedError when a declared quantity is not met after ATTEMPTS. Kinds
-    of links and disks in `known` are not measured again; kinds that are measured are added to it.
+    Failed checks are repeated. TestbedError when a declared quantity is not met after ATTEMPTS.
+    Kinds of links and disks in `known` are not measured again; kinds that are measured are added to
+    it.
     """
     known = set() if known is None else known
     links, disks = _kinds(cluster, storing)
@@ -118,20 +119,20 @@ def _disk_kind(group: NodeGroup, tolerance: float) -> str:
 def _retried(work: Callable[[], list[Check]]) -> list[Check]:
     """Repeat a measurement that failed, since other work on the machine may disturb single
     attempts."""
-    best = _told(work)
+    best = _checked(work)
     for attempt in range(1, ATTEMPTS):
         if all(check.holds for check in best):
             break
         time.sleep(attempt * PAUSE_S)
-        again = _told(work)
+        again = _checked(work)
         best = [
             new if new.holds or not old.holds else old for old, new in zip(best, again, strict=True)
         ]
     return best
 
 
-def _told(work: Callable[[], list[Check]]) -> list[Check]:
-    """Run `work` and convert errors of sockets and disks into BedError."""
+def _checked(work: Callable[[], list[Check]]) -> list[Check]:
+    """Run `work` and convert errors of sockets and disks into TestbedError."""
     try:
         return work()
     except OSError as error:
@@ -158,8 +159,8 @@ def check_links(cluster: Cluster) -> list[Check]:
         measured = [stream(*pair) for pair in pairs]
     paths = [_slower(out, into) for out, into in zip(rates, [*rates[1:], rates[0]], strict=True)]
     return [
-        Check(source.name, "link rate", rate, seen, (rate or 0) * cluster.deployment.tolerance)
-        for (source, _), rate, seen in zip(pairs, paths, measured, strict=True)
+        Check(source.name, "link rate", rate, observed, (rate or 0) * cluster.deployment.tolerance)
+        for (source, _), rate, observed in zip(pairs, paths, measured, strict=True)
     ]
 
 
@@ -225,8 +226,8 @@ def _trips(cluster: Cluster) -> list[Check]:
         allowed = DELAY_SLACK_S + DELAY_SHARE * declared
         # A declared delay below the machine's own is not emulated, so it is not checked.
         promised = declared if there.delayed or declared > DELAY_SLACK_S else None
-        seen = least_round_trip(source, sink)
-        checks.append(Check(source.name, "round trip", promised, seen, allowed))
+        measured = least_round_trip(source, sink)
+        checks.append(Check(source.name, "round trip", promised, measured, allowed))
     return checks
 
 
@@ -292,7 +293,7 @@ def _disks(cluster: Cluster, storing: frozenset[str], known: set[str]) -> list[C
     with threads(len(chosen)) as pool:
         for kind, work in (("write", direct_write), ("read", direct_read)):
             paths = [host.path(host.disk) / ".dfslab-check" for host, _ in chosen]
-            for (host, group), seen in zip(chosen, pool.map(work, paths), strict=True):
+            for (host, group), measured in zip(chosen, pool.map(work, paths), strict=True):
                 each = group.disk.write_rate if kind == "write" else group.disk.read_rate
                 rate = each * group.disk.count
                 # The kernel splits large requests, so a low limit on requests per second would hide
@@ -300,7 +301,9 @@ def _disks(cluster: Cluster, storing: frozenset[str], known: set[str]) -> list[C
                 hidden = 0 < group.disk.iops * LEAST_CUT_BYTES < rate
                 allowed = rate * tolerance
                 checks.append(
-                    Check(host.name, f"disk {kind} rate", None if hidden else rate, seen, allowed)
+                    Check(
+                        host.name, f"disk {kind} rate", None if hidden else rate, measured, allowed
+                    )
                 )
         for path in paths:
             path.unlink()

@@ -20,7 +20,7 @@ from typing import TypeVar
 
 from dfslab.testbeds.daemon import Daemon, spawn, tied_to_owner
 from dfslab.testbeds.errors import TestbedError, last_lines
-from dfslab.testbeds.hosts.namespaces import in_network, prefix, seen_by
+from dfslab.testbeds.hosts.namespaces import in_network, prefix, rooted_at
 from dfslab.testbeds.hosts.process import Process
 
 INIT = ["tini", "-s", "--", "sleep", "infinity"]
@@ -31,7 +31,7 @@ Answer = TypeVar("Answer")
 
 
 def child_of(pid: int) -> int:
-    """The only child of a process that has just forked; BedError when there is none."""
+    """The only child of a process that has just forked; TestbedError when there is none."""
     deadline = time.monotonic() + FORK_WAIT_S
     while time.monotonic() < deadline:
         try:
@@ -76,7 +76,7 @@ class Host:
         return ["sh", "-c", f'{join}exec "$@"', self.name, *entering]
 
     def run(self, *words: str, text: str = "", limit_s: float = COMMAND_LIMIT_S) -> str:
-        """Run a command in the host to its end; its standard output. BedError when it fails."""
+        """Run a command in the host to its end; its standard output. TestbedError when it fails."""
         what = f"{words[0]} on {self.name}"
         try:
             done = subprocess.run(
@@ -91,8 +91,8 @@ class Host:
         except subprocess.TimeoutExpired as error:
             raise TestbedError("failed", what, f"not finished after {limit_s:g} s") from error
         if done.returncode:
-            said = tuple((done.stderr + done.stdout).strip().splitlines()[-6:])
-            raise TestbedError("failed", what, f"ended with status {done.returncode}", said)
+            output = tuple((done.stderr + done.stdout).strip().splitlines()[-6:])
+            raise TestbedError("failed", what, f"ended with status {done.returncode}", output)
         return done.stdout
 
     def tries(self, *words: str, limit_s: float = COMMAND_LIMIT_S) -> bool:
@@ -109,7 +109,7 @@ class Host:
 
     def path(self, inside: Path | str) -> Path:
         """A path of the host as this process can open it, across the host's mounts."""
-        return seen_by(self.init.pid, Path(inside))
+        return rooted_at(self.init.pid, Path(inside))
 
     def mounted(self, inside: Path | str) -> bool:
         """Whether a file system is mounted at the path; after a failed mount it is a plain

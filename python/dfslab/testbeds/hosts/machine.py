@@ -58,7 +58,7 @@ def not_made(deployment: Deployment) -> list[str]:
 
 
 def check_machine(deployment: Deployment) -> None:
-    """BedError for the first requirement of the deployment that this machine lacks."""
+    """TestbedError for the first requirement of the deployment that this machine lacks."""
     doing = "starting hosts"
     if programs := kernel.missing_programs():
         raise TestbedError("missing_program", doing, f"install {' '.join(programs)} (Debian)")

@@ -51,7 +51,7 @@ def in_network(pid: int, work: Callable[[], Answer]) -> Answer:
     return answer[0]
 
 
-def seen_by(pid: int, path: Path) -> Path:
+def rooted_at(pid: int, path: Path) -> Path:
     """The path by which this process reaches the file that `pid` sees as `path`, across its
     mounts."""
     return Path(f"/proc/{pid}/root") / path.relative_to("/")

@@ -19,7 +19,7 @@ def free_ports(count: int, taken: Collection[int] = (), address: str = LOOPBACK)
 
     The search covers a range outside the ephemeral ports, so that no outgoing connection takes a
     port before the daemon binds it. It starts at a random port, so that concurrent searches rarely
-    collide. BedError when there are too few free ports.
+    collide. TestbedError when there are too few free ports.
     """
     first_ephemeral = int(_EPHEMERAL.read_text().split()[0])
     window = list(range(max(1024, first_ephemeral - WINDOW), first_ephemeral))

@@ -41,17 +41,17 @@ class Process:
     @classmethod
     def of(cls, pid: int) -> Process:
         """The process that has this PID now. ProcessLookupError when there is none."""
-        seen = _state_and_start(pid)
-        if seen is None:
+        stat = _state_and_start(pid)
+        if stat is None:
             raise ProcessLookupError(pid)
-        return cls(pid, seen[1], boot_id())
+        return cls(pid, stat[1], boot_id())
 
     def state(self) -> str:
         """ "running", "paused" (stopped by a signal) or "dead" (ended, reaped or not)."""
-        seen = _state_and_start(self.pid)
-        if seen is None or seen[1] != self.start_ticks or self.boot != boot_id():
+        stat = _state_and_start(self.pid)
+        if stat is None or stat[1] != self.start_ticks or self.boot != boot_id():
             return "dead"
-        return {"Z": "dead", "X": "dead", "T": "paused", "t": "paused"}.get(seen[0], "running")
+        return {"Z": "dead", "X": "dead", "T": "paused", "t": "paused"}.get(stat[0], "running")
 
     def alive(self) -> bool:
         """Whether the process has not ended."""
@@ -125,7 +125,7 @@ def _state_and_start(pid: int) -> tuple[str, int] | None:
 
 
 def end(processes: Sequence[Process], grace_s: float) -> None:
-    """End all of them: SIGTERM, up to `grace_s` for all, then SIGKILL. BedError if one stays
+    """End all of them: SIGTERM, up to `grace_s` for all, then SIGKILL. TestbedError if one stays
     alive."""
     for process in processes:
         process.signal(signal.SIGTERM)
@@ -136,7 +136,7 @@ def end(processes: Sequence[Process], grace_s: float) -> None:
 
 
 def kill(processes: Sequence[Process]) -> None:
-    """SIGKILL to all, then wait until they have ended. BedError if one stays alive."""
+    """SIGKILL to all, then wait until they have ended. TestbedError if one stays alive."""
     for process in processes:
         process.signal(signal.SIGKILL)
     for process in processes:

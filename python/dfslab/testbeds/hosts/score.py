@@ -39,12 +39,12 @@ print(math.prod(rates) ** (1 / len(rates)))
 def score(host: Host, kernel_s: float = KERNEL_S) -> float:
     """Kernel runs per second within the host's limits, as the geometric mean over the kernels.
 
-    BedError when the host cannot run them.
+    TestbedError when the host cannot run them.
     """
-    said = host.run(sys.executable, "-c", PROGRAM, str(kernel_s), limit_s=LIMIT_S)
+    output = host.run(sys.executable, "-c", PROGRAM, str(kernel_s), limit_s=LIMIT_S)
     try:
-        found = float(said)
+        found = float(output)
     except ValueError as error:
-        raise TestbedError("failed", f"the score of {host.name}", f"it said {said!r}") from error
+        raise TestbedError("failed", f"the score of {host.name}", f"it said {output!r}") from error
     assert found > 0
     return found

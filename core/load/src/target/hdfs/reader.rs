@@ -70,7 +70,7 @@ impl Reader {
     /// Checks whether the file is longer than its known length; if so, reopens it.
     ///
     /// A NameNode lets a file be closed before any DataNode has reported its last block
-    /// (`dfs.namenode.file.close.num-committed-allowed`). Until then it tells readers a length
+    /// (`dfs.namenode.file.close.num-committed-allowed`). Until then it gives readers a length
     /// without that block, which the crate takes for the file's end. Java's client asks a DataNode
     /// for the missing length; this reader waits some milliseconds for the report.
     fn turns_out_longer(&mut self) -> Result<bool> {

@@ -1,4 +1,4 @@
-//! Loads on a directory and in memory through OpenDAL; S3 has a server of its own in another test.
+//! Loads on a directory and in memory through OpenDAL; another test covers S3 with a server.
 
 use std::fs;
 use std::path::{Path, PathBuf};
