@@ -30,7 +30,7 @@ NAMES = ("crossval",)
 VALIDATED = ("sequence", "regression", "mean")
 Folds = list[set[int]]
 LEAVE_OUT = 4
-# One of so many testbeds is held out for the learning curve, which has CURVE_STEPS sizes.
+# One testbed in this number is held out for the learning curve, which has CURVE_STEPS sizes.
 HELD_OUT, CURVE_STEPS = 4, 4
 # Ways to hold out, in the order of evaluation.
 SPLITS = ("random rows", "layout", "rate", "more servers", "more clients")

@@ -26,7 +26,7 @@ MOST_CLIENTS = 4096
 # Least difference between two laws, in standard errors, that counts as detectable.
 DETECTABLE = 3.0
 FEWEST_COUNTS = 4
-# Least relative noise assumed, and numbers of clients tried, when two laws are to be told apart.
+# Least relative noise assumed, and numbers of clients tried, when two laws are to be distinguished.
 LEAST_NOISE, TRIED_COUNTS = 1e-3, 200
 
 

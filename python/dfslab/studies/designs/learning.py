@@ -36,9 +36,9 @@ CURVES = ("greybox", "boosting", "linear")
 BASE_ROWS = 32
 REFITS = 6
 TRAINING_SHARE = 0.75
-# One of so many testbeds is held out to judge the permutation of factors.
+# One testbed in this number is held out to judge the permutation of factors.
 HELD_OUT = 4
-# Legal configurations at which a model is asked for an impossible rate.
+# Legal configurations at which a model has to predict an impossible rate.
 REQUESTED = 120
 
 

@@ -20,7 +20,7 @@ from dfslab.studies.designs.lessons import Proposal
 
 CANDIDATES = 160
 QUERIES = 60
-# Rows drawn for each one that is asked for, when a question allows only some.
+# Rows drawn for each requested one, when a question allows only some.
 DRAWN = 40
 PROPOSED = 3
 
