@@ -17,6 +17,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from dfslab.documents.trace_analysis import PartRanking
 from dfslab.filesystems.hdfs.testbed import Testbed
 from dfslab.instruments.tracing import callprofile
 from dfslab.spec.deployment import Deployment, NodeGroup
@@ -126,7 +127,7 @@ class Lab:
                 os.close(block)
 
 
-def ranked(files: list[callprofile.File], factor: float = parts.FACTOR) -> dict[str, Any]:
+def ranked(files: list[callprofile.File], factor: float = parts.FACTOR) -> PartRanking:
     """The ranking of parts by one round's profiles."""
     top = callprofile.merge((file.instance, file) for file in files)
     return parts.ranking(top, parts.processors(files), factor)
@@ -137,11 +138,10 @@ def judged(
 ) -> dict[str, Any]:
     """What the ranking said of an intervention, beside what was seen."""
     found, undone = ranked(files), ranked(files, one.factor)
-    (row,) = [row for row in undone["parts"] if row["part"] == one.part] or [
-        {"saving": 0.0, "low": 0.0, "high": 0.0}
-    ]
+    gains = [row for row in undone.parts if row.part == one.part]
+    saving, low, high = (gains[0].saving, gains[0].low, gains[0].high) if gains else (0.0, 0.0, 0.0)
     measured = 1 - healthy_s / slow_s
-    names = [part["part"] for part in found["parts"]]
+    names = [part.part for part in found.parts]
     return {
         "part": one.part,
         "factor": one.factor,
@@ -150,13 +150,13 @@ def judged(
         "named": names[0],
         "second": names[1],
         "rank": names.index(one.part) + 1 if one.part in names else None,
-        "predicted": row["saving"],
-        "low": row["low"],
-        "high": row["high"],
+        "predicted": saving,
+        "low": low,
+        "high": high,
         "measured": measured,
-        "error": abs(row["saving"] - measured) / abs(measured),
-        "by_sum": found["by_sum"][0]["part"],
-        "by_last_finisher": found["by_last_finisher"][0]["part"],
+        "error": abs(saving - measured) / abs(measured),
+        "by_sum": found.by_sum[0].part,
+        "by_last_finisher": found.by_last_finisher[0].part,
     }
 
 

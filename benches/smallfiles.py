@@ -55,16 +55,16 @@ def main() -> None:
             cured_s = cured.does(line)
             top = callprofile.merge((file.instance, file) for file in files)
             found = gain.savings(top, DEFAULT_MS / CURED_MS)
-            named = found["steps"][0]
+            named = found.steps[0]
             rows.append(
                 {
-                    "named": named["step"],
-                    "verdict": named["verdict"],
+                    "named": str(named.step),
+                    "verdict": named.verdict,
                     "default_s": slow_s,
                     "cured_s": cured_s,
-                    "predicted_s": named["saving"] * found["end_to_end_s"],
-                    "low_s": named["low"] * found["end_to_end_s"],
-                    "high_s": named["high"] * found["end_to_end_s"],
+                    "predicted_s": named.saving * found.end_to_end_s,
+                    "low_s": named.low * found.end_to_end_s,
+                    "high_s": named.high * found.end_to_end_s,
                     "seen_s": slow_s - cured_s,
                 }
             )

@@ -101,7 +101,7 @@ def cases(names: Sequence[str] = ()) -> list[Case]:
     """All layouts of all file systems that have a testbed, or of those named."""
     have = [
         name
-        for name in discover.members("filesystems", folders=True)
+        for name in discover.members(discover.FILE_SYSTEMS)
         if discover.file_system(name).has_testbed
     ]
     return [Case(name, layout) for name in names or have for layout in ({}, *LAYOUTS.get(name, ()))]

@@ -7,6 +7,7 @@ serde's plain structs become and refuses everything else.
 from __future__ import annotations
 
 import json
+import keyword
 import re
 import textwrap
 from collections.abc import Iterator, Mapping
@@ -24,7 +25,13 @@ DOCUMENTS = {
         "python/dfslab/documents/trace_profile.py",
         "Call trees, compressed and ranked; generated from core/trace/schema.json.",
     ),
+    "core/net/schema.json": (
+        "python/dfslab/documents/net_definition.py",
+        "A net as the engine reads it; generated from core/net/schema.json.",
+    ),
 }
+# Formats of strings that have a type.
+FORMATS = {"call-path": ("dfslab.documents.call_path", "CallPath")}
 PLAIN = {"integer": "int", "number": "float", "string": "str", "boolean": "bool"}
 COLUMNS = 100
 REFERENCE = re.compile(r'"#/\$defs/(\w+)"')
@@ -47,16 +54,50 @@ def python_type(schema: Mapping[str, Any]) -> str:
         return f"list[{python_type(schema['items'])}]"
     if kind == "object" and "additionalProperties" in schema:
         return f"dict[str, {python_type(schema['additionalProperties'])}]"
+    if kind == "string" and schema.get("format") in FORMATS:
+        return FORMATS[str(schema["format"])][1]
     if kind in PLAIN:
         return PLAIN[str(kind)]
     raise ValueError(f"no type for {schema}")
 
 
-def default_of(kind: str) -> str:
+def default_of(kind: str, schema: Mapping[str, Any]) -> str:
     """What an absent value of a type stands for."""
     if kind.endswith("| None"):
         return "None"
+    if isinstance(schema.get("default"), int | str):
+        return json.dumps(schema["default"]) if kind != "bool" else str(schema["default"])
     return {"list": "[]", "dict": "{}", "bool": "False"}[kind.partition("[")[0]]
+
+
+def field_lines(key: str, kind: str, default: str | None) -> Iterator[str]:
+    """A field; a word of Python's own has an underscore behind it, and its name in documents."""
+    if not keyword.iskeyword(key):
+        yield f"    {key}: {kind}" + ("" if default is None else f" = {default}")
+        return
+    names = f'validation_alias=AliasChoices("{key}_", "{key}"), serialization_alias="{key}"'
+    yield f"    {key}_: {kind} = Field("
+    yield f"        {default or '...'}, {names}"
+    yield "    )"
+
+
+def base_of(schema: Mapping[str, Any]) -> str:
+    """The class that a struct's class extends: whether keys that it does not know are errors."""
+    return "StrictDocument" if schema.get("additionalProperties") is False else "Document"
+
+
+def is_struct(schema: Mapping[str, Any]) -> bool:
+    """Whether a class stands for it; else it is one of several types."""
+    return "properties" in schema
+
+
+def alias_lines(name: str, schema: Mapping[str, Any]) -> Iterator[str]:
+    """A value of one of several types, which may hold itself."""
+    indent = "# "
+    yield from textwrap.wrap(
+        text_of(schema), COLUMNS - 2, initial_indent=indent, subsequent_indent=indent
+    )
+    yield f'{name} = TypeAliasType("{name}", "{python_type(schema)}")'
 
 
 def text_of(schema: Mapping[str, Any]) -> str:
@@ -66,7 +107,7 @@ def text_of(schema: Mapping[str, Any]) -> str:
 
 def class_lines(name: str, schema: Mapping[str, Any]) -> Iterator[str]:
     """One struct as a class."""
-    yield f"class {name}(Document):"
+    yield f"class {name}({base_of(schema)}):"
     said = textwrap.wrap(text_of(schema), COLUMNS - 8)
     yield from (
         textwrap.wrap(
@@ -83,8 +124,9 @@ def class_lines(name: str, schema: Mapping[str, Any]) -> Iterator[str]:
                 text_of(one), COLUMNS - 2, initial_indent=indent, subsequent_indent=indent
             )
         kind = python_type(one)
-        default = "" if key in schema.get("required", ()) else f" = {default_of(kind)}"
-        yield f"    {key}: {kind}{default}"
+        yield from field_lines(
+            key, kind, None if key in schema.get("required", ()) else default_of(kind, one)
+        )
 
 
 def in_order(structs: Mapping[str, Mapping[str, Any]]) -> list[str]:
@@ -92,7 +134,7 @@ def in_order(structs: Mapping[str, Mapping[str, Any]]) -> list[str]:
     found: list[str] = []
 
     def add(name: str, above: tuple[str, ...]) -> None:
-        inner = sorted(set(REFERENCE.findall(json.dumps(structs[name]["properties"]))))
+        inner = sorted(set(REFERENCE.findall(json.dumps(structs[name]))) - {name})
         for one in inner:
             if one not in (*above, name):
                 add(one, (*above, name))
@@ -107,11 +149,27 @@ def in_order(structs: Mapping[str, Mapping[str, Any]]) -> list[str]:
 def module_text(schema: Mapping[str, Any], sentence: str) -> str:
     """A module with a class for each struct of a document, the whole one last."""
     structs = {**schema["$defs"], schema["title"]: schema}
+    text = json.dumps(structs)
+    imports = [f"from {home} import {kind}" for key, (home, kind) in FORMATS.items() if key in text]
     lines = [f'"""{sentence}"""', "", "from __future__ import annotations", ""]
-    lines += ["from dfslab.documents.document import Document"]
+    bodies: list[str] = []
     for name in in_order(structs):
-        lines += ["", "", *class_lines(name, structs[name])]
-    return "\n".join(lines) + "\n"
+        make = class_lines if is_struct(structs[name]) else alias_lines
+        # The formatter's rule: two empty lines around classes, one behind imports.
+        gap = [""] if make is alias_lines and not bodies else ["", ""]
+        bodies += [*gap, *make(name, structs[name])]
+    imported = [
+        line
+        for word, line in (
+            ("Field(", "from pydantic import AliasChoices, Field"),
+            ("TypeAliasType(", "from typing_extensions import TypeAliasType"),
+        )
+        if any(word in one for one in bodies)
+    ]
+    lines += [*imported, *([""] if imported else [])]
+    bases = sorted({base_of(one) for one in structs.values() if is_struct(one)})
+    lines += sorted([*imports, f"from dfslab.documents.document import {', '.join(bases)}"])
+    return "\n".join([*lines, *bodies]) + "\n"
 
 
 def modules() -> dict[Path, str]:

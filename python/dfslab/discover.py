@@ -1,8 +1,9 @@
 """Discovers members of a room (file systems, workloads, models, …); errors name the file.
 
-Members live in this package and in the folders of DFSLAB_PATH, which are laid out like it
+Members live in this package, in the folders of DFSLAB_PATH, which are laid out like it
 (`filesystems/NAME/`, `workloads/NAME.py`, `models/NAME.py`, `studies/NAME.py`,
-`report/sections/NAME.py`). A study may also come from an entry point of an installed package.
+`report/sections/NAME.py`, `exports/formats/NAME.py`, `imports/formats/NAME.py`), and behind entry
+points of installed packages, one group for each room.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from dataclasses import dataclass
 from functools import lru_cache, partial
 from importlib import metadata
 from pathlib import Path
-from types import ModuleType
+from types import FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from dfslab.spec.errors import InputError, unknown
@@ -30,11 +31,37 @@ if TYPE_CHECKING:
 
 PACKAGE = Path(__file__).parent
 Kind = TypeVar("Kind")
-STUDIES = "dfslab.studies"
 
 
 class DiscoveryError(Exception):
     """A member's file breaks the room's contract; the message names file and reason."""
+
+
+@dataclass(frozen=True)
+class Room:
+    """Where the members of one kind, called `noun`, are found.
+
+    `folder`: in this package and in each folder of DFSLAB_PATH. `group`: of entry points, whose
+    values are modules. With `of_folders`, a member is a folder (or package) with a `facts.py`.
+    With `by_names`, a file declares the names of its members as NAMES; a file without is none.
+    """
+
+    noun: str
+    folder: str
+    group: str
+    of_folders: bool = False
+    by_names: bool = False
+
+
+FILE_SYSTEMS = Room("file system", "filesystems", "dfslab.file_systems", of_folders=True)
+WORKLOADS = Room("workload", "workloads", "dfslab.workloads")
+INSTRUMENTS = Room("instrument", "instruments", "dfslab.instruments", by_names=True)
+MODELS = Room("model", "models", "dfslab.models", by_names=True)
+STUDIES = Room("study", "studies", "dfslab.studies", by_names=True)
+SECTIONS = Room("section", "report/sections", "dfslab.sections")
+EXPORTERS = Room("exporter", "exports/formats", "dfslab.exporters")
+IMPORTERS = Room("importer", "imports/formats", "dfslab.importers")
+ROOMS = (FILE_SYSTEMS, WORKLOADS, INSTRUMENTS, MODELS, STUDIES, SECTIONS, EXPORTERS, IMPORTERS)
 
 
 def roots() -> list[Path]:
@@ -43,10 +70,37 @@ def roots() -> list[Path]:
     return [PACKAGE, *(Path(part).resolve() for part in extra.split(os.pathsep) if part)]
 
 
-def members(room: str, folders: bool = False) -> dict[str, Path]:
-    """Name -> file (or folder) of every member of `room`, sorted; later roots may not shadow."""
-    places = tuple((root / room, _changed(root / room)) for root in roots())
-    return dict(_listed(room, folders, places))
+def members(room: Room) -> dict[str, Path]:
+    """Name -> file (or folder) of every member; later ones may not shadow earlier ones.
+
+    In the order of the names, or of the files where these declare the names.
+    """
+    found = _in_files(room)
+    for one in _entries(room, tuple(sys.path)):
+        _add(room, found, one.name, one.path)
+    return found if room.by_names else dict(sorted(found.items()))
+
+
+def _in_files(room: Room) -> dict[str, Path]:
+    """The members in this package and in DFSLAB_PATH."""
+    found: dict[str, Path] = {}
+    for path in _files(room):
+        for name in _names(room, path):
+            _add(room, found, name, path)
+    return found
+
+
+def _add(room: Room, found: dict[str, Path], name: str, path: Path) -> None:
+    if name in found:
+        text = f"there is already a {room.noun} {name}: {source(found[name])}"
+        raise DiscoveryError(f"{source(path)}: {text}")
+    found[name] = path
+
+
+def _files(room: Room) -> tuple[Path, ...]:
+    """The room's files (or folders) in this package and in DFSLAB_PATH."""
+    places = tuple((root / room.folder, _changed(root / room.folder)) for root in roots())
+    return _listed(room.of_folders, places)
 
 
 def _changed(folder: Path) -> int:
@@ -58,35 +112,111 @@ def _changed(folder: Path) -> int:
 
 
 @lru_cache(maxsize=64)
-def _listed(room: str, folders: bool, places: tuple[tuple[Path, int], ...]) -> dict[str, Path]:
-    """The members in these folders, cached by the folders' modification times."""
-    found: dict[str, Path] = {}
-    for place, _ in places:
-        for path in sorted(place.glob("*")):
-            is_member = (path / "facts.py").exists() if folders else path.suffix == ".py"
-            if not is_member or path.name.startswith("_"):
-                continue
-            name = path.name if folders else path.stem
-            if name in found:
-                raise DiscoveryError(f"{path}: {room} already has a member {name}: {found[name]}")
-            found[name] = path
-    return dict(sorted(found.items()))
+def _listed(of_folders: bool, places: tuple[tuple[Path, int], ...]) -> tuple[Path, ...]:
+    """The files (or folders) in these folders, cached by the folders' modification times."""
+    return tuple(
+        path
+        for place, _ in places
+        for path in sorted(place.glob("*"))
+        if not path.name.startswith("_")
+        and ((path / "facts.py").exists() if of_folders else path.suffix == ".py")
+    )
+
+
+def _names(room: Room, path: Path) -> tuple[str, ...]:
+    """The names of the members in a file (or folder)."""
+    if not room.by_names:
+        return (path.name if room.of_folders else path.stem,)
+    return tuple(_declared(path, path.stat().st_mtime_ns, "NAMES") or ())
+
+
+@dataclass(frozen=True)
+class _Entry:
+    """An entry point: the member's name, its module, and the module's file (or folder)."""
+
+    name: str
+    module: str
+    path: Path
+
+
+# The key of both caches is the search path, which determines what packages are installed.
+@lru_cache(maxsize=1)
+def _installed(search_path: tuple[str, ...]) -> tuple[metadata.EntryPoint, ...]:
+    """The entry points of all rooms; of a package that is found twice, those of the first."""
+    groups = {room.group for room in ROOMS}
+    found: dict[str, list[metadata.EntryPoint]] = {}
+    for package in metadata.distributions():
+        if own := [one for one in package.entry_points if one.group in groups]:
+            found.setdefault(package.name, own)
+    return tuple(one for own in found.values() for one in own)
+
+
+def installed() -> tuple[metadata.EntryPoint, ...]:
+    """The entry points of all rooms in installed packages."""
+    return _installed(tuple(sys.path))
+
+
+@lru_cache(maxsize=64)
+def _entries(room: Room, search_path: tuple[str, ...]) -> tuple[_Entry, ...]:
+    """The entry points of a room. No member is imported, only the packages around it."""
+    found = [one for one in _installed(search_path) if one.group == room.group]
+    return tuple(_Entry(one.name, one.module, _place(room, one)) for one in found)
+
+
+def _place(room: Room, entry: metadata.EntryPoint) -> Path:
+    """The file of an entry point's module, or the folder of its package."""
+    try:
+        spec = importlib.util.find_spec(entry.module)
+    except ModuleNotFoundError:
+        spec = None
+    if spec is None or spec.origin is None:
+        raise DiscoveryError(f"entry point {entry.value} of {room.group}: no such module")
+    return Path(spec.origin).parent if room.of_folders else Path(spec.origin)
+
+
+def _behind(path: Path) -> tuple[_Entry, str] | None:
+    """The entry point behind which a file is found, and the name of the file's module."""
+    for room in ROOMS:
+        for one in _entries(room, tuple(sys.path)):
+            if path == one.path:
+                return one, one.module
+            if room.of_folders and path.is_relative_to(one.path):
+                parts = path.relative_to(one.path).with_suffix("").parts
+                return one, ".".join((one.module, *parts))
+    return None
+
+
+def source(path: Path) -> str:
+    """Where a member comes from: its file, or the entry point behind which it is found."""
+    if any(path.is_relative_to(root) for root in roots()):
+        return str(path)
+    behind = _behind(path)
+    return str(path) if behind is None else f"entry point {behind[0].module}"
+
+
+def is_ours(path: Path) -> bool:
+    """Whether a member is part of this package."""
+    return path.is_relative_to(PACKAGE)
 
 
 def load(path: Path) -> ModuleType:
-    """Import the module in `path`, under its package name when it lies in this package."""
-    root = next(root for root in roots() if path.is_relative_to(root))
-    parts = path.relative_to(root).with_suffix("").parts
-    name = ".".join(("dfslab", *parts))
-    if root == PACKAGE or name in sys.modules:
-        return importlib.import_module(name)
-    return _load_foreign(name, path, parts)
+    """Import the module in `path`: under its package's name, or its room's for DFSLAB_PATH."""
+    for root in roots():
+        if path.is_relative_to(root):
+            parts = path.relative_to(root).with_suffix("").parts
+            name = ".".join(("dfslab", *parts))
+            if root == PACKAGE or name in sys.modules:
+                return importlib.import_module(name)
+            return _load_foreign(name, path, parts)
+    behind = _behind(path)
+    assert behind is not None, path
+    return importlib.import_module(behind[1])
 
 
 def _load_foreign(name: str, path: Path, parts: tuple[str, ...]) -> ModuleType:
     """A member from DFSLAB_PATH joins its room under the room's own package name."""
-    room = importlib.import_module(".".join(("dfslab", parts[0])))
-    if len(parts) > 2:
+    if parts[0] == FILE_SYSTEMS.folder:
+        room = importlib.import_module(f"dfslab.{FILE_SYSTEMS.folder}")
         folder = path.parent.parent
         if str(folder) not in room.__path__:
             room.__path__.append(str(folder))
@@ -114,6 +244,14 @@ def declared(path: Path, name: str, kind: type[Kind]) -> Kind:
     return found
 
 
+def named(room: Room, name: str, key: str) -> Path:
+    """The file of the member of that name; InputError for `key` with the known names otherwise."""
+    # Most members are files, and a search for entry points takes longer than all else here.
+    if name in (found := _in_files(room)) or name in (found := members(room)):
+        return found[name]
+    raise InputError(key, name, unknown(name, sorted(found)))
+
+
 @lru_cache(maxsize=64)
 def _file_system(name: str, folder: Path) -> FileSystem:
     from dfslab.spec.systems.filesystem import Facts, FileSystem
@@ -128,10 +266,7 @@ def _file_system(name: str, folder: Path) -> FileSystem:
 
 def file_system(name: str) -> FileSystem:
     """The description of that name; InputError with the known names otherwise."""
-    found = members("filesystems", folders=True)
-    if name not in found:
-        raise InputError("file_system.name", name, unknown(name, list(found)))
-    return _file_system(name, found[name])
+    return _file_system(name, named(FILE_SYSTEMS, name, "file_system.name"))
 
 
 @lru_cache(maxsize=64)
@@ -148,18 +283,14 @@ def _workload(name: str, path: Path) -> Workload:
 
 def workload(name: str) -> Workload:
     """The workload of that name; InputError with the known names otherwise."""
-    found = members("workloads")
-    if name not in found:
-        raise InputError("workload.name", name, unknown(name, list(found)))
-    return _workload(name, found[name])
+    return _workload(name, named(WORKLOADS, name, "workload.name"))
 
 
 def methods() -> Iterator[tuple[str, str, Path]]:
     """(name, "instrument" or "model", file) of every method, without importing any."""
-    for room, kind in (("instruments", "instrument"), ("models", "model")):
-        for path in members(room).values():
-            for name in _declared_names(path, path.stat().st_mtime_ns):
-                yield name, kind, path
+    for room, kind in ((INSTRUMENTS, "instrument"), (MODELS, "model")):
+        for name, path in members(room).items():
+            yield name, kind, path
 
 
 @dataclass(frozen=True)
@@ -171,22 +302,10 @@ class Member:
 
 
 def studies() -> dict[str, Member]:
-    """Name -> module of every study: files of the room, then entry points of `dfslab.studies`."""
-    found: dict[str, Member] = {}
-    for path in members("studies").values():
-        for name in _declared_names(path, path.stat().st_mtime_ns):
-            _add_study(found, name, Member(str(path), partial(load, path)))
-    for entry in metadata.entry_points(group=STUDIES):
-        _add_study(found, entry.name, Member(f"entry point {entry.value}", entry.load))
-    return found
-
-
-def _add_study(found: dict[str, Member], name: str, member: Member) -> None:
-    """Later members may not shadow earlier ones."""
-    if name in found:
-        text = f"{member.source}: there is already a study {name}: {found[name].source}"
-        raise DiscoveryError(text)
-    found[name] = member
+    """Name -> module of every study."""
+    return {
+        name: Member(source(path), partial(load, path)) for name, path in members(STUDIES).items()
+    }
 
 
 def title(path: Path) -> str:
@@ -197,23 +316,9 @@ def title(path: Path) -> str:
     return str(found)
 
 
-def checked(path: Path, *names: str) -> bool:
-    """Whether a member's file defines all these names at top level; not imported."""
-    text = path.read_text(encoding="utf-8")
-    return all(
-        re.search(rf"^(?:def |class )?{name}\b|^from \S+ import .*\b{name}\b", text, re.MULTILINE)
-        for name in names
-    )
-
-
 def has_testbed(folder: Path) -> bool:
     """Whether real daemons can be started for the file system of that folder."""
     return (folder / "testbed.py").exists()
-
-
-def _declared_names(path: Path, changed_ns: int) -> tuple[str, ...]:
-    """The file's NAMES; a file of the room that declares none is no method."""
-    return tuple(_declared(path, changed_ns, "NAMES") or ())
 
 
 @lru_cache(maxsize=512)
@@ -248,8 +353,22 @@ def model(name: str) -> Model:
 
 def method(name: str) -> Method:
     """A fresh method of that name; InputError with the known names otherwise."""
-    known = {found: path for found, _, path in methods()}
-    if name not in known:
-        raise InputError("run.methods", name, unknown(name, sorted(known)))
-    make: Callable[[str], Method] = vars(load(known[name]))["make"]
+    make: Callable[[str], Method] = declared(method_file(name), "make", FunctionType)
     return make(name)
+
+
+def is_instrument(name: str) -> bool:
+    """Whether the method of that name measures; a model, or none of that name, does not."""
+    return name in _in_files(INSTRUMENTS) or (
+        name not in _in_files(MODELS) and name in members(INSTRUMENTS)
+    )
+
+
+def method_file(name: str) -> Path:
+    """The file of the method of that name; InputError with the known names otherwise."""
+    found = _in_files(INSTRUMENTS) | _in_files(MODELS)
+    if name not in found:
+        found = {known: path for known, _, path in methods()}
+    if name not in found:
+        raise InputError("run.methods", name, unknown(name, sorted(found)))
+    return found[name]

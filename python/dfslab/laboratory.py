@@ -21,7 +21,6 @@ from dfslab.spec.scenario import Point, Scenario, read
 from dfslab.studies import contract, findings
 from dfslab.studies.compare import compare
 from dfslab.studies.contract import (
-    INSTRUMENTS,
     NOTHING_MEASURED,
     Findings,
     FinishedRun,
@@ -113,12 +112,15 @@ class Laboratory:
         known = None
         if recorded is not None:
             known = table.Recorded(measured_before(recorded, scenario))
-            scenario = scenario.with_methods([m for m in scenario.run.methods if m != "trace"])
+            asked = scenario.run.methods
+            scenario = scenario.with_methods(
+                [m for m in asked if m == known.name or not discover.is_instrument(m)]
+            )
             scenario = scenario.with_overrides({"run.repetitions": known.repetitions})
         points = check(scenario)
-        measured = [m for m in scenario.run.methods if m in INSTRUMENTS]
+        measured = [m for m in scenario.run.methods if discover.is_instrument(m)]
         methods = [
-            known if known is not None and name in INSTRUMENTS else discover.method(name)
+            known if known is not None and name == known.name else discover.method(name)
             for name in scenario.run.methods
         ]
         return Plan(scenario, points, methods, [] if known is not None else measured, recording)
@@ -152,7 +154,7 @@ class Laboratory:
         if session.recording is not None:
             allowed = "all runs were there already; --fresh runs them again"
             raise InputError("--record", str(plan.recording), allowed)
-        if any(name in INSTRUMENTS for name in plan.scenario.run.methods):
+        if any(discover.is_instrument(name) for name in plan.scenario.run.methods):
             # Processor time of daemons and clients that end here is counted here.
             with stages.of("loading"):
                 session.close()

@@ -10,7 +10,9 @@ import pytest
 from dfslab import _core
 from dfslab.documents import former, metrics
 from dfslab.documents.load_report import LoadReport
+from dfslab.documents.net_definition import NetDefinition
 from dfslab.documents.net_report import net_report
+from dfslab.documents.net_run import CountMonitor, LogMonitor, MarkingMonitor, SojournMonitor
 from dfslab.documents.plain import plain, plain_trees
 from dfslab.documents.trace_profile import TraceProfile, TreeNode
 from dfslab.nets import engine
@@ -34,7 +36,7 @@ def generator():
 def test_generated_types_are_those_of_the_schemas():
     """`python scripts/document_types.py` writes them again."""
     texts = generator().modules()
-    assert len(texts) == 2
+    assert len(texts) == 3
     for path, text in texts.items():
         assert path.read_text(encoding="utf-8") == text, path.name
 
@@ -169,24 +171,24 @@ NET = {
     ],
 }
 MONITORS = {
-    "served": {"kind": "count", "transition": "serve"},
-    "waiting": {"kind": "marking", "place": "wait"},
-    "order": {"kind": "log", "transition": "serve", "fields": ["j.id"]},
-    "stays": {"kind": "sojourn", "from": "serve", "to": "serve", "key": "1"},
+    "served": CountMonitor(transition="serve"),
+    "waiting": MarkingMonitor(place="wait"),
+    "order": LogMonitor(transition="serve", fields=["j.id"]),
+    "stays": SojournMonitor(from_="serve", to="serve", key="1"),
 }
 
 
 @pytest.mark.parametrize("turn", range(4))
 def test_monitors_of_a_net_are_read_by_name_in_whatever_order(turn):
     names = [*list(MONITORS)[turn:], *list(MONITORS)[:turn]]
-    (answer,) = engine.run(NET, monitors=[MONITORS[name] for name in names])
-    report = net_report(answer, names)
+    net = NetDefinition.model_validate(NET)
+    (report,) = engine.run(net, {name: MONITORS[name] for name in names})
     assert report.firings == 3
     assert report.counts["served"].count == 3
     assert (report.markings["waiting"].most, report.markings["waiting"].last) == (3, 0)
-    assert [row[1] for row in report.logs["order"].rows] == [3, 1, 2]
+    assert [row.values for row in report.logs["order"].rows] == [(3,), (1,), (2,)]
     assert report.sojourns["stays"].count == 2
     with pytest.raises(ValueError, match="argument"):
-        net_report(answer, names[1:])
+        net_report({"monitors": [{"kind": "count", "count": 1, "rate_per_s": None}]}, names)
     with pytest.raises(ValueError, match="one name"):
-        net_report(answer, ["x"] * 4)
+        net_report({"monitors": []}, ["x"] * 4)

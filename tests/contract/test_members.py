@@ -21,8 +21,8 @@ from dfslab.testbeds import found
 from dfslab.testbeds.base import BaseTestbed
 from dfslab.testbeds.capabilities import Traceable
 
-SYSTEMS = list(discover.members("filesystems", folders=True))
-WORKLOADS = list(discover.members("workloads"))
+SYSTEMS = list(discover.members(discover.FILE_SYSTEMS))
+WORKLOADS = list(discover.members(discover.WORKLOADS))
 # What a program does only it knows: it has no stream.
 STREAMS = [name for name in WORKLOADS if discover.workload(name).argv is None]
 METHODS = [(name, kind) for name, kind, _ in discover.methods()]
@@ -158,7 +158,7 @@ def test_nets_of_their_own_stay_rare():
     """A file system is described once; a second description needs a reason each time."""
     own = [
         name
-        for name, path in discover.members("filesystems", folders=True).items()
+        for name, path in discover.members(discover.FILE_SYSTEMS).items()
         if (path / "net.py").exists()
     ]
     assert own == ["pvfs"]

@@ -8,7 +8,7 @@ import re
 import pytest
 from dfslab import discover
 from dfslab.documents.table import Paragraph, Section, Table
-from dfslab.exports import export
+from dfslab.exports.formats import tables as csv_tables
 from dfslab.models import baseline, sequence
 from dfslab.report import document
 from dfslab.report.table import blocks, contents
@@ -83,7 +83,7 @@ def test_every_table_is_drawn_by_every_renderer(run):
         assert drawn(table).row_count == len(table.rows)
         page = contents(table)
         assert page.count("<tr") == len(table.rows) + 1
-        lines = export.tables_as_csv([table]).decode().splitlines()
+        lines = csv_tables.tables_as_csv([table]).decode().splitlines()
         assert lines[0].strip('"') == f"# {table.title}"
         for cell in (cell for row in table.rows for cell in row):
             assert not re.search(r"<td|\[bold", cell.text)

@@ -9,6 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from dfslab import discover
 
 ROOT = Path(__file__).parents[2]
 MOST_FILE_LINES, MOST_FUNCTION_LINES, MOST_COLUMNS = 500, 70, 100
@@ -102,7 +103,7 @@ def test_modules_open_with_one_sentence():
 def test_no_dead_python_file():
     package = ROOT / "python" / "dfslab"
     text = "\n".join(path.read_text() for path in tracked(".py"))
-    rooms = ("filesystems", "workloads", "models", "instruments", "report/sections")
+    rooms = tuple(room.folder for room in discover.ROOMS if room is not discover.STUDIES)
     dead = []
     for path in package.rglob("*.py"):
         relative = path.relative_to(package)

@@ -7,6 +7,9 @@ from pathlib import Path
 
 import pytest
 from dfslab import discover
+from dfslab.documents.call_path import CallPath
+from dfslab.documents.trace_analysis import CohortComparison, TraceAnalysis
+from dfslab.documents.trace_profile import Entry
 from dfslab.models import baseline, sequence
 from dfslab.models.regression import Regression
 from dfslab.report import document, page
@@ -19,47 +22,38 @@ from dfslab.studies.crossval import CrossValidated
 from dfslab.studies.trace_profile import Traced
 from playwright.sync_api import sync_playwright
 from support import synthetic
+from support.profiles import tree_node, tree_profile
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "docs"))
 from screenshot import ARGUMENTS, CHROMIUM, open_page  # noqa: E402
 
 HOSTILE = "<script>alert(1)</script></script><img src=x onerror=alert(2)>"
-TRACE = {
-    "spans": 12,
-    "trees": 4,
-    "shapes": 1,
-    "losses": {"duplicates": 0},
-    "roots": [
-        {
-            "name": HOSTILE,
-            "count": 4,
-            "bytes": 0,
-            "total_s": 1.0,
-            "self_s": 0.5,
-            "children": [
-                {
-                    "name": "read",
-                    "count": 8,
-                    "bytes": 4096,
-                    "total_s": 0.5,
-                    "self_s": 0.5,
-                    "children": [],
-                }
-            ],
-        }
+READ = tree_node("read", count=8, bytes=4096, total_s=0.5, self_s=0.5, self_ns=500_000_000)
+TRACE = tree_profile(
+    tree_node(HOSTILE, READ, count=4, total_s=1.0, self_s=0.5, self_ns=500_000_000),
+    spans=12,
+    trees=4,
+    shapes=1,
+    losses={"duplicates": 0},
+    ranking=[
+        Entry(
+            name="read",
+            path=CallPath.of("read", CallPath.of(HOSTILE)),
+            count=8,
+            read=8,
+            errors=0,
+            bytes=4096,
+            total_s=0.5,
+            self_s=0.5,
+            total_ns=500_000_000,
+            self_ns=500_000_000,
+            share=0.5,
+            mean_s=0.5 / 8,
+            again=0,
+            again_ns=0,
+        )
     ],
-    "ranking": [
-        {
-            "name": "read",
-            "path": f"{HOSTILE}/read",
-            "count": 8,
-            "total_s": 0.5,
-            "self_s": 0.5,
-            "share": 0.5,
-            "bytes": 4096,
-        }
-    ],
-}
+)
 
 
 @pytest.fixture(scope="module")
@@ -80,7 +74,7 @@ def study():
     found = Findings.of(
         comparison,
         CrossValidated(scores=comparison.fitted),
-        Traced(profile=TRACE),
+        Traced(profile=TraceAnalysis.of(TRACE)),
         Advised(advice=advice),
         operations.operations(results),
         expectations.Expected(verdicts=verdicts),
@@ -127,7 +121,7 @@ def test_every_section_is_there_and_full(study):
     assert [s.name for s in found if not s.body] == empty
     ours = {one.name for one in all_studies() if one.result.section_order is not None}
     assert ours == {"io500", "expectations", "advice"}
-    assert {s.name for s in found} == set(discover.members("report/sections")) | ours
+    assert {s.name for s in found} == set(discover.members(discover.SECTIONS)) | ours
 
 
 def test_an_empty_study_says_so_in_every_section():
@@ -195,27 +189,27 @@ def test_a_browser_draws_it_without_a_complaint(study, tmp_path):
 @pytest.mark.browser
 def test_call_trees_are_searched_measured_and_looked_into(tmp_path):
     path = tmp_path / "trace.html"
-    waits = {
-        "name": "wait for room",
-        "kind": "blocked",
-        "count": 8,
-        "bytes": 0,
-        "total_s": 0.75,
-        "self_s": 0.75,
-        "children": [],
-        "of": {"client-1": [3, 250_000_000, 0]},
-    }
-    read = {**TRACE["roots"][0]["children"][0], "kind": "service"}
-    root = {**TRACE["roots"][0], "name": HOSTILE, "children": [read, waits]}
-    changed = {
-        "tests": 2,
-        "changes": {f"{HOSTILE}/read": 0.5},
-        "rows": [],
-        "sides": ["before", "now"],
-        "only_before": [HOSTILE],
-        "only_now": [],
-    }
-    profile = {**TRACE, "roots": [root], "compared": changed}
+    waits = tree_node(
+        "wait for room",
+        kind="blocked",
+        count=8,
+        total_s=0.75,
+        self_s=0.75,
+        self_ns=750_000_000,
+        of={"client-1": (3, 250_000_000, 0, 250_000_000, None)},
+    )
+    root = TRACE.roots[0].model_copy(update={"children": [READ, waits]})
+    changed = CohortComparison(
+        level=0.05,
+        tests=2,
+        several=False,
+        changes={CallPath.of("read", CallPath.of(HOSTILE)): 0.5},
+        rows=[],
+        sides=("before", "now"),
+        only_before=[CallPath.of(HOSTILE)],
+        only_now=[],
+    )
+    profile = TraceAnalysis.of(TRACE).model_copy(update={"roots": [root], "compared": changed})
     path.write_text(page.render_trace(profile, "Trace", HOSTILE))
     assert HOSTILE not in path.read_text()
     with sync_playwright() as playwright:

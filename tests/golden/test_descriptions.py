@@ -22,9 +22,10 @@ from dfslab.models.tree.prediction import Situation
 from dfslab.models.tree.reader import Reader
 from dfslab.spec.model import build
 from dfslab.spec.scenario import Scenario
+from support.nets import canonical
 
 FILE = Path(__file__).parent / "descriptions.json"
-SYSTEMS = list(discover.members("filesystems", folders=True))
+SYSTEMS = list(discover.members(discover.FILE_SYSTEMS))
 CASES = 8
 NETS = 3
 SIZES_BYTES = (1.0, 4096.0, 70_000.0, 3e6, 2e7, 3e8)
@@ -125,12 +126,13 @@ def of_net(given, operation, tree, values):
     job = Job({operation: tree}, given.placement, values, given.client, written_back=0.5)
     size = int(values["file_size"])
     net, watched = job.net("golden", 1, [(0, 0, operation, 0, size, 131072)])
+    net = canonical(net)
     names = {place["name"]: f"p{number}" for number, place in enumerate(net["places"])}
-    places = [[place["colour"], place["initial"]] for place in net["places"]]
+    places = [[place["colour"], place.get("initial", [])] for place in net["places"]]
     moves = [
         [
-            [names[arc["place"]] for arc in one["in"]],
-            [[names[arc["place"]], arc["token"], arc.get("delay")] for arc in one["out"]],
+            [names[arc["place"]] for arc in one.get("in", [])],
+            [[names[arc["place"]], arc["token"], arc.get("delay")] for arc in one.get("out", [])],
             one.get("guard"),
         ]
         for one in net["transitions"]

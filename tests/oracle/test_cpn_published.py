@@ -5,6 +5,7 @@ from __future__ import annotations
 from statistics import fmean
 
 import pytest
+from dfslab.documents.net_run import LogMonitor
 from dfslab.nets import engine
 from dfslab.nets.cpn import cpn_read as cpn
 
@@ -65,11 +66,11 @@ def test_the_distributed_database(managers: int):
     """Jensen 1996: 1 + n 3^(n-1) markings, 2n (1 + (n-1) 3^(n-2)) arcs; one home, no end."""
     report = engine.state_space(cpn.read(database(managers)))
     n = managers
-    assert report["markings"] == 1 + n * 3 ** (n - 1)
-    assert report["arcs"] == 2 * n * (1 + (n - 1) * 3 ** (n - 2))
-    assert report["dead_markings"] == 0
-    assert report["home_markings"] == report["markings"]
-    assert len(report["live_transitions"]) == 4
+    assert report.markings == 1 + n * 3 ** (n - 1)
+    assert report.arcs == 2 * n * (1 + (n - 1) * 3 ** (n - 2))
+    assert report.dead_markings == 0
+    assert report.home_markings == report.markings
+    assert len(report.live_transitions) == 4
 
 
 def philosophers(count: int) -> str:
@@ -95,8 +96,8 @@ def test_the_philosophers_with_both_chopsticks(count: int, markings: int, arcs: 
     """Markings are the sets of philosophers of whom no two are neighbours: Lucas numbers. Each
     eater may stop and each that could eat may begin, so arcs are twice the eaters of all sets."""
     report = engine.state_space(cpn.read(philosophers(count)))
-    assert (report["markings"], report["arcs"]) == (markings, arcs)
-    assert report["dead_markings"] == 0
+    assert (report.markings, report.arcs) == (markings, arcs)
+    assert report.dead_markings == 0
 
 
 def queue() -> str:
@@ -159,11 +160,11 @@ def queue() -> str:
 
 def test_the_queue_system_waits_as_long_as_a_queue_of_its_kind_does():
     """M/M/1 at a utilisation of 0.5: a job waits as long as a service lasts, 50 s."""
-    log = {"kind": "log", "transition": "Note", "fields": ["t1.value"], "limit": 1_000_000}
+    log = LogMonitor(transition="Note", fields=["t1.value"], limit=1_000_000)
     reports = engine.run(
-        cpn.read(queue()), end_time_s=1_000_000.0, replications=8, seed=3, monitors=[log]
+        cpn.read(queue()), end_time_s=1_000_000.0, replications=8, seed=3, monitors={"waits": log}
     )
-    waits = [[row[1] for row in report["monitors"][0]["rows"]] for report in reports]
+    waits = [[row.values[0] for row in report.logs["waits"].rows] for report in reports]
     assert all(9_000 < len(one) < 11_000 for one in waits)
     found = engine.estimate([fmean(one) for one in waits])
     assert found.half_width < 4

@@ -16,7 +16,7 @@ from dfslab.spec.steps.expression import Expr, Max, ceiling, function, symbol, s
 from hypothesis import given
 from hypothesis import strategies as st
 
-SYSTEMS = list(discover.members("filesystems", folders=True))
+SYSTEMS = list(discover.members(discover.FILE_SYSTEMS))
 
 
 def expressions(system: str) -> Iterator[Expr]:

@@ -84,8 +84,8 @@ def net_rates(clients, share, fair=1):
         service="exponential",
     )
     stream = [(c, i, "stat", 0, 1, 1) for i in range(6000 // clients) for c in range(clients)]
-    document, watched = job.net("lock", clients, stream)
-    reports = fire(document, watched.monitors, seed=3, replications=6)
+    net, watched = job.net("lock", clients, stream)
+    reports = fire(net, seed=3, replications=6)
     return steady_rates_per_s(reports, watched, clients)
 
 

@@ -18,7 +18,7 @@ from dfslab.spec.steps import operation as op
 from dfslab.spec.systems.standard import standard
 
 SETS = 5
-DESCRIBED = sorted(discover.members("filesystems", folders=True))
+DESCRIBED = sorted(discover.members(discover.FILE_SYSTEMS))
 
 
 def situation(system, clients):

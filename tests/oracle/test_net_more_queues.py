@@ -5,6 +5,7 @@ from __future__ import annotations
 from statistics import fmean
 
 import pytest
+from dfslab.documents.net_run import SojournMonitor
 from dfslab.nets.build import Net, Put, Take
 from dfslab.nets.engine import estimate, run
 
@@ -54,7 +55,7 @@ def test_processor_sharing_depends_on_the_mean_alone(service):
 
     Turns of 0.02 make the jobs wait at most a turn of each other: a bias far below the error.
     """
-    stays = {"kind": "sojourn", "from": "arrive", "to": "leave", "key": "c.id", "to_key": "j.id"}
+    stays = SojournMonitor(from_="arrive", to="leave", key="c.id", to_key="j.id")
     reports = run(
         round_robin(service, 0.02),
         replications=REPLICATIONS,
@@ -62,9 +63,9 @@ def test_processor_sharing_depends_on_the_mean_alone(service):
         warm_up_s=200.0,
         threads=2,
         seed=3,
-        monitors=[stays],
+        monitors={"stays": stays},
     )
-    agrees([one["monitors"][0]["mean_s"] for one in reports], 2.5)
+    agrees([one.sojourns["stays"].mean_s for one in reports], 2.5)
 
 
 def fork_join(branches: int, load: float) -> Net:
@@ -92,7 +93,7 @@ def fork_join(branches: int, load: float) -> Net:
 @pytest.mark.parametrize("load", [0.3, 0.7])
 def test_two_branches_are_exact(load):
     """Flatto and Hahn 1984: R = (12 - rho) / 8 of the M/M/1 response time."""
-    stays = {"kind": "sojourn", "from": "fork", "to": "join", "key": "c.id", "to_key": "p0.id"}
+    stays = SojournMonitor(from_="fork", to="join", key="c.id", to_key="p0.id")
     reports = run(
         fork_join(2, load),
         replications=REPLICATIONS,
@@ -100,9 +101,9 @@ def test_two_branches_are_exact(load):
         warm_up_s=500.0,
         threads=2,
         seed=5,
-        monitors=[stays],
+        monitors={"stays": stays},
     )
-    agrees([one["monitors"][0]["mean_s"] for one in reports], (12 - load) / 8 / (1 - load))
+    agrees([one.sojourns["stays"].mean_s for one in reports], (12 - load) / 8 / (1 - load))
 
 
 def test_more_branches_follow_the_approximation():
@@ -111,7 +112,7 @@ def test_more_branches_follow_the_approximation():
     harmonic = sum(1 / k for k in range(1, n + 1))
     factor = harmonic / 1.5 + 4 / 11 * (1 - harmonic / 1.5) * load
     wanted = factor * (12 - load) / 8 / (1 - load)
-    stays = {"kind": "sojourn", "from": "fork", "to": "join", "key": "c.id", "to_key": "p0.id"}
+    stays = SojournMonitor(from_="fork", to="join", key="c.id", to_key="p0.id")
     reports = run(
         fork_join(n, load),
         replications=REPLICATIONS,
@@ -119,7 +120,7 @@ def test_more_branches_follow_the_approximation():
         warm_up_s=200.0,
         threads=2,
         seed=6,
-        monitors=[stays],
+        monitors={"stays": stays},
     )
-    found = fmean(one["monitors"][0]["mean_s"] for one in reports)
+    found = fmean(one.sojourns["stays"].mean_s for one in reports)
     assert found == pytest.approx(wanted, rel=0.05)

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import struct
 
 import pytest
 from dfslab import _core, discover
+from dfslab.documents.net_run import LogMonitor
 from dfslab.models.compiled.net_job import BEGINS, ENTERING, Job
 from dfslab.models.petri import fire, job_of, net_of, simulate, steady_rates_per_s, streams
 from dfslab.models.queue.queueing import mean_value_analysis
 from dfslab.models.tree.placement import Placement
 from dfslab.models.tree.prediction import Situation
+from dfslab.nets.engine import check
+from dfslab.nets.inscription import text
 from dfslab.spec.deployment import Deployment
 from dfslab.spec.model import build
 from dfslab.spec.scenario import Scenario
@@ -22,7 +24,7 @@ from dfslab.spec.streams.target import PosixTarget
 from support.synthetic import without_times
 
 KINDS = {"read": "sequential_read", "write": "sequential_write", "append": "append"}
-SYSTEMS = list(discover.members("filesystems", folders=True))
+SYSTEMS = list(discover.members(discover.FILE_SYSTEMS))
 METADATA = ("create", "stat", "list", "rename", "delete")
 # (system, operation) that is described, each role on nodes of its own or all on one.
 DESCRIBED = [
@@ -125,8 +127,8 @@ def test_a_closed_network_has_its_product_form_answer(clients):
     job = Job({"read": tree}, Placement(deployment), environment, service="exponential")
     each = 6000 // clients + 200
     stream = [(c, i, "read", 0, 1, 1) for i in range(each) for c in range(clients)]
-    document, watched = job.net("closed", clients, stream)
-    reports = fire(document, watched.monitors, seed=11, replications=8)
+    net, watched = job.net("closed", clients, stream)
+    reports = fire(net, seed=11, replications=8)
     exact = mean_value_analysis([0.635 / 4] * 4 + [1.15 / 4] * 4, clients).rate_per_s
     # Counted while all clients are at work: their own streams end at different times.
     rates = steady_rates_per_s(reports, watched, clients)
@@ -144,13 +146,13 @@ def test_the_net_is_given_the_same_bytes_as_the_real_target(workload):
     given = Situation(given.scenario)
     spec = stream_spec(given.scenario)
     stream = streams(spec, 25, 3)
-    document, watched = job_of(given, given.constants, stream).net("bytes", 3, stream)
+    net, watched = job_of(given, given.constants, stream).net("bytes", 3, stream)
     names = list(watched.spans)
-    log = {"kind": "log", "transition": BEGINS, "fields": list(ENTERING), "limit": 10_000}
-    (report,) = fire(document, [log], seed=1, replications=1)
+    log = LogMonitor(transition=BEGINS, fields=list(map(text, ENTERING)), limit=10_000)
+    (report,) = fire(net, {"begins": log}, seed=1, replications=1)
     entered: dict[int, bytes] = {}
-    for _, *fields in report["monitors"][0]["rows"]:
-        client, index, kind, *rest = map(int, fields)
+    for logged in report.logs["begins"].rows:
+        client, index, kind, *rest = map(int, logged.values)
         row = struct.pack("<IIQQQQQII", client, CODES.index(names[kind]), index, *rest)
         entered[client] = entered.get(client, b"") + row
     for client in range(3):
@@ -216,5 +218,4 @@ def test_the_same_seed_gives_the_same_answer():
 def test_the_net_of_every_operation_is_sound(system):
     described = discover.file_system(system)
     for operation in described.operations:
-        sizes = json.loads(_core.net_check(json.dumps(net_of(described, operation))))
-        assert sizes["transitions"] > 1
+        assert check(net_of(described, operation)).transitions > 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from dfslab import discover
+from dfslab.documents.net_run import LogMonitor
 from dfslab.models.compiled.net_amount import MOST_UNITS
 from dfslab.models.compiled.net_job import BEGINS, Job
 from dfslab.models.petri import fire
@@ -20,7 +21,7 @@ OPERATIONS = ("read", "write", "append", "create", "stat", "list", "rename", "de
 # (system, operation) that moves the bytes of a file.
 MOVING = [
     (system, operation)
-    for system in discover.members("filesystems", folders=True)
+    for system in discover.members(discover.FILE_SYSTEMS)
     for operation in ("read", "write", "append")
     if operation in discover.file_system(system).operations
 ]
@@ -68,15 +69,17 @@ def both(given, operation, units=MOST_UNITS, sized=False):
     )
     size = int(values["file_size"])
     stream = [(0, index, operation, index, size, 131072) for index in range(3)]
-    document, watched = job.net("exact", 1, stream)
-    (report,) = fire(document, watched.monitors, seed=3, replications=1)
-    assert report["reason"] == "dead"
-    assert report["monitors"][0]["count"] == 3
+    net, watched = job.net("exact", 1, stream)
+    (report,) = fire(net, seed=3, replications=1)
+    assert report.reason == "dead"
+    whole = report.sojourns[watched.spans[operation]]
+    assert whole.count == 3
     cost = Reader(given.placement, values, given.client, 1.0).read(tree)
     steps = {}
-    for (_, step), span in zip(watched.steps.values(), report["monitors"][1:], strict=False):
-        steps[step] = steps.get(step, 0.0) + span["mean_s"] * span["count"] / 3
-    return report["monitors"][0]["mean_s"], steps, cost
+    for name, (_, step) in watched.steps.items():
+        span = report.sojourns[name]
+        steps[step] = steps.get(step, 0.0) + span.mean_s * span.count / 3
+    return whole.mean_s, steps, cost
 
 
 @pytest.mark.grid
@@ -129,9 +132,9 @@ def test_gathering_units_costs_what_the_docstring_says(most):
     alone = 1e-4 + 3e-4 + 2e-4 + 2 * wire
     for gathered, extra in ((most, (units / most - 1) * (alone - wire)), (units, 0.0)):
         job = Job({"write": tree}, placement, values, service="deterministic", most_units=gathered)
-        document, watched = job.net("gathered", 1, [(0, 0, "write", 0, 1, 1)])
-        (report,) = fire(document, watched.monitors, seed=1, replications=1)
-        found = report["monitors"][0]["mean_s"]
+        net, watched = job.net("gathered", 1, [(0, 0, "write", 0, 1, 1)])
+        (report,) = fire(net, seed=1, replications=1)
+        found = report.sojourns[watched.spans["write"]].mean_s
         assert found == pytest.approx(cost.latency_s + extra, abs=units * 1e-9)
 
 
@@ -158,9 +161,9 @@ def test_a_quorum_goes_on_without_the_slowest():
             {"write": tree}, placement, {**BARE, "client.frequency": 2.5e9}, service="deterministic"
         )
         stream = [(0, index, "write", 0, 1, 1) for index in range(2)]
-        document, watched = job.net("quorum", 1, stream)
-        (report,) = fire(document, watched.monitors, seed=1, replications=1)
-        assert report["monitors"][0]["mean_s"] == pytest.approx(latency, abs=1e-9)
+        net, watched = job.net("quorum", 1, stream)
+        (report,) = fire(net, seed=1, replications=1)
+        assert report.sojourns[watched.spans["write"]].mean_s == pytest.approx(latency, abs=1e-9)
 
 
 def test_a_held_thread_lets_in_as_many_as_there_are():
@@ -169,10 +172,10 @@ def test_a_held_thread_lets_in_as_many_as_there_are():
     placement = Placement(build(Deployment, {"node": nodes}))
     tree = op.hold_thread("client", 2, op.delay("client", 1.0))
     job = Job({"stat": tree}, placement, BARE, service="deterministic")
-    document, watched = job.net("threads", 4, [(c, 0, "stat", 0, 0, 1) for c in range(4)])
-    (report,) = fire(document, watched.monitors, seed=1, replications=1)
-    assert report["end_time_ns"] == 2_000_000_000
-    assert report["monitors"][0]["mean_s"] == pytest.approx(1.5)
+    net, watched = job.net("threads", 4, [(c, 0, "stat", 0, 0, 1) for c in range(4)])
+    (report,) = fire(net, seed=1, replications=1)
+    assert report.end_time_ns == 2_000_000_000
+    assert report.sojourns[watched.spans["stat"]].mean_s == pytest.approx(1.5)
 
 
 def test_later_work_is_not_waited_for_but_occupies_its_station():
@@ -189,11 +192,11 @@ def test_later_work_is_not_waited_for_but_occupies_its_station():
             service="deterministic",
         )
         stream = [(0, index, "write", 0, 1, 1) for index in range(4)]
-        document, watched = job.net("later", 1, stream)
-        (report,) = fire(document, watched.monitors, seed=1, replications=1)
-        assert report["monitors"][0]["mean_s"] == pytest.approx(1.0)
+        net, watched = job.net("later", 1, stream)
+        (report,) = fire(net, seed=1, replications=1)
+        assert report.sojourns[watched.spans["write"]].mean_s == pytest.approx(1.0)
         # The first is left after a second, and each keeps the one disk 3 s times the share.
-        assert report["end_time_ns"] / 1e9 == pytest.approx(max(4.0, 1.0 + 12.0 * share))
+        assert report.end_time_ns / 1e9 == pytest.approx(max(4.0, 1.0 + 12.0 * share))
 
 
 def test_the_busiest_station_bounds_a_pipeline():
@@ -204,10 +207,10 @@ def test_the_busiest_station_bounds_a_pipeline():
     job = Job(
         {"read": tree}, placement, {**BARE, "client.frequency": 2.5e9}, service="deterministic"
     )
-    document, watched = job.net("shared", 1, [(0, 0, "read", 0, 1, 1)])
-    (report,) = fire(document, watched.monitors, seed=1, replications=1)
+    net, watched = job.net("shared", 1, [(0, 0, "read", 0, 1, 1)])
+    (report,) = fire(net, seed=1, replications=1)
     cost = Reader(placement, {**BARE, "client.frequency": 2.5e9}).read(tree)
-    assert report["end_time_ns"] / 1e9 == pytest.approx(station_bound_s(cost.demands))
+    assert report.end_time_ns / 1e9 == pytest.approx(station_bound_s(cost.demands))
 
 
 def test_a_stage_of_one_client_is_no_help_to_another():
@@ -216,9 +219,9 @@ def test_a_stage_of_one_client_is_no_help_to_another():
     placement = Placement(build(Deployment, {"node": nodes}))
     tree = op.pipeline(10, op.delay("client", 0.1), op.delay("client", 0.3))
     job = Job({"read": tree}, placement, BARE, service="deterministic")
-    document, watched = job.net("threads", 2, [(0, 0, "read", 0, 1, 1)])
-    (report,) = fire(document, watched.monitors, seed=1, replications=1)
-    assert report["end_time_ns"] == 3_100_000_000
+    net, watched = job.net("threads", 2, [(0, 0, "read", 0, 1, 1)])
+    (report,) = fire(net, seed=1, replications=1)
+    assert report.end_time_ns == 3_100_000_000
 
 
 def test_every_client_takes_its_own_operations():
@@ -231,13 +234,13 @@ def test_every_client_takes_its_own_operations():
         service="exponential",
     )
     stream = [(c, index, "stat", 0, 0, 1) for index in range(20) for c in range(3)]
-    document, _ = job.net("own", 3, stream)
+    net, _ = job.net("own", 3, stream)
     fields = ["a.client", "b.client", "b.index"]
-    log = {"kind": "log", "transition": BEGINS, "fields": fields, "limit": 100}
-    (report,) = fire(document, [log], seed=1, replications=1)
-    rows = report["monitors"][0]["rows"]
+    log = LogMonitor(transition=BEGINS, fields=fields, limit=100)
+    (report,) = fire(net, {"begins": log}, seed=1, replications=1)
+    rows = [row.values for row in report.logs["begins"].rows]
     assert len(rows) == 60
-    assert all(taker == owner for _, taker, owner, _ in rows)
+    assert all(taker == owner for taker, owner, _ in rows)
     for client in range(3):
-        assert [index for _, _, owner, index in rows if owner == client] == list(range(20))
-    assert [owner for _, _, owner, _ in rows] != [client for client, *_ in stream]
+        assert [index for _, owner, index in rows if owner == client] == list(range(20))
+    assert [owner for _, owner, _ in rows] != [client for client, *_ in stream]

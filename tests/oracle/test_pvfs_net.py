@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from math import ceil
 
@@ -10,6 +9,7 @@ import pytest
 from dfslab.filesystems.pvfs import net as pvfs
 from dfslab.filesystems.pvfs.net import GIB, KIB, MIB, Hardware, Setup, simulate
 from dfslab.nets.engine import check
+from dfslab.nets.net_json import json_text
 from dfslab.spec.model import InputError
 
 BLOCKS = (64 * KIB, 256 * KIB, 1 * MIB, 16 * MIB, 100 * MIB)
@@ -149,8 +149,8 @@ def test_the_paper_scale_nets_are_sound():
     for build in (pvfs.write_net, pvfs.read_net):
         net = build(Setup(clients=8))
         report = check(net)
-        assert report["places"] > 10
-        json.dumps(net.document())
+        assert report.places > 10
+        json_text(net.document())
 
 
 @pytest.mark.parametrize(

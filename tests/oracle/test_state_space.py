@@ -40,16 +40,16 @@ def philosophers(count: int) -> Net:
 def test_five_philosophers():
     """82 markings and 265 arcs, cross-checked between two other tools; all may starve at once."""
     report = state_space(philosophers(5))
-    assert (report["markings"], report["arcs"]) == (82, 265)
-    assert report["complete"]
-    assert report["dead_markings"] == 1
-    (dead,) = report["dead_markings_shown"]
+    assert (report.markings, report.arcs) == (82, 265)
+    assert report.complete
+    assert report.dead_markings == 1
+    (dead,) = report.dead_markings_shown
     assert list(dead) == ["has_left"]
     assert sorted(dead["has_left"]) == [[0], [1], [2], [3], [4]]
-    assert report["home_markings"] == 1
-    assert report["live_transitions"] == []
-    assert report["dead_transitions"] == []
-    assert report["bounds"]["eat"] == [0, 2]
+    assert report.home_markings == 1
+    assert report.live_transitions == []
+    assert report.dead_transitions == []
+    assert report.bounds["eat"] == (0, 2)
 
 
 def test_without_the_deadlock_everything_is_live_and_home():
@@ -66,10 +66,10 @@ def test_without_the_deadlock_everything_is_live_and_home():
     net.transitions[:] = [both, done]
     report = state_space(net)
     # At most one of three eats: all think, or one of three eats.
-    assert (report["markings"], report["arcs"]) == (4, 6)
-    assert report["home_markings"] == 4
-    assert report["live_transitions"] == ["both", "done"]
-    assert report["dead_markings"] == 0
+    assert (report.markings, report.arcs) == (4, 6)
+    assert report.home_markings == 4
+    assert report.live_transitions == ["both", "done"]
+    assert report.dead_markings == 0
 
 
 @pytest.mark.parametrize(("tokens", "places"), [(3, 4), (5, 3), (7, 2)])
@@ -79,10 +79,10 @@ def test_a_ring_has_as_many_markings_as_ways_to_share(tokens, places):
     for at in range(places):
         net.transition(f"t{at}", [ring[at]], [Put(ring[(at + 1) % places], delay=1.5)])
     report = state_space(net)
-    assert report["markings"] == math.comb(tokens + places - 1, places - 1)
+    assert report.markings == math.comb(tokens + places - 1, places - 1)
     # A transition is enabled wherever its place is not empty.
-    assert report["arcs"] == places * math.comb(tokens + places - 2, places - 1)
-    assert report["bounds"] == {f"p{at}": [0, tokens] for at in range(places)}
+    assert report.arcs == places * math.comb(tokens + places - 2, places - 1)
+    assert report.bounds == {f"p{at}": (0, tokens) for at in range(places)}
 
 
 def test_the_bound_on_size_holds_and_is_said():
@@ -90,8 +90,8 @@ def test_the_bound_on_size_holds_and_is_said():
     seed, heap = net.place("seed", initial=[()]), net.place("heap")
     net.transition("grow", [seed], [seed, heap])
     report = state_space(net, markings_max=50)
-    assert not report["complete"]
-    assert report["markings"] == 50
+    assert not report.complete
+    assert report.markings == 50
     assert "live_transitions" not in report
 
 
@@ -110,15 +110,15 @@ def test_inhibitor_reset_and_priority_in_the_token_game():
     net.transition("move", [a], [Put(b, delay=2.0)], inhibit=[(b, 2)])
     net.transition("clear", [Take(b)], [c], reset=[b], priority=1, guard="")
     game = Game(net)
-    names = lambda: [one["transition"] for one in game.enabled()]  # noqa: E731
+    names = lambda: [one.transition for one in game.enabled()]  # noqa: E731
     assert names() == ["move"]
     game.step()
     game.step()
     game.step()
     # All are on their way; they arrive together, the higher priority goes first and clears all.
-    assert game.state["time_s"] == 2.0
+    assert game.state.time_s == 2.0
     assert names() == ["clear"]
-    assert game.step()["marking"] == {"c": [[]]}
+    assert game.step().marking == {"c": [[]]}
     assert game.enabled() == []
     with pytest.raises(InputError, match="choice 0 is not among the 0"):
         game.step(0)
@@ -127,9 +127,9 @@ def test_inhibitor_reset_and_priority_in_the_token_game():
 def test_the_way_to_a_dead_marking_and_to_the_most_tokens_is_a_shortest_one():
     """All five take their left stick; two eat after four steps."""
     report = state_space(philosophers(5))
-    assert report["dead_paths_shown"] == [["left"] * 5]
-    assert sorted(report["paths_to_most"]["eat"]) == ["left", "left", "right", "right"]
-    assert report["paths_to_most"]["think"] == []
+    assert report.dead_paths_shown == [["left"] * 5]
+    assert sorted(report.paths_to_most["eat"]) == ["left", "left", "right", "right"]
+    assert report.paths_to_most["think"] == []
 
 
 def test_a_place_that_grows_says_how():
@@ -137,6 +137,6 @@ def test_a_place_that_grows_says_how():
     source, made = net.place("source", initial=[()]), net.place("made")
     net.transition("make", [source], [source, made])
     report = state_space(net, markings_max=10)
-    assert not report["complete"]
-    assert report["bounds"]["made"] == [0, 9]
-    assert report["paths_to_most"]["made"] == ["make"] * 9
+    assert not report.complete
+    assert report.bounds["made"] == (0, 9)
+    assert report.paths_to_most["made"] == ["make"] * 9

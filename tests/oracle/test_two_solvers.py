@@ -72,8 +72,8 @@ def test_mean_value_analysis_and_the_net_agree_within_three_standard_errors(seed
     job = Job({"read": tree}, placement, environment, service="exponential")
     each = 12_000 // clients
     stream = [(c, i, "read", 0, 1, 1) for i in range(each) for c in range(clients)]
-    document, watched = job.net("random", clients, stream)
-    reports = fire(document, watched.monitors, seed=seed, replications=8)
+    net, watched = job.net("random", clients, stream)
+    reports = fire(net, seed=seed, replications=8)
     rates = steady_rates_per_s(reports, watched, clients)
     mean = sum(rates) / len(rates)
     error = math.sqrt(sum((r - mean) ** 2 for r in rates) / (len(rates) - 1) / len(rates))

@@ -15,7 +15,7 @@ from dfslab.spec.steps.operation import REFERENCE_FREQUENCY_HZ
 from dfslab.spec.systems.parameters import symbol
 
 HDFS = discover.file_system("hdfs")
-SYSTEMS = list(discover.members("filesystems", folders=True))
+SYSTEMS = list(discover.members(discover.FILE_SYSTEMS))
 TABLE_1 = {
     *(f"Dp{n}" for n in range(1, 10)),
     *(f"Np{n}" for n in range(1, 5)),

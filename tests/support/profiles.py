@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from dfslab.documents.plain import plain
+from dfslab.documents.trace_profile import Reduction, TraceProfile, TreeNode
 from dfslab.instruments.tracing import call_document
 from dfslab.instruments.tracing.callprofile import File
 
@@ -82,3 +83,28 @@ SMALL_FILES = (
 def call_profile(paths: Sequence[Path]) -> dict[str, Any]:
     """Profiles of processes, merged, as they are written as JSON."""
     return plain(call_document.profile(paths))
+
+
+def tree_node(name: str, *children: TreeNode, **sums: Any) -> TreeNode:
+    """A node of a tree whose sums are zero where they are not given."""
+    zeros = dict.fromkeys(("count", "errors", "bytes", "total_ns", "self_ns"), 0)
+    times_s = dict.fromkeys(("total_s", "self_s", "min_s", "max_s", "p50_s", "p99_s", "sd_s"), 0.0)
+    told = {"kind": "service", "again": False, "times": None, "of": {}, "exemplars": []}
+    read = sums.get("count", 0)
+    return TreeNode(
+        **{**zeros, **times_s, **told, "read": read, **sums}, name=name, children=list(children)
+    )
+
+
+def tree_profile(*roots: TreeNode, **parts: Any) -> TraceProfile:
+    """A profile of these trees only, or with other parts that are given."""
+    shares = {"spans_removed": 0.0, "trees_removed": 0.0}
+    counts = ("spans_before", "spans_after", "trees_before", "trees_after")
+    lists = ("ranking", "ranking_by_name", "waits", "clocks", "timelines")
+    empty: dict[str, Any] = {
+        **{name: [] for name in lists},
+        **dict.fromkeys(("spans", "trees", "shapes", "ranking_beyond_limit"), 0),
+        **{"losses": {}, "left_out": {}, "sampling": None, "savings": None},
+        "reduction": Reduction(**dict.fromkeys(counts, 0), **shares),
+    }
+    return TraceProfile(**{**empty, **parts, "roots": list(roots)})

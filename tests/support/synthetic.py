@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 from dfslab.documents.measured_load import MeasuredLoad
-from dfslab.imports.replay import RECORDED
+from dfslab.imports.formats.recorded import RECORDED
 from dfslab.result import Metric, Result, Step, provenance
 from dfslab.spec.model import build
 from dfslab.spec.scenario import Point, Scenario

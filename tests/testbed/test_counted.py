@@ -15,12 +15,12 @@ COMMAND = ["dd", "if=/dev/zero", "of=written", f"bs={SIZE_BYTES}", f"count={WRIT
 def test_what_a_command_wrote_was_counted(system, nothing_left, tmp_path):
     folder = tmp_path / "traced"
     found = trace_work.record_command(system, {}, COMMAND, folder, lambda text: None)
-    named = {row["name"].rpartition(":")[2].lower(): row for row in found["ranking_by_name"]}
+    named = {row.path.step.lower(): row for row in found.ranking_by_name}
     # Each write is synchronous, so none can be put together with another on its way.
-    assert named["write"]["bytes"] == WRITES * SIZE_BYTES
-    assert named["write"]["count"] == WRITES
-    assert named["create"]["count"] >= 1
-    assert 0 < named["write"]["total_s"] < 60
-    assert found.get("counted", False) is (system in counters.formats())
+    assert named["write"].bytes == WRITES * SIZE_BYTES
+    assert named["write"].count == WRITES
+    assert named["create"].count >= 1
+    assert 0 < named["write"].total_s < 60
+    assert found.counted is (system in counters.formats())
     if system == "juicefs":
-        assert not any(found["losses"].values())
+        assert not any(found.losses.values())

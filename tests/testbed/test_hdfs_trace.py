@@ -98,7 +98,7 @@ def traced(tmp_path_factory) -> dict[str, Any]:
             logs = "".join(log.read_text() for log in (testbed.folder / "logs").glob("*.log"))
     assert filecmp.cmp(source, files / "back", shallow=False)
     top = callprofile.merge((str(p), callprofile.read(p)) for p in callprofile.expand([folder]))
-    places = dict(callprofile.walk(top))
+    places = {str(path): node for path, node in callprofile.walk(top)}
     return {
         "folder": folder,
         "spans": whole_calls(folder),
@@ -237,7 +237,7 @@ def test_whole_calls_name_their_file_or_block_and_their_cause(traced):
     }
     assert causes == {"client:put/create/rpc_create"}
     profile = tracing.profile(sorted(traced["folder"].glob("*.otlp.json")))
-    assert profile["spans"] == len(traced["spans"])
+    assert profile.spans == len(traced["spans"])
 
 
 def test_background_work_is_apart(traced):
@@ -344,4 +344,4 @@ def test_a_program_s_requests_are_all_counted_and_nothing_before_them(tmp_path, 
     assert 0 < asked.total_s + made.total_s <= program.calls_s * (1 + 1e-9)
     assert program.steps[0].saving > 0
     whole = drawn.whole_calls(drawn.beside(bottlenecks.profiles([result], tmp_path)))
-    assert "open" in {one["name"] for one in whole}
+    assert "open" in {one.name for one in whole}

@@ -123,7 +123,7 @@ def test_whole_calls_are_kept_with_what_they_were_about(planted, tmp_path):
     (spans,) = (
         s["spans"] for r in json.loads(path.read_text())["resourceSpans"] for s in r["scopeSpans"]
     )
-    assert not any(kept["losses"].values())
+    assert not any(kept.losses.values())
     whole = places(profile)["planted:top"]
     tops = [span for span in spans if span["name"] == "top"]
     assert 2 <= len(tops) <= 4, "two slowest and two sampled"

@@ -10,36 +10,26 @@ from typing import Any
 
 import pytest
 from dfslab.cli.traces import trace_work
+from dfslab.documents.call_path import CallPath
+from dfslab.documents.trace_analysis import CohortComparison
+from dfslab.documents.trace_profile import TraceProfile, TreeNode
 from dfslab.instruments.tracing import callprofile
 from dfslab.instruments.tracing.reading import Reading
 from dfslab.spec.model import InputError
 from dfslab.studies.traces.cohort import compare, holm, slow_and_fast
-from support.profiles import files, step
+from support.profiles import files, step, tree_node, tree_profile
 from support.synthetic import spans_of
 
 
-def profile(steps: dict[str, list[float]]) -> dict[str, Any]:
+def profile(steps: dict[str, list[float]]) -> TraceProfile:
     """One tree whose root has these steps, each with its calls' durations."""
     children = [
-        {
-            "name": name,
-            "count": len(took),
-            "total_s": sum(took),
-            "self_s": sum(took),
-            "sd_s": statistics.pstdev(took),
-            "children": [],
-        }
+        tree_node(
+            name, count=len(took), total_s=sum(took), self_s=sum(took), sd_s=statistics.pstdev(took)
+        )
         for name, took in steps.items()
     ]
-    root = {
-        "name": "root",
-        "count": 0,
-        "total_s": 0.0,
-        "self_s": 0.0,
-        "sd_s": 0.0,
-        "children": children,
-    }
-    return {"roots": [root]}
+    return tree_profile(tree_node("root", *children))
 
 
 def drawn(source: random.Random, slower: float = 1.0) -> dict[str, list[float]]:
@@ -56,64 +46,45 @@ def test_two_hundred_equal_steps_raise_no_alarm():
     alarms = 0
     for seed in range(20):
         source = random.Random(seed)
-        alarms += bool(compare(profile(drawn(source)), profile(drawn(source)))["rows"])
+        alarms += bool(compare(profile(drawn(source)), profile(drawn(source))).rows)
     assert alarms <= 3, "5 % of reports may have one"
 
 
 def test_a_slower_step_is_found_among_them():
     source = random.Random(5)
     found = compare(profile(drawn(source)), profile(drawn(source, slower=2.0)))
-    assert [row["path"] for row in found["rows"]] == ["root/s0"]
-    assert found["rows"][0]["change"] == pytest.approx(1.0, abs=0.35)
-    assert found["tests"] == 200
+    assert [str(row.path) for row in found.rows] == ["root/s0"]
+    assert found.rows[0].change == pytest.approx(1.0, abs=0.35)
+    assert found.tests == 200
 
 
 def test_a_change_is_seen_where_no_single_place_has_calls_enough():
     """A disk that is reached by a few calls each of many ways."""
 
-    def tree(took_s: list[float]) -> dict[str, Any]:
-        leaf = {
-            "name": "sync",
-            "count": 2,
-            "total_s": sum(took_s),
-            "self_s": sum(took_s),
-            "sd_s": statistics.pstdev(took_s),
-            "children": [],
-        }
-        return {
-            "name": "node-2:write",
-            "count": 2,
-            "total_s": sum(took_s),
-            "self_s": 0.0,
-            "sd_s": 0.0,
-            "children": [leaf],
-        }
+    def tree(took_s: list[float]) -> TreeNode:
+        whole_s = sum(took_s)
+        spread_s = statistics.pstdev(took_s)
+        leaf = tree_node("sync", count=2, total_s=whole_s, self_s=whole_s, sd_s=spread_s)
+        return tree_node("node-2:write", leaf, count=2, total_s=whole_s)
 
-    def profile_of(factor: float) -> dict[str, Any]:
+    def profile_of(factor: float) -> TraceProfile:
         ways = [
-            {
-                "name": f"client:by_{number}",
-                "count": 0,
-                "total_s": 0.0,
-                "self_s": 0.0,
-                "children": [tree([factor, factor * 1.1])],
-            }
-            for number in range(5)
+            tree_node(f"client:by_{number}", tree([factor, factor * 1.1])) for number in range(5)
         ]
-        return {"roots": ways}
+        return tree_profile(*ways)
 
     found = compare(profile_of(1.0), profile_of(6.0))
-    assert [row["path"] for row in found["rows"]][0] == "node-2: sync"
-    assert found["rows"][0]["count"] == 10
-    assert found["rows"][0]["change"] == pytest.approx(5.0)
-    assert found["rows"][0]["own_change_s"] == pytest.approx(52.5)
-    assert not compare(profile_of(1.0), profile_of(1.0))["rows"]
+    assert [str(row.path) for row in found.rows][0] == "node-2: sync"
+    assert found.rows[0].count == 10
+    assert found.rows[0].change == pytest.approx(5.0)
+    assert found.rows[0].own_change_s == pytest.approx(52.5)
+    assert not compare(profile_of(1.0), profile_of(1.0)).rows
 
 
 def test_steps_of_one_cohort_only_are_named_and_not_tested():
     found = compare(profile({"a": [1.0] * 9, "gone": [1.0] * 9}), profile({"a": [1.0] * 9}))
-    assert found["only_before"] == ["root/gone"]
-    assert found["rows"] == []
+    assert [str(path) for path in found.only_before] == ["root/gone"]
+    assert found.rows == []
 
 
 def test_holm_by_hand():
@@ -147,10 +118,10 @@ def test_what_slow_traces_do_longer_is_found(tmp_path):
     path = tmp_path / "trace.json"
     path.write_text(json.dumps(document(slow=5)))
     found = trace_work.with_cohorts(trace_work.profile([path]), [path], "slow", Reading())
-    changed = [row["path"] for row in found["compared"]["rows"]]
+    changed = [str(row.path) for row in found.compared.rows]
     assert changed[0] == "read/disk"
     assert "read/copy" not in changed
-    assert found["compared"]["sides"] == ["fast", "slow"]
+    assert found.compared.sides == ("fast", "slow")
 
 
 def test_every_trace_is_slow_or_fast_and_few_are_neither():
@@ -178,34 +149,36 @@ def hosts(folder: Path, *sums: int) -> list[Path]:
 def test_the_host_that_differs_is_named(tmp_path):
     paths = hosts(tmp_path, 100, 900, 100)
     found = trace_work.with_cohorts(trace_work.profile(paths), paths, "hosts", Reading())
-    rows = {row["cohort"]: row for row in found["compared"]["rows"]}
-    assert rows["datanode-2"]["path"] == "client:write/datanode:disk"
-    assert rows["datanode-2"]["change"] == pytest.approx(8.0)
+    rows = {row.cohort: row for row in found.compared.rows}
+    assert str(rows["datanode-2"].path) == "client:write/datanode:disk"
+    assert rows["datanode-2"].change == pytest.approx(8.0)
 
 
-def by_hosts(path: Path, hosts: dict[str, float], seed: int = 6) -> dict[str, Any]:
+def by_hosts(path: Path, hosts: dict[str, float], seed: int = 6) -> CohortComparison:
     path.write_text(json.dumps(spans_of(hosts, seed)))
     found = trace_work.profile([path])
-    return trace_work.with_cohorts(found, [path], "hosts", Reading())["compared"]
+    compared = trace_work.with_cohorts(found, [path], "hosts", Reading()).compared
+    assert compared is not None
+    return compared
 
 
 def test_the_host_whose_spans_differ_is_named(tmp_path):
     found = by_hosts(tmp_path / "trace.json", {"node-1": 1, "node-2": 1, "node-3": 4, "node-4": 1})
-    slow = {row["path"]: row for row in found["rows"] if row["cohort"] == "node-3"}
+    slow = {str(row.path): row for row in found.rows if row.cohort == "node-3"}
     assert set(slow) == {"read", "read/disk"}
-    assert slow["read/disk"]["change"] == pytest.approx(3, rel=0.25)
-    assert slow["read/disk"]["count"] == 50
-    assert slow["read/disk"]["count_before"] == 150
+    assert slow["read/disk"].change == pytest.approx(3, rel=0.25)
+    assert slow["read/disk"].count == 50
+    assert slow["read/disk"].count_before == 150
     # To the others the slow one is among those that they are compared with.
-    assert all(row["change"] < 0 for row in found["rows"] if row["cohort"] != "node-3")
-    assert not [row for row in found["rows"] if row["path"] == "read/copy"]
-    assert found["tests"] == 4 * 3
-    assert found["changes"]["read/disk"] == pytest.approx(slow["read/disk"]["change"])
+    assert all(row.change < 0 for row in found.rows if row.cohort != "node-3")
+    assert not [row for row in found.rows if str(row.path) == "read/copy"]
+    assert found.tests == 4 * 3
+    assert found.changes[CallPath.read("read/disk")] == pytest.approx(slow["read/disk"].change)
 
 
 def test_equal_hosts_raise_no_alarm(tmp_path):
     equal = dict.fromkeys((f"node-{number}" for number in range(5)), 1.0)
-    alarms = sum(bool(by_hosts(tmp_path / "trace.json", equal, seed)["rows"]) for seed in range(20))
+    alarms = sum(bool(by_hosts(tmp_path / "trace.json", equal, seed).rows) for seed in range(20))
     assert alarms <= 3, "5 % of reports may have one"
 
 

@@ -11,7 +11,9 @@ import duckdb
 import pytest
 from dfslab.cli import compat, laboratory
 from dfslab.documents.measured_load import PlaceReport
-from dfslab.exports import export
+from dfslab.exports.formats import csv as csv_rows
+from dfslab.exports.formats import fio, parquet, prometheus
+from dfslab.exports.rows import rows
 from dfslab.instruments.measure import Measure
 from dfslab.laboratory import Laboratory
 from dfslab.spec.check import check
@@ -258,20 +260,20 @@ def finished(kept_run):
 def test_csv_and_parquet_hold_every_metric(kept_run, tmp_path):
     results = store.results_of(kept_run)
     assert {one.method for one in results} == {"measure", "trace", "sequence", "regression", "mean"}
-    told = list(csv.DictReader(io.StringIO(export.as_csv(results).decode())))
+    told = list(csv.DictReader(io.StringIO(csv_rows.write(results).decode())))
     assert len(told) == sum(len(result.metrics) for result in results)
-    for row, plain in zip(told, export.rows(results), strict=True):
-        assert float(row["value"]) == plain["value"]
-        assert json.loads(row["labels"]) == json.loads(plain["labels"])
+    for row, plain in zip(told, rows(results), strict=True):
+        assert float(row["value"]) == plain.value
+        assert json.loads(row["labels"]) == json.loads(plain.labels)
     file = tmp_path / "results.parquet"
-    file.write_bytes(export.as_parquet(results))
+    file.write_bytes(parquet.write(results))
     query = "select count(*), count(distinct point_id), max(repetition) from read_parquet(?)"
     with duckdb.connect() as database:
         assert database.execute(query, [str(file)]).fetchone() == (len(told), 8, 1)
 
 
 def test_prometheus_histograms_add_up(finished):
-    text = export.as_prometheus(finished).decode()
+    text = prometheus.write(finished).decode()
     sample = re.compile(r'^[a-z_0-9]+\{([a-z_0-9]+="(\\.|[^"\\])*",?)+\} [-+0-9.einfNa]+$')
     for line in text.splitlines():
         assert line.startswith("# ") or sample.match(line), line
@@ -292,7 +294,7 @@ def test_prometheus_histograms_add_up(finished):
 
 
 def test_fio_json_says_the_same(finished):
-    document = json.loads(export.as_fio(finished))
+    document = json.loads(fio.write(finished))
     assert len(document["jobs"]) == len(finished)
     for job, result in zip(document["jobs"], finished, strict=True):
         (name,) = result.load.operations
@@ -318,7 +320,7 @@ def test_fio_json_counts_every_way_to_read_and_to_write():
     }
     (point,) = check(scenario(hold_out=()).with_values(changes))
     result = Measure().run(point)
-    (job,) = json.loads(export.as_fio([result]))["jobs"]
+    (job,) = json.loads(fio.write([result]))["jobs"]
     seen = result.load.operations
     for direction, names in (("read", ("read", "pread")), ("write", ("overwrite", "pwrite"))):
         told = job[direction]
@@ -347,13 +349,13 @@ def test_times_since_operations_were_due_leave_too():
     result = Measure().run(point)
     due = result.load.response_histograms["write"]
     assert sum(count for _, count in due) == 60
-    text = export.as_prometheus([result]).decode()
+    text = prometheus.write([result]).decode()
     for kind in ("latency", "response"):
         (count,) = re.findall(rf"^dfslab_{kind}_seconds_count{{.*}} (\d+)$", text, re.MULTILINE)
         (total,) = re.findall(rf"^dfslab_{kind}_seconds_sum{{.*}} (\S+)$", text, re.MULTILINE)
         mean_s = result.value(f"{kind}_s_mean.write")
         assert (int(count), float(total)) == (60, pytest.approx(60 * mean_s))
-    (job,) = json.loads(export.as_fio([result]))["jobs"]
+    (job,) = json.loads(fio.write([result]))["jobs"]
     for key, kind in (("clat_ns", "latency"), ("lat_ns", "response")):
         mean_s = result.value(f"{kind}_s_mean.write")
         assert job["write"][key]["mean"] * 1e-9 == pytest.approx(mean_s, rel=0.008)
@@ -367,7 +369,7 @@ def test_a_form_goes_to_a_new_file_only(recorded_run, tmp_path):
     assert target.read_bytes()[:4] == b"PAR1"
     with pytest.raises(InputError, match="exists already"):
         laboratory.export(recorded_run, "parquet", target)
-    with pytest.raises(InputError, match="must be one of page, csv, parquet, prometheus, fio"):
+    with pytest.raises(InputError, match="must be one of page, csv, fio, parquet, .*tables"):
         laboratory.export(recorded_run, "xml", None)
     with pytest.raises(InputError, match="is no run folder"):
         laboratory.export(tmp_path, "csv", None)

@@ -11,7 +11,7 @@ from dfslab import discover
 from dfslab.cli.shared import read_scenario
 from dfslab.filesystems.pvfs.net import KIB, MIB, Hardware, Setup, setup_of, simulate
 from dfslab.filesystems.pvfs.net_trace import calls_of, shares_of
-from dfslab.imports.replay import RECORDED
+from dfslab.imports.formats.recorded import RECORDED
 from dfslab.models.tree.prediction import Situation
 from dfslab.report.sections import throughput
 from dfslab.spec.model import InputError

@@ -7,6 +7,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
+from dfslab.documents.net_run import CountMonitor, MarkingMonitor
 from dfslab.nets import engine
 from dfslab.nets.build import Net, Put, Take
 from dfslab.nets.cpn import cpn_read as cpn
@@ -20,21 +21,21 @@ GOOD = (Path(__file__).parents[2] / "scenarios" / "nets" / "protocol.cpn").read_
 
 def test_a_net_of_two_pages_runs_as_drawn():
     document = cpn.read(GOOD)
-    (report,) = engine.run(document, monitors=[{"kind": "count", "transition": "receiver.receive"}])
-    assert report["monitors"][0]["count"] == 2
+    (report,) = engine.run(document, {"got": CountMonitor(transition="receiver.receive")})
+    assert report.counts["got"].count == 2
     # Both packets: 5 s to transmit and 3 s on the arc, the second after the first's answer.
-    assert (report["reason"], report["end_time_ns"]) == ("dead", 16_000_000_000)
-    names = [one["name"] for one in document["transitions"]]
+    assert (report.reason, report.end_time_ns) == ("dead", 16_000_000_000)
+    names = [one.name for one in document.transitions]
     assert names == ["transmit", "receiver.receive", "acknowledge"]
-    assert engine.state_space(document)["dead_markings"] == 1
+    assert engine.state_space(document).dead_markings == 1
 
 
 def test_a_name_on_two_input_arcs_is_a_join():
     found = cpn.read(GOOD.replace("[n = m, n &gt; 0]", "[n &gt; 0]").replace(">m<", ">n<"))
-    guard = found["transitions"][0]["guard"]
+    guard = found.transitions[0].guard
     assert "t2.value == t1.f1" in guard
-    assert engine.check(found)["scans"] == []
-    assert engine.run(found)[0]["end_time_ns"] == 16_000_000_000
+    assert engine.check(found).scans == []
+    assert engine.run(found)[0].end_time_ns == 16_000_000_000
 
 
 def example(seed: int) -> Net:
@@ -103,10 +104,10 @@ def example(seed: int) -> Net:
 def test_written_and_read_again_it_behaves_alike(seed):
     net = example(seed)
     again = cpn.read(cpn_write.write(net))
-    options = {"max_firings": 300, "monitors": [{"kind": "marking", "place": "queue"}]}
+    options = {"max_firings": 300, "monitors": {"queue": MarkingMonitor(place="queue")}}
     assert engine.run(again, **options) == engine.run(net, **options)
     # Written a second time it is the same file: nothing is lost on the way.
-    assert cpn.read(cpn_write.write(again))["transitions"] == again["transitions"]
+    assert cpn.read(cpn_write.write(again)).transitions == again.transitions
 
 
 @pytest.mark.parametrize(
@@ -269,7 +270,7 @@ def test_a_queue_as_a_list_is_taken_apart_as_drawn():
     while game.enabled():
         game.step()
     # Each of 1, 2, 3 goes to the end with its sign turned; then the first is no longer above 0.
-    assert game.state["marking"] == {"queue": [[[-1, -2, -3]]], "done": [[3], [4], [5]]}
+    assert game.state.marking == {"queue": [[[-1, -2, -3]]], "done": [[3], [4], [5]]}
 
 
 @pytest.mark.parametrize(
@@ -333,15 +334,15 @@ PACKETS = """<workspaceElements><cpnet><globbox>
 
 def test_a_queue_of_packets_is_a_list_of_products():
     document = cpn.read(PACKETS)
-    texts = {one["name"]: one for one in document["places"]}
-    (first,) = texts["queue"]["initial"]
+    texts = {one.name: one for one in document.places}
+    (first,) = texts["queue"].initial
     assert [number for number, _ in first[0]] == [1, 2, 5]
 
     def ends(net):
         game = engine.Game(net)
         while game.enabled():
             game.step()
-        return game.state["marking"]
+        return game.state.marking
 
     a, b = (first[0][at][1] for at in (0, 1))
     found = ends(document)

@@ -28,7 +28,7 @@ def served(net: dict, place: str = "served") -> list:
         if not game.enabled():
             break
         game.step()
-    return sorted(game.state["marking"].get(place, []), key=json.dumps)
+    return sorted(game.state.marking.get(place, []), key=json.dumps)
 
 
 @pytest.mark.parametrize("row", READ, ids=[row.construct for row in READ])
@@ -36,9 +36,9 @@ def test_a_construct_does_what_it_says(row: Row):
     net = cpn.read(document(row))
     assert served(net) == sorted(row.served, key=json.dumps)
     # The engine fires as often as the token game does.
-    (report,) = engine.run(net, monitors=[{"kind": "count", "transition": "serve"}])
-    assert report["reason"] == "dead"
-    assert report["left"].get("served", 0) == len(row.served)
+    (report,) = engine.run(net)
+    assert report.reason == "dead"
+    assert report.left.get("served", 0) == len(row.served)
 
 
 @pytest.mark.parametrize("row", READ, ids=[row.construct for row in READ])

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
+from dfslab.documents.trace_profile import Saving, Savings
 from dfslab.instruments.tracing.callprofile import merge
 from dfslab.studies.traces.gain import RUNS_DIFFER, Z90, lanes, savings
 from support.profiles import MS, SMALL_FILES, files, step
@@ -13,36 +12,36 @@ from support.profiles import MS, SMALL_FILES, files, step
 RUNS = Z90 * RUNS_DIFFER
 
 
-def found(*processes: tuple[str, list[dict]], factor: float = 2.0) -> dict[str, Any]:
+def found(*processes: tuple[str, list[dict]], factor: float = 2.0) -> Savings:
     return savings(merge(files(processes)), factor)
 
 
-def of(report: dict[str, Any], path: str) -> dict[str, Any]:
-    (row,) = [row for row in report["steps"] if row["step"] == path]
+def of(report: Savings, path: str) -> Saving:
+    (row,) = [row for row in report.steps if str(row.step) == path]
     return row
 
 
 def test_a_back_off_is_named_and_the_server_is_not():
     report = found(*SMALL_FILES)
-    assert report["operations"] == ["client:put"]
-    assert report["end_to_end_s"] == 1.0
-    first = report["steps"][0]
-    assert first["step"] == "client:put/close/back_off"
-    assert first["verdict"] == "faster"
+    assert report.operations == ["client:put"]
+    assert report.end_to_end_s == 1.0
+    first = report.steps[0]
+    assert str(first.step) == "client:put/close/back_off"
+    assert first.verdict == "faster"
     # At most the ten milliseconds of the streaming thread can have been what it waited for.
-    assert first["low"] == pytest.approx(0.345 * (1 - RUNS))
-    assert first["high"] == pytest.approx(0.35 * (1 + RUNS))
-    assert of(report, "client:put/create/rpc/server:make")["saving"] == pytest.approx(0.015)
-    assert of(report, "client:put/create")["saving"] == pytest.approx(0.03)
-    assert not [row for row in report["steps"] if row["step"].startswith("server:")]
+    assert first.low == pytest.approx(0.345 * (1 - RUNS))
+    assert first.high == pytest.approx(0.35 * (1 + RUNS))
+    assert of(report, "client:put/create/rpc/server:make").saving == pytest.approx(0.015)
+    assert of(report, "client:put/create").saving == pytest.approx(0.03)
+    assert not [row for row in report.steps if row.step.origin == "server"]
 
 
 def test_a_tenfold_step_gains_nine_tenths():
     report = found(*SMALL_FILES, factor=10.0)
-    assert report["steps"][0]["high"] == pytest.approx(0.63 * (1 + RUNS))
+    assert report.steps[0].high == pytest.approx(0.63 * (1 + RUNS))
 
 
-def pipeline(disk: int, mirror: int) -> dict[str, Any]:
+def pipeline(disk: int, mirror: int) -> Savings:
     """A write of one second whose client waits for two nodes, the first slower than the second."""
     return found(
         (
@@ -73,15 +72,16 @@ def pipeline(disk: int, mirror: int) -> dict[str, Any]:
 
 def test_the_slowest_lane_of_a_pipeline_is_what_the_client_waits_for():
     report = pipeline(disk=800, mirror=150)
-    first = report["steps"][0]
-    assert first["step"].endswith("node:block/disk")
-    assert first["saving"] == pytest.approx(0.15)
-    assert first["high"] == pytest.approx(0.4 * (1 + RUNS))
+    first = report.steps[0]
+    assert first.step.ends_with("block/disk")
+    assert first.step.within == "node"
+    assert first.saving == pytest.approx(0.15)
+    assert first.high == pytest.approx(0.4 * (1 + RUNS))
     # What ranking by sums puts beside it would be waited for instead.
     copy = of(report, "client:write/copy")
-    assert copy["saving"] == 0
-    assert copy["summed_share"] > 0.09
-    assert copy["verdict"] in ("cannot tell", "no gain")
+    assert copy.saving == 0
+    assert copy.summed_share > 0.09
+    assert copy.verdict in ("cannot tell", "no gain")
 
 
 @pytest.mark.parametrize(("slow", "verdict"), [(1, "faster"), (5, "cannot tell")])
@@ -89,15 +89,15 @@ def test_what_a_first_call_takes_is_no_accident(slow, verdict):
     """A slow call and a quick one are that each time; of many calls it is known how they differ."""
     row = step(-1, "open", 1000)
     row["count"], row["durations"] = 2 * slow, [[1000, slow], [1000 * MS // slow, slow]]
-    assert found(("client", [row]))["steps"][0]["verdict"] == verdict
+    assert found(("client", [row])).steps[0].verdict == verdict
 
 
 def test_the_lanes_of_an_operation_are_told_apart():
     top = merge(files(SMALL_FILES))
-    names = [lane.name for lane in lanes(top.children["client:put"])]
+    names = [str(lane.path) for lane in lanes(top.children["client:put"])]
     assert names == ["client:put", "client:put/stream"]
 
 
 def test_no_operation_gains_nothing():
-    assert found(("server", [step(-1, "beat", 10)]))["operations"] == ["server:beat"]
-    assert savings(merge([]))["steps"] == []
+    assert found(("server", [step(-1, "beat", 10)])).operations == ["server:beat"]
+    assert savings(merge([])).steps == []

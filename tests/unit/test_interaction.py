@@ -6,13 +6,14 @@ import re
 
 import pytest
 from dfslab import discover
-from dfslab.report import show
-from dfslab.report.diagrams import diagram, xmi
+from dfslab.cli import describing
+from dfslab.exports.formats import xmi
+from dfslab.report.diagrams import diagram
 from dfslab.report.diagrams.interaction import Fragment, interaction, messages
 from dfslab.report.diagrams.uml import uml
 
 HDFS = discover.file_system("hdfs")
-SYSTEMS = list(discover.members("filesystems", folders=True))
+SYSTEMS = list(discover.members(discover.FILE_SYSTEMS))
 MOST_GUARD_LENGTH = 100
 
 
@@ -80,9 +81,9 @@ def test_both_languages_print_the_same_events():
     assert kinds[0] == kinds[1] - {"HwComputingResource"}
 
 
-@pytest.mark.parametrize("form", show.FORMS)
+@pytest.mark.parametrize("form", [*describing.FORMS, "xmi"])
 def test_one_operation_is_shown_where_one_is_asked_for(form):
-    document, _ = show.filesystem("hdfs", form, "stat")
+    document, _ = describing.filesystem("hdfs", form, "stat")
     if form == "table":
         acting = {one.split(":")[0] for row in document for one in row["acts in"].split("; ")}
         assert acting == {"stat"}

@@ -6,6 +6,8 @@ import random
 import xml.etree.ElementTree as ET
 
 import pytest
+from dfslab.documents.net_report import NetReport
+from dfslab.documents.net_run import CountMonitor, LogMonitor
 from dfslab.method import RunFailed
 from dfslab.nets import draw
 from dfslab.nets.build import Net, Page, Put, Take
@@ -32,8 +34,8 @@ def tandem(stations: int) -> Net:
 
 def test_a_page_is_copied_for_every_substitution():
     net = tandem(3)
-    document = net.document()
-    names = [one["name"] for one in document["places"]]
+    definition = net.document()
+    names = [one.name for one in definition.places]
     assert names == [
         "q0",
         "q1",
@@ -46,11 +48,11 @@ def test_a_page_is_copied_for_every_substitution():
         "s2.idle",
         "s2.busy",
     ]
-    assert [one["page"] for one in document["transitions"]] == ["s0", "s0", "s1", "s1", "s2", "s2"]
-    (report,) = run(net, monitors=[{"kind": "count", "transition": "s2.end"}])
+    assert [one.page for one in definition.transitions] == ["s0", "s0", "s1", "s1", "s2", "s2"]
+    (report,) = run(net, {"ends": CountMonitor(transition="s2.end")})
     # Three jobs of 2 s each through three stations in a row: (3 + 3 - 1) * 2 s.
-    assert report["end_time_ns"] == 10_000_000_000
-    assert report["monitors"][0]["count"] == 3
+    assert report.end_time_ns == 10_000_000_000
+    assert report.counts["ends"].count == 3
 
 
 def test_pages_within_pages():
@@ -63,9 +65,9 @@ def test_pages_within_pages():
     outer.substitute("second", inner, {"from": middle, "to": b})
     start, end = net.place("start", initial=[()]), net.place("end")
     net.substitute("box", outer, {"from": start, "to": end})
-    names = [one["name"] for one in net.document()["transitions"]]
+    names = [one.name for one in net.document().transitions]
     assert names == ["box.first.go", "box.second.go"]
-    assert state_space(net)["markings"] == 3
+    assert state_space(net).markings == 3
 
 
 def test_fusion_makes_one_place_of_several():
@@ -76,10 +78,9 @@ def test_fusion_makes_one_place_of_several():
     net.transition("drain", [other], [])
     net.substitute("copy", half, {})
     net.fuse("shared", sink, other)
-    document = net.document()
-    assert [one["name"] for one in document["places"]] == ["shared", "copy.source"]
+    assert [one.name for one in net.document().places] == ["shared", "copy.source"]
     report = state_space(net)
-    assert report["bounds"]["shared"] == [0, 3]
+    assert report.bounds["shared"] == (0, 3)
 
 
 @pytest.mark.parametrize(
@@ -154,18 +155,18 @@ def test_a_queue_of_lists_is_fired_and_explored():
         delay=1,
     )
     (report,) = run(net)
-    assert (report["end_time_ns"], report["firings"]) == (3_000_000_000, 3)
+    assert (report.end_time_ns, report.firings) == (3_000_000_000, 3)
     game = Game(net)
     while game.enabled():
         game.step()
-    assert game.state["marking"] == {
+    assert game.state.marking == {
         "waiting": [[[]]],
         "done": [[3, ["red"], [3, 1, 3]], [1, ["red"], [3, 1]], [3, [], [3]]],
     }
     # Equal lists are one marking: from [3, 1, 3] there is one way down to [].
     found = state_space(net)
-    assert (found["markings"], found["arcs"]) == (4, 3)
-    assert "reverse(q.ids)" in draw.mermaid(net, game.state["marking"])
+    assert (found.markings, found.arcs) == (4, 3)
+    assert "reverse(q.ids)" in draw.mermaid(net, game.state.marking)
 
 
 def dispatcher() -> Net:
@@ -202,19 +203,19 @@ def dispatcher() -> Net:
 def test_a_queue_of_records_is_fired_and_explored():
     net = dispatcher()
     (report,) = run(net)
-    assert (report["end_time_ns"], report["firings"]) == (3_500_000_000, 6)
+    assert (report.end_time_ns, report.firings) == (3_500_000_000, 6)
     game = Game(net)
     while game.enabled():
         game.step()
-    assert game.state["marking"] == {
+    assert game.state.marking == {
         "queue": [[[]]],
         "done": [[7, 1.5, "read"], [2, 1.0, "write"], [1, 1.0, "write"]],
     }
     found = state_space(net)
     # Either job may join at each point of the way, so there are many ways to few ends.
-    assert found["markings"] > 10
-    assert found["bounds"]["done"] == [0, 3]
-    assert "job(head(q.jobs).id" in draw.mermaid(net, game.state["marking"])
+    assert found.markings > 10
+    assert found.bounds["done"] == (0, 3)
+    assert "job(head(q.jobs).id" in draw.mermaid(net, game.state.marking)
 
 
 def test_lists_that_are_dropped_make_room():
@@ -227,15 +228,12 @@ def test_lists_that_are_dropped_make_room():
         [Put(ring, ["append(tail(r.ids), r.turn)", "r.turn + 1"])],
         delay=1,
     )
-    log = {
-        "kind": "log",
-        "transition": "turn",
-        "when": "r.turn % 50000 == 3",
-        "fields": ["at(r.ids, 0)", "at(r.ids, 2)"],
-    }
-    (report,) = run(net, max_firings=150_000, monitors=[log])
-    rows = [row[1:] for row in report["monitors"][0]["rows"]]
-    assert rows == [[0, 2], [50_000, 50_002], [100_000, 100_002]]
+    log = LogMonitor(
+        transition="turn", when="r.turn % 50000 == 3", fields=["at(r.ids, 0)", "at(r.ids, 2)"]
+    )
+    (report,) = run(net, {"order": log}, max_firings=150_000)
+    rows = [row.values for row in report.logs["order"].rows]
+    assert rows == [(0, 2), (50_000, 50_002), (100_000, 100_002)]
 
 
 def test_enumerations_and_records_within_records():
@@ -253,10 +251,12 @@ def test_enumerations_and_records_within_records():
         guard="r.kind == read",
     )
     game = Game(net)
-    assert game.enabled()[0]["binding"] == {"r": ["read", 0, 3]}
-    assert game.step()["marking"] == {"todo": [["write", 4, 9]], "done": [["write", 0, 3]]}
-    logged = {"kind": "log", "transition": "flip", "fields": ["r.kind"]}
-    assert run(net, monitors=[logged])[0]["monitors"][0]["rows"] == [[0, "read"]]
+    assert game.enabled()[0].binding == {"r": ["read", 0, 3]}
+    assert game.step().marking == {"todo": [["write", 4, 9]], "done": [["write", 0, 3]]}
+    net.watch("flips", LogMonitor(transition="flip", fields=["r.kind"]))
+    assert run(net)[0].logs["flips"].rows == [(0, ("read",))]
+    with pytest.raises(InputError, match="monitor flips: is declared twice"):
+        net.watch("flips", CountMonitor(transition="flip"))
 
 
 @pytest.mark.parametrize(
@@ -320,11 +320,14 @@ def test_replications_until_the_interval_is_narrow():
     idle.initial = [()]
     net.transition("arrive", [source], [Put(source, delay="exponential(2)"), queue])
     net.transition("serve", [queue, idle], [Put(idle, delay="exponential(1)")])
-    watch = [{"kind": "count", "transition": "serve"}]
-    asked = {"monitors": watch, "end_time_s": 500.0}
-    found = replicate(net, 0, "rate_per_s", relative_width=0.02, **asked)
+    monitors = {"served": CountMonitor(transition="serve")}
+
+    def rate_per_s(report: NetReport) -> float:
+        return report.counts["served"].rate_per_s
+
+    found = replicate(net, monitors, rate_per_s, relative_width=0.02, end_time_s=500.0)
     assert found.relative <= 0.02
     assert found.count > 8
     assert abs(found.mean - 0.5) <= 3 * found.half_width
     with pytest.raises(RunFailed, match="not yet within"):
-        replicate(net, 0, "rate_per_s", relative_width=1e-5, at_most=16, **asked)
+        replicate(net, monitors, rate_per_s, relative_width=1e-5, at_most=16, end_time_s=500.0)

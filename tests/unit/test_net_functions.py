@@ -8,6 +8,7 @@ import pytest
 from dfslab.method import RunFailed
 from dfslab.nets import engine
 from dfslab.spec.model import InputError
+from support.nets import definition
 
 FUNCTIONS = {
     "sum": {
@@ -50,10 +51,10 @@ def net(**changes: Any) -> dict[str, Any]:
 
 
 def done(document: dict[str, Any]) -> list[Any]:
-    game = engine.Game(document)
+    game = engine.Game(definition(document))
     while game.enabled():
         game.step()
-    return game.state["marking"].get("done", [])
+    return game.state.marking.get("done", [])
 
 
 @pytest.mark.parametrize(
@@ -80,8 +81,8 @@ def done(document: dict[str, Any]) -> list[Any]:
 def test_values_are_what_they_say(changes, wanted):
     document = net(**changes)
     assert done(document) == wanted
-    (report,) = engine.run(document)
-    assert report["left"].get("done", 0) == len(wanted)
+    (report,) = engine.run(definition(document))
+    assert report.left.get("done", 0) == len(wanted)
 
 
 def test_the_clock_is_no_part_of_a_state_space():
@@ -96,7 +97,7 @@ def test_the_clock_is_no_part_of_a_state_space():
     )
     assert done(document) == [[2, "a"], [2, 'b"\\']]
     with pytest.raises(InputError, match="or of the clock; a state space has neither"):
-        engine.state_space(document)
+        engine.state_space(definition(document))
 
 
 def test_a_local_is_drawn_once_for_all_outputs():
@@ -106,7 +107,7 @@ def test_a_local_is_drawn_once_for_all_outputs():
     numbers = [row[0] for row in done(document)]
     assert numbers[0] == numbers[1] != numbers[2] == numbers[3]
     with pytest.raises(InputError, match="a state space has neither"):
-        engine.state_space(document)
+        engine.state_space(definition(document))
 
 
 @pytest.mark.parametrize(
@@ -124,7 +125,7 @@ def test_a_local_is_drawn_once_for_all_outputs():
 )
 def test_runs_that_go_wrong_stop_in_one_line(changes, words):
     with pytest.raises(RunFailed, match=words) as caught:
-        engine.run(net(**changes))
+        engine.run(definition(net(**changes)))
     assert "\n" not in str(caught.value)
 
 
@@ -161,7 +162,7 @@ def function(**changes: Any) -> dict[str, Any]:
 )
 def test_malformed_values_give_one_line(changes, words):
     with pytest.raises(InputError, match=words) as caught:
-        engine.check(net(**changes))
+        engine.check(definition(net(**changes)))
     assert "\n" not in str(caught.value)
 
 
@@ -170,5 +171,5 @@ def test_texts_that_grow_do_not_fill_the_memory():
     document = net(token=["a.n + 1", "text(a.n)"], guard="a.n < 200000")
     document["places"][0]["initial"] = [[1, ""]]
     document["transitions"][0]["out"][0]["place"] = "start"
-    (report,) = engine.run(document)
-    assert report["left"] == {"start": 1}
+    (report,) = engine.run(definition(document))
+    assert report.left == {"start": 1}

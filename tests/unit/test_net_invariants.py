@@ -9,6 +9,7 @@ from dfslab.nets import engine
 from dfslab.nets.build import Net, Put
 from dfslab.nets.invariants import of_places
 from dfslab.spec.model import InputError
+from support.nets import definition, plain
 
 
 def words(net: Net) -> list[str]:
@@ -40,9 +41,9 @@ def test_places_of_reset_and_counted_arcs_are_left_out():
     net.transition("move", [a], [b])
     net.transition("back", [b], [a], reset=[c])
     assert words(net) == ["a + b = 2"]
-    document = net.document()
+    document = plain(net)
     document["transitions"][0]["out"][0]["count"] = "1"
-    assert of_places(document) == []
+    assert of_places(definition(document)) == []
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -57,7 +58,7 @@ def test_a_firing_changes_no_invariant(seed: int):
     found = of_places(net)
     game = engine.Game(net, seed)
     for _ in range(30):
-        marking = game.state["marking"]
+        marking = game.state.marking
         for one in found:
             total = sum(len(marking.get(name, ())) * w for name, w in one.weights.items())
             assert total == one.tokens, f"seed {seed}: {one}"

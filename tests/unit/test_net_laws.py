@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from dfslab import discover
+from dfslab.documents.net_run import DeclaredStation
 from dfslab.method import RunFailed
 from dfslab.models import petri
 from dfslab.models.tree.prediction import Situation
@@ -30,14 +31,14 @@ def queue(servers: int = 1) -> Net:
 
 def test_a_run_tells_its_stations_and_keeps_the_laws():
     (report,) = run(queue(2), seed=1, end_time_s=5000.0)
-    source, servers = report["stations"]
-    assert source["utilisation"] == pytest.approx(1.0)
-    assert servers["servers"] == 2
+    source, servers = report.stations
+    assert source.utilisation == pytest.approx(1.0)
+    assert servers.servers == 2
     # U = X S; the sample's standard error is below 0.01.
-    rate = servers["services"] / 5000.0
-    assert servers["utilisation"] == pytest.approx(rate * servers["service_s_mean"] / 2, rel=0.01)
-    assert servers["utilisation"] == pytest.approx(0.4, abs=0.04)
-    assert "stations" not in run(queue(), laws=False, max_firings=10)[0]
+    rate = servers.services / 5000.0
+    assert servers.utilisation == pytest.approx(rate * servers.service_s_mean / 2, rel=0.01)
+    assert servers.utilisation == pytest.approx(0.4, abs=0.04)
+    assert run(queue(), laws=False, max_firings=10)[0].stations is None
 
 
 def test_the_laws_can_fail():
@@ -47,11 +48,11 @@ def test_the_laws_can_fail():
     net.transition(
         "break", [next(p for p in net.places if p.name == "idle")], [Put(away, delay=1.0)]
     )
-    declared = [{"idle": "idle", "served": "waiting"}]
+    declared = [DeclaredStation(idle="idle", served="waiting")]
     with pytest.raises(RunFailed, match="station idle: the utilisation law is broken"):
         run(net, seed=1, end_time_s=100.0, stations=declared)
     with pytest.raises(InputError, match="unknown place 'nowhere'"):
-        run(net, stations=[{"idle": "idle", "served": "nowhere"}], max_firings=1)
+        run(net, stations=[DeclaredStation(idle="idle", served="nowhere")], max_firings=1)
 
 
 @pytest.mark.parametrize("system", ["local", "hdfs", "glusterfs", "pvfs"])
@@ -77,23 +78,21 @@ def test_compiled_nets_keep_the_laws_at_every_station(system):
     situation = Situation(scenario)
     stream = [(c, n, "write", n, 2**20, 2**20) for n in range(3) for c in range(3)]
     job = petri.job_of(situation, situation.constants, stream)
-    document, watched = job.net("laws", 3, stream)
-    (report,) = petri.fire(
-        document, watched.monitors, seed=0, replications=1, stations=watched.laws
-    )
-    names = {station["idle"] for station in report["stations"]}
-    assert names >= {law["idle"] for law in watched.laws}
-    assert any(0 < station["utilisation"] < 1 for station in report["stations"])
+    net, watched = job.net("laws", 3, stream)
+    (report,) = petri.fire(net, seed=0, replications=1, stations=watched.laws)
+    names = {station.idle for station in report.stations}
+    assert names >= {law.idle for law in watched.laws}
+    assert any(0 < station.utilisation < 1 for station in report.stations)
 
 
 def test_breakpoints_stop_a_run_where_a_condition_holds():
     (report,) = run_to_breakpoint(queue(), "serve", "j.id >= 5", seed=1)
-    assert report["reason"] == "until"
+    assert report.reason == "until"
     ((last, *_),) = [
         [row for row in rows if row[1] >= 5]
         for rows in collect(queue(), "serve", "j.id", seed=1, end_time_s=60.0)
     ]
-    assert last == (report["end_time_ns"] / 1e9, 5)
+    assert last == (report.end_time_ns / 1e9, 5)
     with pytest.raises(InputError, match="j.size"):
         run_to_breakpoint(queue(), "serve", "j.size > 1")
 

@@ -103,7 +103,7 @@ def test_held_threads_are_a_station():
     assert demands["server.threads"] == (pytest.approx(0.1), 4)
 
 
-@pytest.mark.parametrize("name", list(discover.members("filesystems", folders=True)))
+@pytest.mark.parametrize("name", list(discover.members(discover.FILE_SYSTEMS)))
 def test_formula_and_numbers_agree_on_distinct_nodes(name):
     """Without resource sharing inside an operation the formula is the critical path."""
     system = discover.file_system(name)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
+from dfslab.documents.trace_analysis import PartGain, PartRanking
 from dfslab.instruments.tracing.callprofile import File, merge, since
 from dfslab.studies.traces.gain import RUNS_DIFFER, Z90
 from dfslab.studies.traces.parts import processors, ranking
@@ -77,7 +76,7 @@ def found(
     factor: float = 2.0,
     unexplained: int = 0,
     asked: int = 0,
-) -> dict[str, Any]:
+) -> PartRanking:
     """A client writes through one and two; waits and disks are theirs, in milliseconds; while it
     streams it asks the server once more."""
     whole = max(waits) + max(disks) + rpc + unexplained
@@ -110,67 +109,67 @@ def found(
     return ranking(merge((file.instance, file) for file in files), processors(files), factor)
 
 
-def of(report: dict[str, Any], part: str) -> dict[str, Any]:
-    (row,) = [row for row in report["parts"] if row["part"] == part]
+def of(report: PartRanking, part: str) -> PartGain:
+    (row,) = [row for row in report.parts if row.part == part]
     return row
 
 
 @pytest.mark.parametrize(("disks", "slow"), [((900, 100), "one"), ((100, 900), "two")])
 def test_a_slow_disk_is_named_wherever_it_stands_in_the_pipeline(disks, slow):
     report = found((200, 205), disks)
-    assert report["parts"][0]["part"] == f"{slow}: disk"
+    assert report.parts[0].part == f"{slow}: disk"
     # Halving 900 ms of 1205 leaves 450, still more than the other disk's 100.
-    assert report["parts"][0]["saving"] == pytest.approx(450 / 1205)
+    assert report.parts[0].saving == pytest.approx(450 / 1205)
     # Ninefold, both disks take the same; faster than that gains nothing.
-    nine, more = (found((200, 205), disks, factor=k)["parts"][0]["saving"] for k in (9.0, 90.0))
+    nine, more = (found((200, 205), disks, factor=k).parts[0].saving for k in (9.0, 90.0))
     assert nine == pytest.approx(800 / 1205)
     assert more == pytest.approx(800 / 1205)
 
 
 def test_equal_disks_gain_nothing_one_at_a_time():
     report = found((200, 205), (400, 400))
-    assert of(report, "one: disk")["saving"] == of(report, "two: disk")["saving"] == 0
-    assert of(report, "one: disk")["high"] > 0
-    assert of(report, "one: disk")["verdict"] == "cannot tell"
+    assert of(report, "one: disk").saving == of(report, "two: disk").saving == 0
+    assert of(report, "one: disk").high > 0
+    assert of(report, "one: disk").verdict == "cannot tell"
 
 
 def test_a_wait_behind_a_wait_is_not_blamed_twice():
     report = found((900, 905), (50, 60))
-    assert report["parts"][0]["part"].endswith(": link")
-    edges = {row["part"]: row["saving"] for row in report["parts"] if "link" in row["part"]}
+    assert report.parts[0].part.endswith(": link")
+    edges = {row.part: row.saving for row in report.parts if "link" in row.part}
     assert edges.get("two: link", 0.0) < 0.01
 
 
 def test_a_link_inside_the_pipeline_is_told_from_the_one_before_it():
     report = found((100, 900), (50, 60))
     # Of 900 ms one itself waited 100, so 800 are the link's behind it.
-    assert report["parts"][0]["part"] in ("one: link", "two: link")
-    assert report["parts"][0]["saving"] == pytest.approx(400 / 1060, rel=0.01)
+    assert report.parts[0].part in ("one: link", "two: link")
+    assert report.parts[0].saving == pytest.approx(400 / 1060, rel=0.01)
 
 
 def test_a_processor_that_threads_wait_for_is_told_from_the_network():
     starved = found((200, 205), (50, 60), rpc=1000, served=100, runnable=950)
-    assert starved["parts"][0]["part"] == "names: processor"
+    assert starved.parts[0].part == "names: processor"
     # All calls are as slow, so it may be the network as well that makes them so.
-    assert starved["parts"][0]["verdict"] == "cannot tell"
-    assert starved["parts"][0]["saving"] == pytest.approx(475 / 1265)
+    assert starved.parts[0].verdict == "cannot tell"
+    assert starved.parts[0].saving == pytest.approx(475 / 1265)
     idle = found((200, 205), (50, 60), rpc=1000, served=100, runnable=110)
-    assert idle["parts"][0]["part"] == "names: link"
+    assert idle.parts[0].part == "names: link"
 
 
 def test_a_link_no_worse_than_the_next_may_gain_nothing():
     report = found((900, 905), (50, 60))
-    slow = report["parts"][0]
+    slow = report.parts[0]
     # Ends whose best exchanges are alike: whichever is faster, the other is waited for.
-    assert slow["part"].endswith(": link")
-    assert slow["least"] == 0
-    assert slow["verdict"] == "cannot tell"
+    assert slow.part.endswith(": link")
+    assert slow.least == 0
+    assert slow.verdict == "cannot tell"
 
 
 def test_waits_that_no_pipeline_explains_may_be_for_any_part():
     def high(unexplained: int) -> float:
         disk = of(found((200, 205), (900, 100), unexplained=unexplained), "one: disk")
-        return disk["most"] * (1205 + unexplained)
+        return disk.most * (1205 + unexplained)
 
     assert high(0) == pytest.approx(450)
     # The blocks' own work of 40 ms has its place in the wait already.
@@ -180,8 +179,8 @@ def test_waits_that_no_pipeline_explains_may_be_for_any_part():
 def test_another_run_shows_it_by_as_much_as_runs_differ():
     disk = of(found((200, 205), (900, 100)), "one: disk")
     half = Z90 * RUNS_DIFFER * (1205 - 450) / 1205
-    assert disk["high"] == pytest.approx(disk["most"] + half)
-    assert disk["low"] == pytest.approx(disk["least"] - half)
+    assert disk.high == pytest.approx(disk.most + half)
+    assert disk.low == pytest.approx(disk.least - half)
 
 
 def test_calls_beside_are_the_server_s_as_well():
@@ -189,26 +188,26 @@ def test_calls_beside_are_the_server_s_as_well():
         found((200, 205), (900, 100), runnable=400, served=20, asked=asked) for asked in (0, 300)
     )
     before, after = (of(report, "names: processor") for report in (alone, both))
-    assert after["saving"] - before["saving"] == pytest.approx(0.4 * 150 / 1205)
+    assert after.saving - before.saving == pytest.approx(0.4 * 150 / 1205)
     # Whoever streams may have waited for something else meanwhile.
-    assert after["least"] == pytest.approx(before["least"])
+    assert after.least == pytest.approx(before.least)
 
 
 def test_utilisation_is_busy_time_over_life():
     report = found((200, 205), (900, 100))
-    assert of(report, "one: disk")["utilisation"] == pytest.approx(0.9)
-    assert of(report, "names: processor")["utilisation"] == pytest.approx(0.03)
-    assert of(report, "one: link")["utilisation"] is None
+    assert of(report, "one: disk").utilisation == pytest.approx(0.9)
+    assert of(report, "names: processor").utilisation == pytest.approx(0.03)
+    assert of(report, "one: link").utilisation is None
 
 
 def test_other_rankings_stand_beside_ours():
     report = found((200, 205), (900, 100))
-    for key in ("by_sum", "by_last_finisher"):
-        assert sum(row["share"] for row in report[key]) == pytest.approx(1)
+    for ranks in (report.by_sum, report.by_last_finisher):
+        assert sum(row.share for row in ranks) == pytest.approx(1)
 
 
 def test_nothing_traced_gains_nothing():
-    assert ranking(merge([]), {})["parts"] == []
+    assert ranking(merge([]), {}).parts == []
 
 
 def test_a_period_is_what_the_later_snapshot_has_more():

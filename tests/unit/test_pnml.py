@@ -33,9 +33,9 @@ GOOD = """<?xml version="1.0"?>
 def test_a_bounded_buffer_behaves_as_drawn():
     report = state_space(pnml.read(GOOD))
     # 0 to 3 are full; putting is possible below 3, getting a pair from 2 on.
-    assert (report["markings"], report["arcs"]) == (4, 5)
-    assert report["bounds"] == {"free": [0, 3], "full": [0, 3]}
-    assert report["live_transitions"] == ["put", "get"]
+    assert (report.markings, report.arcs) == (4, 5)
+    assert report.bounds == {"free": (0, 3), "full": (0, 3)}
+    assert report.live_transitions == ["put", "get"]
 
 
 def random_net(seed: int) -> Net:
@@ -73,7 +73,7 @@ def test_what_pnml_has_no_words_for_is_kept_as_text():
     text = pnml.write(net)
     assert "j.id &lt; 5" in text
     assert "exponential(1)" in text
-    assert check(pnml.read(text))["tokens"] == 2
+    assert check(pnml.read(text)).tokens == 2
 
 
 WRONG = [

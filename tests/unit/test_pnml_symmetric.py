@@ -98,8 +98,8 @@ def philosophers(count: int) -> str:
 def test_the_philosophers_of_the_contest(count: int):
     """A fork lies, or is in one of two hands: 3^n markings, 243 for five; two are dead."""
     report = engine.state_space(pnml.read(philosophers(count)))
-    assert report["markings"] == 3**count
-    assert report["dead_markings"] == 2
+    assert report.markings == 3**count
+    assert report.dead_markings == 2
 
 
 SORTS = (
@@ -135,7 +135,7 @@ def test_products_ranges_and_conditions():
     game = engine.Game(pnml.read(text))
     while game.enabled():
         game.step()
-    marking = game.state["marking"]
+    marking = game.state.marking
     assert sorted(marking["to"]) == [[1], [1], [2], [2]]
     assert len(marking["count"]) == 6
     assert sorted(marking["from"]) == [[1, 1], [2, 1], [3, 0], [3, 1]]

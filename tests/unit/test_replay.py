@@ -11,7 +11,9 @@ from pathlib import Path
 
 import pytest
 from dfslab import _core, discover
-from dfslab.imports import dxt, replay, strace
+from dfslab.imports import replay
+from dfslab.imports.contract import FileCall, Recording, Replay
+from dfslab.imports.formats import blkparse, dxt, recorded, strace
 from dfslab.spec.check import check
 from dfslab.spec.model import InputError, build
 from dfslab.spec.scenario import Scenario
@@ -57,8 +59,8 @@ DXT = """
 """
 
 
-def done(text: str = TRACE, under: str = "/data") -> list[strace.Done]:
-    return list(strace.read(iter(text.splitlines()), under, "/data"))
+def done(text: str = TRACE, under: str = "/data") -> list[FileCall]:
+    return list(strace.calls(iter(text.splitlines()), under, "/data"))
 
 
 def test_calls_are_followed_through_descriptors_children_and_directories():
@@ -144,7 +146,7 @@ SIMPLE = LOGS / "tests" / "input" / "sample-dxt-simple.darshan"
 
 
 def test_a_darshan_log_is_read_by_darshans_package():
-    found = replay.load(SIMPLE, "darshan", "/", "/", 1)
+    found = replay.load(SIMPLE, "darshan", Recording(), 1)
     told = [(one.operation, one.file, one.offset_bytes, one.size_bytes) for one in found.given]
     # MPI-IO's call of 4000 bytes and the one of POSIX below it move the same bytes once.
     assert told == [
@@ -162,7 +164,7 @@ def test_what_is_no_log_with_dxt_is_refused_in_a_line(tmp_path):
     plain = LOGS / "examples" / "example_logs" / "example.darshan"
     for path, words in ((text, "is no Darshan log"), (plain, "has no DXT records")):
         with pytest.raises(InputError, match=words) as caught:
-            replay.load(path, "darshan", "/", "/", 1)
+            replay.load(path, "darshan", Recording(), 1)
         assert "\n" not in str(caught.value)
 
 
@@ -197,7 +199,7 @@ def test_dxt_and_recorded_streams(tmp_path):
     drawn = b"".join(_core.stream_bytes(json.dumps(spec), client) for client in (0, 1))
     rows = [drawn[at : at + 56] for at in range(0, len(drawn), 56)]
     content = b"".join(row + (7_000_000_000).to_bytes(8, "little") for row in rows)
-    again = replay.recorded(content)
+    again = recorded.stream(content)
     assert set(again.starts_s) == {7.0}
     assert again.transfer_bytes == 4096, "whole files are moved in as many calls as before"
     given = {**spec, "given": [one.model_dump() for one in again.given]}
@@ -295,7 +297,7 @@ def test_a_trace_that_cannot_be_done_is_one_clear_line(tmp_path):
 
 
 def test_queued_block_requests_are_reads_and_writes_of_their_devices():
-    told = replay.blkparse(BLOCKS.splitlines())
+    told = blkparse.calls(BLOCKS.splitlines())
     assert [(one.path, one.operation, one.offset_bytes, one.size_bytes) for one in told] == [
         ("8,16", "pread", 0, 4096),
         ("8,0", "pread", 0, 512),
@@ -315,10 +317,10 @@ def test_traces_of_several_processes_are_done_at_their_times(tmp_path, form):
         assert {one.client for one in found.given} == {0, 1}
         target = PosixTarget(root=str(_made(tmp_path / f"at-{factor}")))
         plan = LoadPlan(stream=stream, run_directory="r", target=target, record=True)
-        text, _, recorded = _core.run_load(plan.text)
+        text, _, content = _core.run_load(plan.text)
         report = json.loads(text)
         assert (report["errors"], report["complete"]) == ([], True)
-        again = replay.recorded(recorded)
+        again = recorded.stream(content)
         moved = [sum(one.size_bytes for one in its.given) for its in (found, again)]
         assert moved[0] == moved[1] > 0
         if factor:
@@ -329,10 +331,10 @@ def test_traces_of_several_processes_are_done_at_their_times(tmp_path, form):
             assert report["window_s"] >= last_s / factor
 
 
-def _replay(path: Path, form: str, factor: float) -> tuple[replay.Replay, Stream]:
+def _replay(path: Path, form: str, factor: float) -> tuple[Replay, Stream]:
     told = Parameters(trace=str(path), form=form, trace_clients=2, rate_factor=factor)
     stream = discover.workload("replay").stream(told).model_copy(update={"clients": 2})
-    return replay.load(path, form, "/", "/", 2), stream
+    return replay.load(path, form, Recording(), 2), stream
 
 
 def test_a_stream_recorded_without_times_is_refused():
@@ -347,9 +349,9 @@ def test_a_stream_recorded_without_times_is_refused():
         "transfer_size_bytes": 4096,
     }
     content = _core.stream_bytes(json.dumps(spec), 0)
-    assert len(content) % replay.RECORDED.size == 0
+    assert len(content) % recorded.RECORDED.size == 0
     with pytest.raises(ValueError, match="is no recorded stream: client .* has no operation"):
-        replay.recorded(content)
+        recorded.stream(content)
 
 
 def test_a_recorded_load_is_done_again_at_its_own_times(tmp_path):
@@ -370,7 +372,7 @@ def test_a_recorded_load_is_done_again_at_its_own_times(tmp_path):
     again = discover.workload("replay").stream(told).model_copy(update={"clients": 2})
     second = _core.run_load(json.dumps({**plan, "stream": json.loads(again.text)}))[2]
     due, begun = (
-        replay.times_of(replay.recorded(content), 1.0)
+        replay.times_of(recorded.stream(content), 1.0)
         for content in ((tmp_path / "one").read_bytes(), second)
     )
     assert [len(its) for its in begun] == [30, 30]
@@ -393,7 +395,7 @@ def test_a_recorded_run_replays_as_itself(tmp_path):
         again = dfslab(*words, "--json")
         assert again.returncode == 2
         assert "does not overwrite" in again.stderr
-        given = replay.recorded(kept.read_bytes()).given
+        given = recorded.stream(kept.read_bytes()).given
         return [tuple(one.model_dump().values()) for one in given]
 
     mixture = 'name = "mixture"\nread_share = 0.5\nfile_size = "16 KiB"\nclients = 2'

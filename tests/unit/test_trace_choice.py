@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 from dfslab import _core
 from dfslab.cli.traces import trace_work
+from dfslab.documents.call_path import CallPath
+from dfslab.documents.trace_profile import Times
 from dfslab.instruments.tracing.reading import Reading, reading
 from dfslab.report import repeats
 from dfslab.report.sections.trace import body
@@ -56,19 +58,19 @@ def run(*words):
 
 def test_failed_attempts_are_places_of_their_own(otlp, tmp_path):
     found = trace_work.profile([otlp], reading(calls=_rules(tmp_path)))
-    assert (found["trees"], found["shapes"]) == (3, 1)
-    (root,) = found["roots"]
-    last, failed = sorted(root["children"], key=lambda node: node["again"])
-    assert (last["count"], last["errors"], last["times"]["most"]) == (3, 0, 1)
-    assert (failed["count"], failed["errors"], failed["total_ns"]) == (3, 3, 300)
-    assert failed["times"] == {"callers": 2, "least": 1, "p50": 1, "most": 2}
-    assert repeats.retries(found) == [("write/attempt", 3, 6, 300)]
+    assert (found.trees, found.shapes) == (3, 1)
+    (root,) = found.roots
+    last, failed = sorted(root.children, key=lambda node: node.again)
+    assert (last.count, last.errors, last.times.most) == (3, 0, 1)
+    assert (failed.count, failed.errors, failed.total_ns) == (3, 3, 300)
+    assert failed.times == Times(callers=2, least=1, p50=1, most=2)
+    assert repeats.retries(found) == [(CallPath.read("write/attempt"), 3, 6, 300)]
     assert repeats.loops(trace_work.profile([otlp])) == []
     page = str(body(found))
     assert repeats.RETRIES in page
     assert "attempt (failed, made again)" in page
     assert repeats.RETRIES in [getattr(part, "title", part) for part in ranking_tables(found)]
-    rows = trace_store.tables(found, "t")["calls"]
+    rows = trace_store.tables(found)["calls"]
     told = {(row["name"], row["again"]): row["times_most"] for row in rows}
     assert told == {
         ("write", False): None,
@@ -97,7 +99,7 @@ def test_loops_are_told_by_their_counts(tmp_path):
     path = tmp_path / "trace"
     _core.trace_write(spans, "load", str(path), "protobuf")
     found = trace_work.profile([path])
-    assert repeats.loops(found) == [("write/packet", 2, 5, 300, 3)]
+    assert repeats.loops(found) == [(CallPath.read("write/packet"), 2, 5, 300, 3)]
     assert repeats.LOOPS in str(body(found))
 
 
@@ -114,15 +116,15 @@ def test_what_is_left_out_is_told_everywhere(otlp, tmp_path):
     stacks = "write 2820\nwrite;Hdfs.send 60\nwrite;Local.send 120\n"
     assert trace_work.folded([otlp], dropped) == stacks
     kept = trace_work.profile([otlp], reading(keep=["*send"]))
-    assert {row["path"] for row in kept["ranking"]} == {"Hdfs.send", "Local.send"}
-    assert kept["left_out"]["not among those to keep"]["without_caller"] == 9
+    assert {str(row.path) for row in kept.ranking} == {"Hdfs.send", "Local.send"}
+    assert kept.left_out["not among those to keep"].without_caller == 9
 
 
 def test_names_of_many_classes_become_one_step(otlp, tmp_path):
     rules = _rules(tmp_path, 'drop = ["attempt"]\n[steps]\nsend = ["*.send"]\n')
     found = trace_work.profile([otlp], reading(calls=rules))
-    assert {row["path"]: row["count"] for row in found["ranking"]} == {"write": 3, "write/send": 6}
-    assert {step["step"] for step in found["savings"]["steps"]} == {"write", "send"}
+    assert {str(row.path): row.count for row in found.ranking} == {"write": 3, "write/send": 6}
+    assert {str(step.step) for step in found.savings.steps} == {"write", "send"}
 
 
 @pytest.mark.parametrize(
@@ -169,7 +171,7 @@ def test_a_format_that_the_beginning_hides_can_be_named(tmp_path):
     with pytest.raises(InputError, match="neither OTLP JSON nor OTLP protobuf"):
         trace_work.profile([path])
     found = trace_work.profile([path], Reading(format="strace"))
-    assert (found["spans"], found["losses"]["other_lines"]) == (1, 20)
+    assert (found.spans, found.losses["other_lines"]) == (1, 20)
     with pytest.raises(InputError, match="line 1"):
         trace_work.profile([path], Reading(format="otlp-json"))
 
@@ -185,7 +187,7 @@ def test_sums_of_servers_know_no_single_calls():
 def test_nodes_of_a_cluster_read_under_the_same_choice(otlp, tmp_path):
     other = tmp_path / "other.json"
     other.write_text(otlp.read_text().replace('"traceId": "0', '"traceId": "f'))
-    options = json.dumps(reading(drop=["attempt"]).options())
+    options = reading(drop=["attempt"]).options()
     parts = [bytes(_core.trace_part([str(path)], options)) for path in (otlp, other)]
     together = json.loads(_core.trace_together(parts[::-1], options))
     assert together["left_out"]["attempt"]["calls"] == 12

@@ -8,39 +8,29 @@ from collections.abc import Iterator
 
 from dfslab import _core
 from dfslab.cli.traces import trace_work
-from dfslab.exports import trace_export
-from dfslab.exports.trace_export import chrome, export, pprof, speedscope
+from dfslab.exports import trees
+from dfslab.exports.formats import chrome, pprof, speedscope
 from dfslab.instruments import trace
 from dfslab.instruments.tracing.reading import Reading, reading
 from dfslab.report.sections.trace import body
 from dfslab.report.timeline import TITLE
+from support.profiles import tree_node, tree_profile
 
 
 def node(name, own, children=(), kind="service"):
-    return {
-        "name": name,
-        "kind": kind,
-        "count": 2,
-        "bytes": 0,
-        "self_ns": own,
-        "children": list(children),
-    }
+    return tree_node(name, *children, count=2, self_ns=own, kind=kind)
 
 
-PROFILE = {
-    "roots": [
-        node(
-            "a",
-            5000,
-            [node("b", 3000), node("w", 9000, kind="blocked"), node("d", 70, kind="detail")],
-        ),
-        node("c", 1000),
-    ]
-}
+PROFILE = tree_profile(
+    node(
+        "a", 5000, [node("b", 3000), node("w", 9000, kind="blocked"), node("d", 70, kind="detail")]
+    ),
+    node("c", 1000),
+)
 
 
 def test_speedscope_weighs_each_stack_by_its_own_time():
-    told = speedscope(PROFILE)
+    told = json.loads(speedscope.write(PROFILE))
     names = [frame["name"] for frame in told["shared"]["frames"]]
     (one,) = told["profiles"]
     stacks = {
@@ -53,19 +43,19 @@ def test_speedscope_weighs_each_stack_by_its_own_time():
 
 def test_chrome_reads_back_as_the_same_trees(tmp_path):
     path = tmp_path / "trace.json"
-    path.write_text(export(PROFILE, "chrome"))
+    path.write_bytes(chrome.write(PROFILE))
     found = trace.profile([path])
-    (a, c) = found["roots"]
-    assert (a["name"], a["total_ns"], a["self_ns"]) == ("a", 17_000, 5000)
-    assert {child["name"]: child["self_ns"] for child in a["children"]} == {"b": 3000, "w": 9000}
-    assert (c["name"], c["total_ns"]) == ("c", 1000)
-    assert chrome(PROFILE)["otherData"]["left_out"] == 1
-    assert json.loads(export(PROFILE, "speedscope"))["exporter"] == "dfslab"
+    (a, c) = found.roots
+    assert (a.name, a.total_ns, a.self_ns) == ("a", 17_000, 5000)
+    assert {child.name: child.self_ns for child in a.children} == {"b": 3000, "w": 9000}
+    assert (c.name, c.total_ns) == ("c", 1000)
+    assert json.loads(chrome.write(PROFILE))["otherData"]["left_out"] == 1
+    assert json.loads(speedscope.write(PROFILE))["exporter"] == "dfslab"
 
 
 def test_a_chrome_trace_beyond_its_size_says_so(monkeypatch):
-    monkeypatch.setattr(trace_export, "MOST_EVENTS", 2)
-    told = chrome(PROFILE)
+    monkeypatch.setattr(trees, "MOST_EVENTS", 2)
+    told = json.loads(chrome.write(PROFILE))
     assert [event["name"] for event in told["traceEvents"]] == ["a", "b"]
     assert told["otherData"]["left_out"] == 3
 
@@ -87,31 +77,29 @@ def _written(folder, trees=5):
 
 def test_otlp_reads_back_as_what_was_read(tmp_path):
     path, again = _written(tmp_path), tmp_path / "again.json"
-    text, told = trace_work.otlp([path], Reading())
-    again.write_text(text)
+    written = trace_work.exported([path], "otlp", Reading())
+    again.write_bytes(written.document)
     assert trace.profile([again]) == trace.profile([path])
-    assert told == ""
+    assert written.note == ""
     chosen = reading(drop=["block"])
-    again.write_text(trace_work.otlp([path], chosen)[0])
-    assert trace.profile([again])["roots"] == trace_work.profile([path], chosen)["roots"]
+    again.write_bytes(trace_work.exported([path], "otlp", chosen).document)
+    assert trace.profile([again]).roots == trace_work.profile([path], chosen).roots
 
 
 def test_otlp_beyond_its_size_holds_whole_trees_and_says_so(tmp_path, monkeypatch):
     path, again = _written(tmp_path), tmp_path / "again.json"
-    monkeypatch.setattr(trace_export, "MOST_EVENTS", 7)
-    text, told = trace_work.otlp([path], Reading())
-    again.write_text(text)
+    monkeypatch.setattr(trees, "MOST_EVENTS", 7)
+    written = trace_work.exported([path], "otlp", Reading())
+    again.write_bytes(written.document)
     found = trace.profile([again])
-    assert (found["spans"], found["trees"], found["losses"]["missing_parents"]) == (6, 2, 0)
-    assert told == "3 call trees are not in it: it holds 7 spans"
+    assert (found.spans, found.trees, found.losses["missing_parents"]) == (6, 2, 0)
+    assert written.note == "3 call trees are not in it: it holds 7 spans"
 
 
 def test_the_slowest_tree_is_shown_in_time(tmp_path):
-    (one,) = trace.profile([_written(tmp_path)])["timelines"]
-    assert (one["name"], one["duration_s"], one["left_out"]) == ("write", 9004e-9, 0)
-    calls = [
-        (call["name"], call["depth"], call["start_s"], call["duration_s"]) for call in one["calls"]
-    ]
+    (one,) = trace.profile([_written(tmp_path)]).timelines
+    assert (one.name, one.duration_s, one.left_out) == ("write", 9004e-9, 0)
+    calls = [(call.name, call.depth, call.start_s, call.duration_s) for call in one.calls]
     assert calls == [
         ("write", 0, 0, 9004e-9),
         ("block", 1, 10e-9, 7990e-9),
@@ -128,9 +116,9 @@ def test_a_long_tree_shows_its_longest_calls(tmp_path):
         ("read", START + 1000 * at, START + 1000 * at + at, 2 + at, 1, 1, 0) for at in range(500)
     ]
     _core.trace_write(spans, "client", str(tmp_path / "trace"), "json")
-    (one,) = trace.profile([tmp_path / "trace"])["timelines"]
-    assert (len(one["calls"]), one["left_out"]) == (100, 401)
-    assert min(call["duration_s"] for call in one["calls"]) == 401e-9
+    (one,) = trace.profile([tmp_path / "trace"]).timelines
+    assert (len(one.calls), one.left_out) == (100, 401)
+    assert min(call.duration_s for call in one.calls) == 401e-9
 
 
 def fields(told: bytes) -> Iterator[tuple[int, int | bytes]]:
@@ -171,7 +159,7 @@ def _split(packed: bytes) -> Iterator[bytes]:
 
 
 def test_pprof_holds_every_stack_with_its_calls_and_own_time():
-    whole = list(fields(gzip.decompress(pprof(PROFILE))))
+    whole = list(fields(gzip.decompress(pprof.write(PROFILE))))
     texts = [value.decode() for tag, value in whole if tag == 6]
     kinds = [[texts[place] for _, place in fields(value)] for tag, value in whole if tag == 1]
     assert texts[0] == ""

@@ -145,8 +145,8 @@ def test_a_rate_of_sampling_scales_counts_and_is_told(tmp_path):
     told = " ".join(done.stdout.split())
     assert "about 1,900 spans, estimated from 19 that were kept with probability 0.01" in told
     found = trace_work.profile([path], Reading(sampled=0.01))
-    assert (found["ranking"][0]["count"], found["ranking"][0]["read"]) == (1900, 19)
-    rows = trace_store.tables(found, "t")["calls"]
+    assert (found.ranking[0].count, found.ranking[0].read) == (1900, 19)
+    rows = trace_store.tables(found)["calls"]
     assert [(row["count"], row["read"], row["estimated"]) for row in rows] == [(1900, 19, True)]
     wrong = dfslab(*words, "1.5")
     assert wrong.returncode == 2

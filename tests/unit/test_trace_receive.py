@@ -12,6 +12,7 @@ import subprocess
 import pytest
 from dfslab import _core
 from dfslab.cli.root import app
+from dfslab.documents.plain import plain
 from dfslab.instruments import trace
 from dfslab.instruments.tracing import receive
 from support.clock import ManualClock
@@ -47,10 +48,10 @@ def test_both_encodings_and_gzip_are_counted_exactly(tmp_path):
         assert post(port, packed, content_encoding="gzip")[0] == 200
         assert post(port, b"")[0] == 200
         receiver.snapshot()
-        assert receiver.snapshot()["spans"] == 120
+        assert receiver.snapshot().spans == 120
     found = receiver.finish()
-    assert (found["spans"], found["trees"], found["roots"][0]["bytes"]) == (120, 120, 120 * 64)
-    assert found["received"]["messages"] == 4
+    assert (found.spans, found.trees, found.roots[0].bytes) == (120, 120, 120 * 64)
+    assert found.received.messages == 4
 
 
 def test_what_is_wrong_is_refused_and_counted(tmp_path):
@@ -72,7 +73,7 @@ def test_what_is_wrong_is_refused_and_counted(tmp_path):
             answer = post(port, changed.pop("body", sent), **changed)
             assert answer[0] == status, (status, answer)
         assert post(port, sent)[0] == 200
-    assert receiver.counts["refused"] == len(cases)
+    assert receiver.counts.refused == len(cases)
 
 
 def test_for_so_long_it_receives(tmp_path):
@@ -90,7 +91,7 @@ def test_for_so_long_it_receives(tmp_path):
         (1, True),
     ]
     assert told[-1]["spans"] == 40
-    assert found == told[-1]
+    assert plain(found) == told[-1]
     words = ["trace", "receive", "--port", "0", "--into", str(tmp_path / "none"), "--for", "1 s"]
     assert "no span came" in str(CliRunner().invoke(app, words).exception)
 
@@ -135,4 +136,4 @@ def test_threads_share_a_stream(tmp_path):
     bodies = [message(tmp_path, 1 + 100 * n, "protobuf") for n in range(20)]
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(lambda body: stream.push("message", body), bodies))
-    assert stream.finish()["spans"] == 20 * 40
+    assert stream.finish().spans == 20 * 40

@@ -9,6 +9,7 @@ import random
 import pytest
 from dfslab import _core
 from dfslab.cli.traces import trace_work
+from dfslab.documents.plain import plain
 from dfslab.fleet import workers
 from dfslab.fleet.places import Place
 from dfslab.instruments import trace
@@ -48,19 +49,19 @@ def files(tmp_path):
 
 
 def text(found):
-    return json.dumps(found)
+    return json.dumps(plain(found))
 
 
 def test_the_bytes_are_those_of_a_serial_merge(scheduler, files):
     serial = [_core.trace_part([str(path)], "{}") for path in files]
-    one = text(json.loads(_core.trace_together(serial, "{}")))
+    one = text(trace.read(_core.trace_together(serial, "{}")))
     draw = random.Random(SEED)
     for _ in range(3):
         draw.shuffle(files)
         assert text(trace.spread(files, scheduler)) == one
-    assert json.loads(one)["spans"] == trace.profile(files)["spans"]
+    assert json.loads(one)["spans"] == trace.profile(files).spans
     sampled = trace_work.profile(files, Reading(sampled=0.5), scheduler)
-    assert sampled["ranking"][0]["count"] == 2 * json.loads(one)["ranking"][0]["count"]
+    assert sampled.ranking[0].count == 2 * json.loads(one)["ranking"][0]["count"]
 
 
 def test_files_that_share_traces_are_read_together(scheduler, files, tmp_path):
@@ -84,9 +85,9 @@ def test_files_that_share_traces_are_read_together(scheduler, files, tmp_path):
             json.dumps({"resourceSpans": [{"scopeSpans": [{"spans": [{**ids, **own}]}]}]})
         )
     found = trace.spread([*files, *halves], scheduler)
-    assert found["losses"]["missing_parents"] == 0
-    client = next(root for root in found["roots"] if root["name"] == "client")
-    assert [child["name"] for child in client["children"]] == ["server"]
+    assert found.losses["missing_parents"] == 0
+    client = next(root for root in found.roots if root.name == "client")
+    assert [child.name for child in client.children] == ["server"]
 
 
 def test_profiles_and_counters_of_many_processes(scheduler, tmp_path):

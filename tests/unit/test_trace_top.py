@@ -15,43 +15,45 @@ from pathlib import Path
 import pytest
 from dfslab.cli.root import app
 from dfslab.cli.traces import trace_top
+from dfslab.documents.call_path import CallPath
+from dfslab.documents.plain import plain
+from dfslab.documents.trace_analysis import Received, ReceivedProfile, given
+from dfslab.documents.trace_profile import Entry
 from dfslab.instruments.tracing import callprofile
 from dfslab.spec.model import InputError
 from rich.console import Console
 from support.clock import ManualClock
 from support.command import DFSLAB
-from support.profiles import SMALL_FILES, files
+from support.profiles import SMALL_FILES, files, tree_profile
 from support.waiting import wait_until
 from typer.testing import CliRunner
 
-ROW = {
-    "name": "read",
-    "path": "client:read",
-    "kind": "service",
-    "count": 3,
-    "bytes": 0,
-    "total_s": 1.0,
-    "self_s": 1.0,
-    "share": 1.0,
-    "mean_s": 0.3,
-    "errors": 0,
-}
 S = 10**9
 
 
 def received(folder: Path, spans: int, ended: bool) -> None:
-    row = {**ROW, "count": spans, "total_s": spans * 0.5, "self_s": spans * 0.25}
-    whole = {
-        "spans": spans,
-        "trees": 1,
-        "shapes": 1,
-        "ranking": [row],
-        "losses": {},
-        "received": {"refused": 0},
-        "ended": ended,
-    }
+    entry = Entry(
+        name="read",
+        path=CallPath.read("client:read"),
+        kind="service",
+        count=spans,
+        read=spans,
+        errors=0,
+        bytes=0,
+        total_s=spans * 0.5,
+        self_s=spans * 0.25,
+        total_ns=spans * S // 2,
+        self_ns=spans * S // 4,
+        share=1.0,
+        mean_s=0.5,
+        again=0,
+        again_ns=0,
+    )
+    profile = tree_profile(spans=spans, trees=1, shapes=1, ranking=[entry])
+    counts = Received(messages=1, bytes=64, refused=0)
+    whole = ReceivedProfile(**given(profile), received=counts, ended=ended)
     beside = folder / "next"
-    beside.write_text(json.dumps(whole))
+    beside.write_text(json.dumps(plain(whole)))
     beside.replace(folder / trace_top.RECEIVED)
 
 
@@ -87,8 +89,8 @@ def test_it_looks_at_running_jvms(tmp_path):
     for name, other in others:
         (tmp_path / f"{name}.profile.json").write_text(callprofile.written(other))
     after = trace_top.once(tmp_path)
-    assert after["spans"] == before["spans"] + 20
-    assert any("/server:make" in row["path"] for row in after["ranking"])
+    assert after.spans == before["spans"] + 20
+    assert any("/server:make" in str(row.path) for row in after.ranking)
 
 
 def test_the_last_period_stands_apart_from_what_was_before(tmp_path):
@@ -101,12 +103,12 @@ def test_the_last_period_stands_apart_from_what_was_before(tmp_path):
     written(tmp_path, 111, times=105)
     seen = looks.look()
     assert seen.period_s == pytest.approx(10)
-    rows = {row["path"]: row for row in seen.work + seen.waits}
+    rows = {str(row.path): row for row in seen.work + seen.waits}
     back_off = rows["client:put/close/back_off"]
-    assert (back_off["count"], back_off["self_s"]) == (50, pytest.approx(3.5))
+    assert (back_off.count, back_off.self_s) == (50, pytest.approx(3.5))
     assert not seen.ended
     # Nothing new was written: the last period is still the last one.
-    assert looks.look().waits[0]["count"] == seen.waits[0]["count"]
+    assert looks.look().waits[0].count == seen.waits[0].count
     written(tmp_path, 121, times=110, last=True)
     assert not looks.look().ended, "another process may follow"
     clock.advance(trace_top.ENDED_AFTER_S)
@@ -136,7 +138,7 @@ def test_what_a_receiver_added_is_told_a_second(tmp_path):
     os.utime(tmp_path / trace_top.RECEIVED, (55.0, 55.0))
     seen = looks.look()
     assert seen.period_s == pytest.approx(5)
-    assert [(row["count"], row["self_s"]) for row in seen.work] == [(20, pytest.approx(5.0))]
+    assert [(row.count, row.self_s) for row in seen.work] == [(20, pytest.approx(5.0))]
 
 
 def test_it_goes_on_until_the_receiver_has_ended(tmp_path, capsys):

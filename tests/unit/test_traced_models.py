@@ -8,10 +8,13 @@ from pathlib import Path
 
 import pytest
 from dfslab import _core, discover
-from dfslab.imports.replay import RECORDED, recorded
+from dfslab.documents.net_run import LogMonitor
+from dfslab.imports.formats.recorded import RECORDED
+from dfslab.imports.formats.recorded import stream as recorded
 from dfslab.models import petri
 from dfslab.models.compiled.net_job import BEGINS, ENTERING
 from dfslab.models.tree.prediction import Situation
+from dfslab.nets.inscription import text
 from dfslab.spec.check import check
 from dfslab.spec.model import InputError, build
 from dfslab.spec.scenario import Point, Scenario
@@ -109,7 +112,7 @@ def test_an_operation_means_what_came_before_it():
     ]
 
 
-@pytest.mark.parametrize("name", sorted(discover.members("filesystems", folders=True)))
+@pytest.mark.parametrize("name", sorted(discover.members(discover.FILE_SYSTEMS)))
 def test_every_description_gives_the_calls_of_a_trace(name):
     system = discover.file_system(name)
     assert {"open", "pread", "pwrite", "close"} <= set(system.trees)
@@ -145,13 +148,13 @@ def test_net_and_real_target_do_the_same_operations(tmp_path):
     real = [tuple(one.model_dump().values()) for one in recorded(done).given]
     situation = Situation(given)
     stream = petri.streams(stream_spec(given), 100, 2)
-    document, _ = petri.job_of(situation, situation.constants, stream).net("traced", 2, stream)
-    log = {"kind": "log", "transition": BEGINS, "fields": list(ENTERING), "limit": 10_000}
-    (report,) = petri.fire(document, [log], seed=1, replications=1)
+    net, _ = petri.job_of(situation, situation.constants, stream).net("traced", 2, stream)
+    log = LogMonitor(transition=BEGINS, fields=list(map(text, ENTERING)), limit=10_000)
+    (report,) = petri.fire(net, {"begins": log}, seed=1, replications=1)
     names = document_kinds(situation)
     begun = [
-        dict(zip([name[2:] for name in ENTERING], row[1:], strict=True))
-        for row in report["monitors"][0]["rows"]
+        dict(zip([one.label for one in ENTERING], row.values, strict=True))
+        for row in report.logs["begins"].rows
     ]
     fired = [
         (

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 from dfslab import discover
+from dfslab.documents.trace_profile import TreeNode
 from dfslab.result import Step
 from dfslab.studies.traces.traced_steps import beside
+from support.profiles import tree_node
 
 
-def node(name: str, count: int, total_s: float, *children: dict[str, Any]) -> dict[str, Any]:
-    return {"name": name, "count": count, "total_s": total_s, "children": list(children)}
+def node(name: str, count: int, total_s: float, *children: TreeNode) -> TreeNode:
+    return tree_node(name, *children, count=count, total_s=total_s)
 
 
 def step(name: str, time_s: float, operation: str = "write") -> Step:
@@ -34,7 +34,7 @@ def test_each_step_is_told_for_one_operation():
         step("close/wait", 0.06),
         step("write", 0.3),
     ]
-    rows = {(row.step, row.traced): row for row in beside(ROOTS, modelled, NAMED)}
+    rows = {(row.step, str(row.traced or "")): row for row in beside(ROOTS, modelled, NAMED)}
     # What serves a call is in it, and not a second one.
     assert rows["create", "create"].count == 4
     assert rows["create", "create"].traced_s == pytest.approx(0.1)
@@ -52,7 +52,9 @@ def test_each_step_is_told_for_one_operation():
 
 def test_spans_of_the_load_are_named_as_the_description_s():
     roots = [node("write", 10, 5.0, node("create", 10, 1.0), node("flush", 10, 0.5))]
-    rows = {row.step or row.traced: row for row in beside(roots, [step("create", 0.05)], NAMED)}
+    rows = {
+        row.step or str(row.traced): row for row in beside(roots, [step("create", 0.05)], NAMED)
+    }
     assert rows["create"].traced_s == pytest.approx(0.1)
     assert rows["create"].error == pytest.approx(-0.5)
     assert rows["write/flush"].modelled_s is None

@@ -53,17 +53,18 @@ def written(path: Path, what: Any) -> Path:
 
 def test_spans_are_in_the_order_of_their_calls_with_times_from_its_start(tmp_path):
     (one,) = whole_calls([written(tmp_path / "a.json", document(*WRITE))])
-    assert (one["name"], one["cause"], one["duration_s"]) == ("write", "client:put", 0.1)
-    keys = ("name", "about", "depth", "start_s", "duration_s", "wait")
-    rows = [tuple(row[key] for key in keys) for row in one["calls"]]
+    assert (one.name, str(one.cause), one.duration_s) == ("write", "client:put", 0.1)
+    rows = [
+        (row.name, row.about, row.depth, row.start_s, row.duration_s, row.wait) for row in one.calls
+    ]
     assert rows == [
         ("write", "/f", 0, 0, 0.1, False),
         ("open", "", 1, 0.005, 0.05, False),
         ("rpc", "", 2, 0.006, 0.02, True),
         ("close", "/f", 1, 0.06, 0.04, True),
     ]
-    assert {row["place"] for row in one["calls"]} == {"client"}
-    assert one["left_out"] == 0
+    assert {row.place for row in one.calls} == {"client"}
+    assert one.left_out == 0
 
 
 def test_the_slowest_of_a_kind_is_kept_and_the_rest_of_a_long_one_counted(tmp_path):
@@ -72,8 +73,8 @@ def test_the_slowest_of_a_kind_is_kept_and_the_rest_of_a_long_one_counted(tmp_pa
     quick = [{**one, "traceId": "2" * 32} for one in (span(1, 0, "write", 0, 7),)]
     second = written(tmp_path / "b.json", document(*quick, span(9, 0, "read", 0, 8, trace="3")))
     found = whole_calls([second, first])
-    assert [(one["name"], one["duration_s"]) for one in found] == [("write", 0.1), ("read", 0.008)]
-    assert found[0]["left_out"] == len(WRITE) + len(many) - MOST_SPANS
+    assert [(one.name, one.duration_s) for one in found] == [("write", 0.1), ("read", 0.008)]
+    assert found[0].left_out == len(WRITE) + len(many) - MOST_SPANS
 
 
 @pytest.mark.parametrize(
@@ -96,13 +97,13 @@ def test_another_form_has_none(tmp_path, text):
 
 def test_spans_that_name_each_other_end(tmp_path):
     loop = document(span(1, 2, "a", 0, 1), span(2, 1, "b", 0, 1), span(3, 0, "c", 0, 1))
-    assert [one["name"] for one in whole_calls([written(tmp_path / "a.json", loop)])] == ["c"]
+    assert [one.name for one in whole_calls([written(tmp_path / "a.json", loop)])] == ["c"]
 
 
 def test_those_of_before_are_left_out(tmp_path):
     path = written(tmp_path / "a.json", document(*WRITE, span(9, 0, "read", 200, 8, trace="3")))
     path.write_text(later_than(path, 10**18 + 150 * MS))
-    assert [one["name"] for one in whole_calls([path])] == ["read"]
+    assert [one.name for one in whole_calls([path])] == ["read"]
 
 
 def test_those_of_a_profile_are_beside_it(tmp_path):

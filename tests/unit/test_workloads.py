@@ -411,7 +411,7 @@ SMALL: dict[str, dict[str, Any]] = {
 
 def test_every_workload_is_run():
     """All but replays and programs, which have tests of their own: test_replay, test_command."""
-    assert {*SMALL, "replay", "command"} == set(discover.members("workloads"))
+    assert {*SMALL, "replay", "command"} == set(discover.members(discover.WORKLOADS))
 
 
 @pytest.mark.parametrize("name", SMALL)

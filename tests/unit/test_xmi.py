@@ -6,12 +6,13 @@ from xml.etree import ElementTree
 
 import pytest
 from dfslab import discover
-from dfslab.report.diagrams import structure, xmi
+from dfslab.exports.formats import xmi
+from dfslab.report.diagrams import structure
 from dfslab.report.diagrams.interaction import Fragment
 from dfslab.report.diagrams.uml import uml
 from dfslab.spec.model import InputError
 
-SYSTEMS = list(discover.members("filesystems", folders=True))
+SYSTEMS = list(discover.members(discover.FILE_SYSTEMS))
 
 
 @pytest.mark.parametrize("name", SYSTEMS)

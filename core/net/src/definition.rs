@@ -4,12 +4,14 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::marker::PhantomData;
 
+use schemars::JsonSchema;
 use serde::de::{Deserializer, MapAccess, Visitor};
 use serde::Deserialize;
 use serde_json::{Number, Value};
 
 use crate::error::{known, NetError, Result};
 use crate::functions::{self, FunctionDefinition, WrittenFunction};
+use crate::written::{Cell, Constant, WrittenInscription, WrittenToken};
 
 /// A whole net. Times in it are seconds, rows are lists of field values.
 #[derive(Clone, Debug, Deserialize)]
@@ -33,27 +35,38 @@ pub struct NetDefinition {
     pub transitions: Vec<TransitionDefinition>,
 }
 
-/// The document, before the types that it names are resolved.
-#[derive(Deserialize)]
+/// A whole net as a document has it, before the types that it names are resolved. Times are
+/// seconds, rows are lists of field values.
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename = "net")]
-struct Written {
+#[schemars(rename = "NetDefinition")]
+pub(crate) struct Written {
+    /// What the net is called in messages.
     name: String,
+    /// Enumerations by name, each with its values.
     #[serde(default, deserialize_with = "unique_map")]
     enums: BTreeMap<String, Vec<String>>,
+    /// Colour name to its fields in order, each a name and a type; `[]` is the unit colour.
     #[serde(deserialize_with = "unique_map")]
     colours: BTreeMap<String, Vec<(String, String)>>,
+    /// Named numbers that every inscription may use.
     #[serde(default, deserialize_with = "unique_map")]
+    #[schemars(with = "BTreeMap<String, Constant>")]
     constants: BTreeMap<String, Number>,
+    /// Histograms that `empirical` draws from, by name.
     #[serde(default, deserialize_with = "unique_map")]
     tables: BTreeMap<String, TableDefinition>,
+    /// Functions that inscriptions may call, by name.
     #[serde(default, deserialize_with = "unique_map")]
     functions: BTreeMap<String, WrittenFunction>,
+    /// The places, with their first tokens.
     places: Vec<PlaceDefinition>,
+    /// The transitions, with their arcs.
     transitions: Vec<TransitionDefinition>,
 }
 
 /// A histogram: bins between rising edges, with the weight of each.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TableDefinition {
     /// One more than there are bins.
@@ -250,7 +263,7 @@ impl fmt::Display for FieldType {
 }
 
 /// One place.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PlaceDefinition {
     /// Unique in the net.
@@ -262,6 +275,7 @@ pub struct PlaceDefinition {
     pub discipline: String,
     /// Rows available at time zero, in this order.
     #[serde(default)]
+    #[schemars(with = "Vec<Vec<Cell>>")]
     pub initial: Vec<Vec<Value>>,
     /// The page on whose border the place lies; for drawings, without effect on a run.
     #[serde(default)]
@@ -269,7 +283,7 @@ pub struct PlaceDefinition {
 }
 
 /// One transition.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TransitionDefinition {
     /// Unique in the net.
@@ -300,6 +314,7 @@ pub struct TransitionDefinition {
     pub outputs: Vec<OutputDefinition>,
     /// Seconds added to the delay of every output arc, drawn once a firing.
     #[serde(default)]
+    #[schemars(with = "Option<WrittenInscription>")]
     pub delay: Option<Value>,
     /// Values computed once a firing, for the delay and the output arcs.
     #[serde(default)]
@@ -307,7 +322,7 @@ pub struct TransitionDefinition {
 }
 
 /// A value that a transition computes once a firing, in order; it may draw.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LocalDefinition {
     /// What the inscriptions of outputs call it.
@@ -316,6 +331,7 @@ pub struct LocalDefinition {
     #[serde(rename = "type")]
     pub kind: String,
     /// An expression over the tokens taken and the locals before it.
+    #[schemars(with = "WrittenInscription")]
     pub value: Value,
     /// The type that `kind` names.
     #[serde(skip, default = "unresolved")]
@@ -323,7 +339,7 @@ pub struct LocalDefinition {
 }
 
 /// An arc from a place: takes one token and binds it to a variable.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct InputDefinition {
     /// The place taken from.
@@ -334,7 +350,7 @@ pub struct InputDefinition {
 }
 
 /// An inhibitor arc: blocks while the place holds `at_least` available tokens.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct InhibitDefinition {
     /// The place looked at.
@@ -345,7 +361,7 @@ pub struct InhibitDefinition {
 }
 
 /// A reset arc: takes every available token of the place, however many there are.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ResetDefinition {
     /// The place emptied.
@@ -353,19 +369,22 @@ pub struct ResetDefinition {
 }
 
 /// An arc to a place: makes one token.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct OutputDefinition {
     /// The place put into.
     pub place: String,
     /// A list with one expression a field, or the name of a variable (its whole token).
     #[serde(default)]
+    #[schemars(with = "Option<WrittenToken>")]
     pub token: Option<Value>,
     /// How many tokens it makes, 0 or more; 1 when left out. `turn` is 0 at the first of them.
     #[serde(default)]
+    #[schemars(with = "Option<WrittenInscription>")]
     pub count: Option<Value>,
     /// Seconds until the token is available; an expression or a number.
     #[serde(default)]
+    #[schemars(with = "Option<WrittenInscription>")]
     pub delay: Option<Value>,
 }
 

@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::definition::FieldType;
@@ -34,11 +35,15 @@ impl FunctionDefinition {
 }
 
 /// A function as the document has it.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename = "function")]
+#[schemars(rename = "FunctionDefinition")]
 pub(crate) struct WrittenFunction {
+    /// Names and types, in the order of the arguments.
     parameters: Vec<(String, String)>,
+    /// The type of its value.
     result: String,
+    /// An expression over the parameters.
     body: String,
 }
 

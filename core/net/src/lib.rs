@@ -36,6 +36,7 @@ pub mod reference;
 mod run;
 mod search;
 mod stream;
+mod written;
 
 pub use compile::compile;
 pub use compiled::Net;

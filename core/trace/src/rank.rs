@@ -108,6 +108,7 @@ pub struct Entry {
     /// What was called.
     pub name: String,
     /// Every name from the root to this call, joined by "/"; by name, the name itself.
+    #[schemars(extend("format" = "call-path"))]
     pub path: String,
     /// Calls; where a recorder kept only some, an estimate of all, as are all sums.
     pub count: u128,

@@ -18,8 +18,9 @@ const CALLS_MAX: usize = 100;
 /// One call tree.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Timeline {
-    /// 32 hexadecimal digits.
-    pub trace_id: String,
+    /// 32 hexadecimal digits. Of spans only.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub trace_id: Option<String>,
     /// What was called.
     pub name: String,
     /// How long it took, seconds.
@@ -28,6 +29,7 @@ pub struct Timeline {
     pub left_out: u64,
     /// The path in another process that it was done for, in profiles of processes.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("format" = "call-path"))]
     pub cause: Option<String>,
     /// The others, each behind its caller, in the order of their beginnings.
     pub calls: Vec<TimelineCall>,
@@ -130,7 +132,7 @@ fn timeline(forest: &Forest, texts: &Texts, root: u32) -> Timeline {
         }
     });
     Timeline {
-        trace_id: format!("{:032x}", top.trace_id),
+        trace_id: Some(format!("{:032x}", top.trace_id)),
         name: texts.text(top.name).to_owned(),
         duration_s: seconds(top.duration_ns().into()),
         left_out: (all - calls.len()) as u64,

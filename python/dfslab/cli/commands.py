@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from dfslab import discover
 from dfslab.cli.shared import (
     AsJson,
     Budget,
@@ -79,8 +80,8 @@ def design(
     chosen = read_scenario(scenario, sets, budget)
     with of(scenario):
         plan = with_progress(as_json, lambda report: laboratory.design(chosen))
-    document = terminal.plan_document(plan)
-    tell(as_json, document, *terminal.plan_tables(document))
+    planned = terminal.plan_document(plan)
+    tell(as_json, planned.model_dump(mode="json"), *terminal.plan_tables(planned))
 
 
 @app.command()
@@ -115,7 +116,7 @@ def sweep(
 ) -> None:
     """Run the scenario's instruments over its grids; resumes what was interrupted."""
     asked = read_scenario(scenario, sets, scheduler=scheduler)
-    chosen = asked.with_methods([m for m in asked.run.methods if m in ("measure", "trace")])
+    chosen = asked.with_methods([m for m in asked.run.methods if discover.is_instrument(m)])
     with of(scenario):
         done = with_laboratory(as_json, lambda lab: lab.run(lab.plan(chosen), out, fresh))
     tell(as_json, documents.of(done), *documents.tables(done))
@@ -258,7 +259,7 @@ def fit(run_folder: RunFolder, as_json: AsJson = False) -> None:
 def report(
     run_folder: RunFolder,
     form: Annotated[
-        str, typer.Option("--as", help="page, csv, parquet, prometheus, fio (JSON), tables (CSV)")
+        str, typer.Option("--as", help="page, csv, tables, … (`dfslab list`: exporters).")
     ] = "page",
     output: Annotated[
         Path | None,

@@ -9,13 +9,13 @@ from typing import Any
 
 from dfslab.documents.measured_load import FleetLoadReport
 from dfslab.documents.visibility import Visibility
-from dfslab.exports import export as exports
+from dfslab.exports import contract as exporters
+from dfslab.exports.contract import ResultExporter, RunExporter
 from dfslab.fleet import shards
 from dfslab.instruments import visibility
 from dfslab.instruments.measure import Measure
 from dfslab.laboratory import Laboratory, Notify, measured_before
 from dfslab.method import RunFailed
-from dfslab.report import document as documents
 from dfslab.result import Result
 from dfslab.spec.check import check
 from dfslab.spec.model import InputError, unknown
@@ -25,8 +25,6 @@ from dfslab.studies.designs import design as designs
 from dfslab.studies.designs.lessons import Proposal
 from dfslab.studies.runs import search, store, table
 from dfslab.studies.runs.offered import RateProbe
-
-TABLES = "tables"
 
 
 def silent(text: str) -> None:
@@ -62,20 +60,28 @@ def export_runs(folder: Path, output: Path) -> int:
 
 
 def export(folder: Path, form: str, output: Path | None, notify: Notify = silent) -> bytes:
-    """A run's results in another program's format, also written to a new file if one is named.
+    """A run in another program's format, also written to a new file if one is named.
 
-    The form "tables" has all tables of the studies as CSV.
+    InputError with the known exporters where there is none of that name.
     """
-    if form not in (TABLES, *exports.FORMS):
-        known = ", ".join((*exports.FORMS, TABLES))
-        raise InputError("--as", form, f"must be one of page, {known}")
+    of_run, of_results = exporters.find(RunExporter, form), exporters.find(ResultExporter, form)
+    if of_run is None and of_results is None:
+        known = {**exporters.exporters(ResultExporter), **exporters.exporters(RunExporter)}
+        raise InputError("--as", form, f"must be one of page, {', '.join(sorted(known))}")
     if output is not None:
         new_file("--output", output)
-    if form == TABLES:
-        run = Laboratory().reopen(folder, notify)
-        document = exports.tables_as_csv(documents.every_table(run))
-    else:
-        document = exports.FORMS[form](store.results_of(folder))
+    if of_results is None:
+        assert of_run is not None
+        return _written(of_run.write(Laboratory().reopen(folder, notify)), output)
+    results, companion = store.results_of(folder), of_results.companion
+    document = _written(of_results.write(results), output)
+    if companion is not None and output is not None:
+        _written(companion.write(results), output.with_suffix(companion.suffix))
+    return document
+
+
+def _written(document: bytes, output: Path | None) -> bytes:
+    """The document, also written to the file if there is one."""
     if output is not None:
         store.write_atomically(output, document)
     return document

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,6 +14,9 @@ from dfslab.spec.errors import InputError
 
 if TYPE_CHECKING:
     from rich.table import Table
+
+    from dfslab.documents.document import Document
+    from dfslab.documents.net_state import NetSizes
 
 app = typer.Typer(help="Petri nets in files: JSON, PNML, .cpn.", no_args_is_help=True)
 NetFile = Annotated[Path, typer.Argument(metavar="FILE", help="A net: .json, .pnml or .cpn.")]
@@ -46,28 +50,33 @@ def check(
     net = files.read(file)
     sizes = engine.check(net)
     try:
-        space: dict[str, Any] = engine.state_space(net, markings)
+        space = _shown(engine.state_space(net, markings))
     except InputError as error:
         # Sizes are known in any case; a net with random tokens has no state space.
         space = {"refused": str(error)}
     if as_json:
-        print(json.dumps({"sizes": sizes, "state_space": space}))
+        print(json.dumps({"sizes": _shown(sizes), "state_space": space}))
         return
     from rich.console import Console
 
     Console().print(_table(sizes, space))
 
 
-def _table(sizes: dict[str, Any], space: dict[str, Any]) -> Table:
+def _shown(document: Document) -> Mapping[str, Any]:
+    """A document as JSON data, without what the engine left out."""
+    return document.model_dump(mode="json", exclude_unset=True)
+
+
+def _table(sizes: NetSizes, space: Mapping[str, Any]) -> Table:
     from rich.table import Table
 
     table = Table("property", "found")
-    for key, value in sizes.items():
+    for key, value in _shown(sizes).items():
         if key != "scans":
             table.add_row(key.replace("_", " "), str(value))
-    for one in sizes["scans"]:
-        where = f"page {one['page']}, transition {one['transition']}, arc {one['arc']}"
-        table.add_row("scans", f"{where}: {one['reason']}")
+    for one in sizes.scans:
+        where = f"page {one.page}, transition {one.transition}, arc {one.arc}"
+        table.add_row("scans", f"{where}: {one.reason}")
     for key, value in space.items():
         if key == "net":
             continue

@@ -12,7 +12,6 @@ from dfslab import discover
 from dfslab.documents.table import labels_text
 from dfslab.result import Result
 from dfslab.spec.check import check
-from dfslab.spec.errors import InputError, unknown
 from dfslab.spec.scenario import Point, Scenario
 
 if TYPE_CHECKING:
@@ -30,9 +29,7 @@ def _measured(folder: Path) -> list[Result]:
 
 def check_method(name: str) -> None:
     """InputError where no model has that name."""
-    models = sorted(known for known, kind, _ in discover.methods() if kind == "model")
-    if name not in models:
-        raise InputError("--method", name, unknown(name, models))
+    discover.named(discover.MODELS, name, "--method")
 
 
 def predict(

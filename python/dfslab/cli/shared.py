@@ -49,7 +49,7 @@ SHOW_FORMS = "table, formula, mermaid, plantuml, xmi, net"
 # Imported when a command needs them, so that wrong input is rejected quickly.
 if TYPE_CHECKING:
     from dfslab.cli import compat as compats
-    from dfslab.cli import laboratory, listing, predicting
+    from dfslab.cli import describing, laboratory, listing, predicting
     from dfslab.cli import testbed_work as testbeds
     from dfslab.cli.traces import trace_top as live
     from dfslab.cli.traces import trace_work as traces
@@ -57,12 +57,12 @@ if TYPE_CHECKING:
     from dfslab.instruments.calibration import calibrate_testbed as testbed_calibration
     from dfslab.report import document as documents
     from dfslab.report import limits as tables
-    from dfslab.report import show, terminal
+    from dfslab.report import terminal
     from dfslab.studies.designs import lessons
     from dfslab.studies.runs import store
 else:
     laboratory = lazily("dfslab.cli.laboratory")
-    show = lazily("dfslab.report.show")
+    describing = lazily("dfslab.cli.describing")
     listing = lazily("dfslab.cli.listing")
     predicting = lazily("dfslab.cli.predicting")
     compats = lazily("dfslab.cli.compat")

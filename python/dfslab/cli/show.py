@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from dfslab.cli.shared import SHOW_FORMS, AsJson, ScenarioFile, show, tell, testbeds
+from dfslab.cli.shared import SHOW_FORMS, AsJson, ScenarioFile, describing, tell, testbeds
 from dfslab.spec.check import read_checked
 
 app = typer.Typer(help="Show what is described.", no_args_is_help=True)
@@ -20,7 +20,7 @@ def show_filesystem(
     as_json: AsJson = False,
 ) -> None:
     """Parameters, formulas, diagrams or the net, all derived from the description."""
-    document, shown = show.filesystem(name, form, operation)
+    document, shown = describing.filesystem(name, form, operation)
     tell(as_json, document, *shown)
 
 

@@ -9,3 +9,9 @@ class Document(BaseModel):
     """Plain data with named fields; the validator is created at the first read."""
 
     model_config = ConfigDict(frozen=True, defer_build=True)
+
+
+class StrictDocument(Document):
+    """A document in which an unknown key is an error, as it is where the document is read."""
+
+    model_config = ConfigDict(extra="forbid")

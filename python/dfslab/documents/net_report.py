@@ -4,15 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
+
+# A value in a log; logs hold no lists.
+Logged = bool | int | float | str | None
 
 
 @dataclass(frozen=True)
 class Sojourn:
-    """Times between two transitions: their number, and the mean in seconds (0: none)."""
+    """Times between two transitions: their number, mean and quantiles in seconds (0: none).
+
+    `unmatched`: ends without a start. `unfinished`: starts without an end.
+    """
 
     count: int
     mean_s: float
+    sd_s: float
+    p50_s: float
+    p99_s: float
+    max_s: float
+    unmatched: int
+    unfinished: int
 
 
 @dataclass(frozen=True)
@@ -24,12 +36,19 @@ class Marking:
     last: int
 
 
+class LogRow(NamedTuple):
+    """A logged firing: its time in nanoseconds, and the requested values."""
+
+    time_ns: int
+    values: tuple[Logged, ...]
+
+
 @dataclass(frozen=True)
 class Log:
-    """Firings of a transition in order: times in nanoseconds, and the requested values."""
+    """Firings of a transition in order; `count` includes those whose rows were dropped."""
 
     count: int
-    rows: Sequence[Sequence[Any]]
+    rows: Sequence[LogRow]
 
 
 @dataclass(frozen=True)
@@ -44,11 +63,37 @@ Monitor = Sojourn | Marking | Log | Count
 
 
 @dataclass(frozen=True)
-class NetReport:
-    """One replication: its end time, its firings, and its monitors of each kind by name."""
+class StationReport:
+    """A station, for which the laws were asserted: servers wait in `idle`, tokens are `served`.
 
+    `service_s_mean`: mean service time in seconds; `utilisation`: busy share of the servers' time.
+    Both are None where nothing was served, or no time passed.
+    """
+
+    idle: str
+    served: str
+    servers: int
+    services: int
+    service_s_mean: float | None
+    utilisation: float | None
+
+
+@dataclass(frozen=True)
+class NetReport:
+    """One replication: its end, its firings, and its monitors of each kind by name.
+
+    `reason`: "end_time", "max_firings", "dead" (nothing can fire any more), "until" or "stopped".
+    `left`: the fullest places of a dead net with their tokens. `stations`: None where the laws
+    were not asserted.
+    """
+
+    replication: int
     end_time_ns: int
     firings: int
+    reason: str
+    warmed_up: bool
+    left: Mapping[str, int]
+    stations: Sequence[StationReport] | None
     sojourns: Mapping[str, Sojourn]
     markings: Mapping[str, Marking]
     logs: Mapping[str, Log]
@@ -63,9 +108,15 @@ def net_report(document: Mapping[str, Any], names: Sequence[str]) -> NetReport:
     if len(set(names)) != len(names):
         raise ValueError("two monitors have one name")
     found = {name: _monitor(one) for name, one in zip(names, document["monitors"], strict=True)}
+    stations = document.get("stations")
     return NetReport(
+        replication=document["replication"],
         end_time_ns=document["end_time_ns"],
         firings=document["firings"],
+        reason=document["reason"],
+        warmed_up=document["warmed_up"],
+        left=document.get("left", {}),
+        stations=None if stations is None else [StationReport(**one) for one in stations],
         sojourns={name: one for name, one in found.items() if isinstance(one, Sojourn)},
         markings={name: one for name, one in found.items() if isinstance(one, Marking)},
         logs={name: one for name, one in found.items() if isinstance(one, Log)},
@@ -76,11 +127,14 @@ def net_report(document: Mapping[str, Any], names: Sequence[str]) -> NetReport:
 def _monitor(one: Mapping[str, Any]) -> Monitor:
     match one["kind"]:
         case "sojourn":
-            return Sojourn(one["count"], one["mean_s"])
+            times = {key: one[key] for key in ("count", "mean_s", "sd_s", "p50_s", "p99_s")}
+            return Sojourn(
+                **times, max_s=one["max_s"], unmatched=one["unmatched"], unfinished=one["open"]
+            )
         case "marking":
             return Marking(one["mean"], one["max"], one["last"])
         case "log":
-            return Log(one["count"], one["rows"])
+            return Log(one["count"], [LogRow(row[0], tuple(row[1:])) for row in one["rows"]])
         case "count":
             return Count(one["count"], one["rate_per_s"])
     raise ValueError(f"no monitor of kind {one['kind']!r}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dfslab.documents.call_path import CallPath
 from dfslab.documents.document import Document
 
 
@@ -42,7 +43,7 @@ class Entry(Document):
     # What was called.
     name: str
     # Every name from the root to this call, joined by "/"; by name, the name itself.
-    path: str
+    path: CallPath
     # Calls recorded.
     read: int
     # Sum of self times, nanoseconds, exact.
@@ -137,20 +138,29 @@ class Sampling(Document):
 class Saving(Document):
     """What one step would gain."""
 
+    # Calls, in profiles of processes.
+    count: int | None = None
     # Its upper end.
     high: float
-    # Share of the path of last finishers: what the usual critical path says.
-    last_finisher_share: float
+    # What the step does or waits for, in profiles of processes.
+    kind: str | None = None
+    # Share of the path of last finishers: what the usual critical path says. Of spans only.
+    last_finisher_share: float | None = None
     # The 90 % interval of the same.
     low: float
+    # The root call below which the step is, in profiles of processes.
+    operation: str | None = None
+    # Self time in nanoseconds, in profiles of processes.
+    own_ns: int | None = None
     # End-to-end time that would be saved if the step were so many times faster, as a fraction.
     saving: float
-    # Service and name, joined by ":"; the name alone where no service is known.
-    step: str
+    # Service and name, joined by ":"; the name alone where no service is known. In profiles of
+    # processes the whole path.
+    step: CallPath
     # Share of all self time: what ranking by sums says.
     summed_share: float
-    # Work over the elapsed time of the lanes that do it.
-    utilisation: float
+    # Work over the elapsed time of the logical threads that do it. Of spans only.
+    utilisation: float | None = None
     # "faster" (the interval excludes nothing gained), "no gain" or "cannot tell".
     verdict: str
     # Whether the calls are named waits.
@@ -168,14 +178,16 @@ class Savings(Document):
     end_to_end_s: float
     # How many times faster each step is made.
     factor: float
+    # The root calls that are made faster, in profiles of processes.
+    operations: list[str] = []
     # The steps.
     steps: list[Saving]
     # Trees replayed.
     trees: int
-    # Trees left out because there were too many spans.
-    trees_left_out: int
-    # Share of end-to-end time in delays that nothing in the trace ends.
-    unexplained: float
+    # Trees left out because there were too many spans. Of spans only.
+    trees_left_out: int | None = None
+    # Share of end-to-end time in delays that nothing in the trace ends. Of spans only.
+    unexplained: float | None = None
 
 
 class TimelineCall(Document):
@@ -205,15 +217,15 @@ class Timeline(Document):
     # The others, each behind its caller, in the order of their beginnings.
     calls: list[TimelineCall]
     # The path in another process that it was done for, in profiles of processes.
-    cause: str | None = None
+    cause: CallPath | None = None
     # How long it took, seconds.
     duration_s: float
     # Shorter calls of the tree that are not shown.
     left_out: int
     # What was called.
     name: str
-    # 32 hexadecimal digits.
-    trace_id: str
+    # 32 hexadecimal digits. Of spans only.
+    trace_id: str | None = None
 
 
 class Times(Document):

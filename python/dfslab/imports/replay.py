@@ -2,118 +2,39 @@
 
 from __future__ import annotations
 
-import re
-import struct
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 
-from dfslab.imports import dxt, strace
-from dfslab.imports.strace import Done
+from dfslab.imports import contract
+from dfslab.imports.contract import CallImporter, FileCall, Recording, Replay
 from dfslab.spec.model import InputError
-from dfslab.spec.streams.vocabulary import OPERATIONS, Given, OperationName
+from dfslab.spec.streams.vocabulary import Given, OperationName
 
-# The canonical form of core/workload/operation.rs: client, kind, index, file, bytes, bytes of a
-# transfer, offset, owner, phase; then when it was begun, ns after the start.
-RECORDED = struct.Struct("<IIQQQQQIIQ")
-# blkparse: device, processor, number, seconds, process, action, what, sector + sectors.
-BLOCK_LINE = re.compile(
-    r"^\s*(\d+,\d+)\s+\d+\s+\d+\s+([\d.]+)\s+(\d+)\s+Q\s+([A-Z]+)"
-    r"\s+(\d+) \+ (\d+)"
-)
-SECTOR_BYTES = 512
 KEY = "workload.trace"
 
 
-@dataclass
-class Replay:
-    """Operations for core's `given`, their start times (s after the first, or after a recorded
-    run's start), and bytes of one transfer (0: those of the largest operation)."""
+def load(path: Path, form: str, recording: Recording, clients: int) -> Replay:
+    """Read a trace by the importer `form` and assign its processes to `clients`.
 
-    given: list[Given] = field(default_factory=list)
-    starts_s: list[float] = field(default_factory=list)
-    transfer_bytes: int = 0
-
-
-def load(path: Path, form: str, under: str, started_in: str, clients: int) -> Replay:
-    """Read a trace and assign its processes to `clients`. InputError if it is no trace."""
+    InputError if the file cannot be read so; it names the importers that recognise the file.
+    """
+    importer = contract.importer(form)
     try:
-        if form == "recorded":
-            return recorded(path.read_bytes())
-        if form == "darshan":
-            return _filled(replay(dxt.log(path), clients), under)
-        with path.open(encoding="utf-8", errors="surrogateescape") as lines:
-            readers = {"dxt": dxt.text, "blkparse": blkparse}
-            read = readers.get(form, lambda text: strace.read(text, under, started_in))
-            return _filled(replay(read(lines), clients), under)
+        if not isinstance(importer, CallImporter):
+            return importer.read(path)
+        found = replay(importer.read(path, recording), clients)
+        if not found.given:
+            raise ValueError(f"holds no operation on files under {recording.under}")
+        return found
     except OSError as error:
         raise InputError(KEY, str(path), f"cannot be read: {error.strerror}") from error
     except ValueError as error:
-        raise InputError(KEY, str(path), str(error)) from error
+        others = [name for name in contract.recognised(path) if name != form]
+        hint = f"; it looks like form = {' or '.join(map(repr, others))}" if others else ""
+        raise InputError(KEY, str(path), f"{error}{hint}") from error
 
 
-def _filled(found: Replay, under: str) -> Replay:
-    if not found.given:
-        raise ValueError(f"holds no operation on files under {under}")
-    return found
-
-
-def recorded(content: bytes) -> Replay:
-    """A stream recorded by the load generator. ValueError if the content is no such stream."""
-    if not content or len(content) % RECORDED.size:
-        raise ValueError(f"is no recorded stream: not a multiple of {RECORDED.size} bytes")
-    found, counts = Replay(), dict[int, int]()
-    for row in RECORDED.iter_unpack(content):
-        client, kind, index, file, size, transfer, offset, owner, _, begun_ns = row
-        found.transfer_bytes = max(found.transfer_bytes, transfer)
-        # An older format (without times) may have a matching file size: check the indices.
-        if index != counts.get(client, 0):
-            raise ValueError(f"is no recorded stream: client {client} has no operation {index} now")
-        counts[client] = index + 1
-        if kind >= len(OPERATIONS):
-            raise ValueError(f"is no recorded stream: there is no operation {kind}")
-        found.given.append(
-            Given(
-                client=client,
-                operation=OPERATIONS[kind],
-                file=file,
-                size_bytes=size,
-                offset_bytes=offset,
-                owner=owner,
-            )
-        )
-        found.starts_s.append(begun_ns * 1e-9)
-    return found
-
-
-def blkparse(lines: Iterable[str]) -> list[Done]:
-    """Queued reads and writes in the output of `blkparse`; each device is one file, which begins
-    at the lowest sector in the trace."""
-    found: list[tuple[str, float, int, OperationName, int, int]] = []
-    for line in lines:
-        if (part := BLOCK_LINE.match(line)) and (("R" in part[4]) != ("W" in part[4])):
-            operation: OperationName = "pread" if "R" in part[4] else "pwrite"
-            sector, sectors = int(part[5]), int(part[6])
-            if sectors:
-                found.append((part[1], float(part[2]), int(part[3]), operation, sector, sectors))
-    lowest: dict[str, int] = {}
-    for device, _, _, _, sector, _ in found:
-        lowest[device] = min(sector, lowest.get(device, sector))
-    found.sort(key=lambda one: one[1])
-    return [
-        Done(
-            start_s,
-            process,
-            operation,
-            device,
-            (sector - lowest[device]) * SECTOR_BYTES,
-            sectors * SECTOR_BYTES,
-        )
-        for device, start_s, process, operation, sector, sectors in found
-    ]
-
-
-def replay(trace: Iterable[Done], clients: int) -> Replay:
+def replay(trace: Iterable[FileCall], clients: int) -> Replay:
     """Map files to numbers and processes to clients; the first client to use a file owns it.
 
     Only the owner creates, renames, removes and resizes a file; such an operation of another
@@ -134,13 +55,13 @@ class _Replaying:
         self._tagged: set[tuple[int, int]] = set()
         self._first_s: float | None = None
 
-    def all(self, trace: Iterable[Done]) -> Replay:
+    def all(self, trace: Iterable[FileCall]) -> Replay:
         for done in trace:
             process = self._processes.setdefault(done.process, len(self._processes))
             self._one(done, process % self._clients)
         return self._found
 
-    def _one(self, done: Done, client: int) -> None:
+    def _one(self, done: FileCall, client: int) -> None:
         is_new = done.path not in self._files
         if is_new and done.operation == "rmdir":
             return
@@ -164,7 +85,9 @@ class _Replaying:
         self._follow(done, operation, holds)
         self._say(done, client, operation, owner, file)
 
-    def _follow(self, done: Done, operation: OperationName, holds: tuple[int, int, int]) -> None:
+    def _follow(
+        self, done: FileCall, operation: OperationName, holds: tuple[int, int, int]
+    ) -> None:
         """Update open files and the map from names to files by an operation."""
         if operation == "open":
             self._held.add(holds)
@@ -184,7 +107,7 @@ class _Replaying:
         return self._files[path]
 
     def _say(
-        self, done: Done, client: int, operation: OperationName, owner: int, file: int
+        self, done: FileCall, client: int, operation: OperationName, owner: int, file: int
     ) -> None:
         names = (
             "create",

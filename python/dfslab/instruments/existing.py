@@ -49,7 +49,7 @@ def existing(place: str, web_address: str = "") -> ExistingFileSystem:
 
 def _described() -> dict[str, KnownMount]:
     """How each file system with an `existing.py` is recognised, by the file system's name."""
-    folders = discover.members("filesystems", folders=True)
+    folders = discover.members(discover.FILE_SYSTEMS)
     files = {name: folder / "existing.py" for name, folder in folders.items()}
     return {
         name: discover.declared(path, "EXISTING", KnownMount)

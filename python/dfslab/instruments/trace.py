@@ -9,12 +9,12 @@ import tempfile
 import threading
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from dfslab import _core
 from dfslab.documents.trace_profile import TraceProfile
 from dfslab.instruments import access, command
 from dfslab.instruments.measure import Measured, run_load, to_result
+from dfslab.instruments.tracing.reading import Reading
 from dfslab.method import RunFailed
 from dfslab.result import Result
 from dfslab.spec.model import InputError
@@ -54,7 +54,7 @@ class Trace(access.InSession):
                 measured = record(point, repetition, session, path)
                 traced = profile([path])
             result = to_result(self.name, point, repetition, measured, session)
-            return result.model_copy(update={"profile": TraceProfile.model_validate(traced)})
+            return result.model_copy(update={"profile": traced})
 
 
 def record(point: Point, repetition: int, session: access.Session, path: Path) -> Measured:
@@ -72,35 +72,42 @@ def record(point: Point, repetition: int, session: access.Session, path: Path) -
     return measured
 
 
-def profile(paths: Sequence[Path], options: dict[str, Any] | None = None) -> dict[str, Any]:
+def read(text: str) -> TraceProfile:
+    """A profile that the core has written as JSON; the core limits the depth of its trees."""
+    return TraceProfile.model_validate(json.loads(text))
+
+
+def profile(paths: Sequence[Path], reading: Reading | None = None) -> TraceProfile:
     """Call trees of OTLP files, compressed and ranked. InputError names the file that is wrong."""
     try:
-        return json.loads(_core.trace_profile([str(p) for p in paths], json.dumps(options or {})))
+        return read(_core.trace_profile([str(p) for p in paths], _options(reading)))
     except _core.InputError as error:
         raise InputError("trace", None, str(error)) from error
     except _core.RunError as error:
         raise RunFailed(str(error)) from error
 
 
-def spread(
-    paths: Sequence[Path], scheduler: str, options: dict[str, Any] | None = None
-) -> dict[str, Any]:
+def _options(reading: Reading | None) -> str:
+    return reading.options() if reading else "{}"
+
+
+def spread(paths: Sequence[Path], scheduler: str, reading: Reading | None = None) -> TraceProfile:
     """As `profile`, with each file read by a worker of a Dask cluster that can access it.
 
     RunFailed names a file that could not be read. The result does not depend on which worker reads
     which file. Files whose samples show common traces are read again, together.
     """
-    told = json.dumps(options or {})
+    options = _options(reading)
     groups = [[path] for path in sorted(paths)]
-    parts = _parts(scheduler, groups, told)
+    parts = _parts(scheduler, groups, options)
     while shared := _core.trace_sharing(parts):
         joined = [sorted(path for place in group for path in groups[place]) for group in shared]
-        again = _parts(scheduler, joined, told)
+        again = _parts(scheduler, joined, options)
         apart = sorted(set(range(len(groups))) - {place for group in shared for place in group})
         groups = [groups[place] for place in apart] + joined
         parts = [parts[place] for place in apart] + again
     try:
-        return json.loads(_core.trace_together(parts, told))
+        return read(_core.trace_together(parts, options))
     except _core.InputError as error:
         raise InputError("trace", None, str(error)) from error
 
@@ -129,28 +136,28 @@ def part(paths: list[str], options: str) -> tuple[str, str]:
         return "run", str(error)
 
 
-def folded(paths: Sequence[Path], options: dict[str, Any] | None = None) -> str:
+def folded(paths: Sequence[Path], reading: Reading | None = None) -> str:
     """The call trees as folded stacks, for flame graph tools."""
     try:
-        return _core.trace_folded([str(path) for path in paths], json.dumps(options or {}))
+        return _core.trace_folded([str(path) for path in paths], _options(reading))
     except _core.InputError as error:
         raise InputError("trace", None, str(error)) from error
 
 
-def pprof(paths: Sequence[Path], options: dict[str, Any] | None = None) -> bytes:
+def pprof(paths: Sequence[Path], reading: Reading | None = None) -> bytes:
     """The call trees in the format of pprof, gzip-compressed."""
-    told = json.dumps(options or {})
     try:
-        return gzip.compress(_core.trace_pprof([str(path) for path in paths], told), mtime=0)
+        found = _core.trace_pprof([str(path) for path in paths], _options(reading))
+        return gzip.compress(found, mtime=0)
     except _core.InputError as error:
         raise InputError("trace", None, str(error)) from error
 
 
-def otlp(paths: Sequence[Path], options: dict[str, Any], most: int) -> tuple[str, int]:
+def otlp(paths: Sequence[Path], reading: Reading | None, most: int) -> tuple[str, int]:
     """A random sample of complete call trees as OTLP JSON of about `most` spans, and the number of
     trees left out."""
     try:
-        return _core.trace_otlp([str(path) for path in paths], most, json.dumps(options))
+        return _core.trace_otlp([str(path) for path in paths], most, _options(reading))
     except _core.InputError as error:
         raise InputError("trace", None, str(error)) from error
 
@@ -170,13 +177,14 @@ class Stream:
             except _core.InputError as error:
                 raise InputError("message", None, str(error)) from error
 
-    def snapshot(self) -> dict[str, Any]:
-        """The profile of the traces to which nothing was added since the last snapshot."""
+    def snapshot(self) -> tuple[TraceProfile, int]:
+        """The profile of the traces to which nothing was added since the last snapshot, and the
+        number of spans buffered until their traces are complete."""
         with self._lock:
             waiting = self._stream.waiting()
-            return {**json.loads(self._stream.snapshot("{}")), "waiting": waiting}
+            return read(self._stream.snapshot("{}")), waiting
 
-    def finish(self) -> dict[str, Any]:
+    def finish(self) -> TraceProfile:
         """The whole profile, with what faster steps would gain; the stream ends."""
         with self._lock:
-            return json.loads(self._stream.finish("{}"))
+            return read(self._stream.finish("{}"))

@@ -12,7 +12,6 @@ sequence model, by which constants are calibrated.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -22,7 +21,9 @@ import numpy as np
 from dfslab import _core, quantiles
 from dfslab.documents import metrics as metric
 from dfslab.documents.answers import StreamSimulation
-from dfslab.documents.net_report import NetReport
+from dfslab.documents.net_definition import NetDefinition
+from dfslab.documents.net_report import LogRow, NetReport
+from dfslab.documents.net_run import DeclaredStation, MonitorDefinition
 from dfslab.method import CONFIDENCE, RunFailed
 from dfslab.models.answer import to_result
 from dfslab.models.compiled.net_amount import MOST_UNITS
@@ -37,8 +38,11 @@ from dfslab.models.fit.demand import (
 )
 from dfslab.models.tree.placement import Station
 from dfslab.models.tree.prediction import Prediction, Situation
+from dfslab.nets import engine
+from dfslab.nets.build import Net
+from dfslab.nets.net_json import json_text
 from dfslab.result import Result
-from dfslab.spec.model import build
+from dfslab.spec.model import InputError, build
 from dfslab.spec.scenario import Point, Scenario
 from dfslab.spec.streams.stream import operations_per_client, stream_spec
 from dfslab.spec.streams.vocabulary import Stream
@@ -167,31 +171,23 @@ def streams(spec: Stream, limit: int, clients: int) -> list[Operation]:
 
 
 def fire(
-    document: Mapping[str, Any],
-    monitors: Sequence[Mapping[str, Any]],
+    net: Net | NetDefinition,
+    monitors: Mapping[str, MonitorDefinition] | None = None,
     *,
     seed: int,
     replications: int = REPLICATIONS,
-    stations: Sequence[Mapping[str, str]] = (),
-) -> list[dict[str, Any]]:
+    stations: Sequence[DeclaredStation] = (),
+) -> list[NetReport]:
     """Run a net until nothing can fire: the engine's report on each replication.
 
     Little's and the utilisation law are asserted at the stations.
     """
-    options = {
-        "seed": seed,
-        "replications": replications,
-        "threads": THREADS,
-        "monitors": list(monitors),
-        "laws": True,
-        "stations": list(stations),
-    }
     try:
-        report = _core.net_run(json.dumps(document), json.dumps(options))
-    except (_core.RunError, _core.InputError) as error:
-        raise RunFailed(f"net {document['name']}: {error}") from error
-    found: list[dict[str, Any]] = json.loads(report)["replications"]
-    return found
+        return engine.run(
+            net, monitors, stations=stations, seed=seed, replications=replications, threads=THREADS
+        )
+    except InputError as error:
+        raise RunFailed(str(error)) from error
 
 
 def job_of(
@@ -244,22 +240,14 @@ def simulate(
     operations = min(offered, max(operations, FEWEST_OPERATIONS))
     stream = streams(spec, operations, clients)
     job = job_of(situation, constants, stream, service, units)
-    document, watched = job.net(scenario.name, clients, stream)
-    if not any(draw in json.dumps(document) for draw in ("uniform(", "exponential(")):
+    net, watched = job.net(scenario.name, clients, stream)
+    if not any(draw in json_text(net.document()) for draw in ("uniform(", "exponential(")):
         replications = 1
-    reports = fire(
-        document,
-        watched.monitors,
-        seed=scenario.run.seed,
-        replications=replications,
-        stations=watched.laws,
-    )
+    reports = fire(net, seed=scenario.run.seed, replications=replications, stations=watched.laws)
     rated = "whole" if operations == offered else "steady"
     if situation.trace is not None:
         rated = "trace"
-    seen = [
-        _Seen(watched.report(one), watched, clients, job.think_time_s, rated) for one in reports
-    ]
+    seen = [_Seen(one, watched, clients, job.think_time_s, rated) for one in reports]
     return _pooled(seen, operations, offered, units)
 
 
@@ -270,18 +258,14 @@ def _firings_per_operation(
     probed = PROBED_OPERATIONS if situation.trace is None else PROBED_OF_TRACE
     stream = streams(spec, probed, 1)
     job = job_of(situation, constants, stream, "deterministic", units)
-    document, _ = job.net("trial", 1, stream)
-    (report,) = fire(document, [], seed=0, replications=1)
-    return float(report["firings"]) / len(stream)
+    net, _ = job.net("trial", 1, stream)
+    (report,) = fire(net.document(), seed=0, replications=1)
+    return report.firings / len(stream)
 
 
-def steady_rates_per_s(
-    reports: Sequence[Mapping[str, Any]], watched: Watched, clients: int
-) -> list[float]:
+def steady_rates_per_s(reports: Sequence[NetReport], watched: Watched, clients: int) -> list[float]:
     """Rate per second of each replication while all clients are active."""
-    return [
-        _Seen(watched.report(one), watched, clients, 0.0, "steady").rate_per_s for one in reports
-    ]
+    return [_Seen(one, watched, clients, 0.0, "steady").rate_per_s for one in reports]
 
 
 class _Seen:
@@ -297,7 +281,7 @@ class _Seen:
     ) -> None:
         spans = {name: report.sojourns[monitor] for name, monitor in watched.spans.items()}
         logs = [report.logs[monitor] for monitor in watched.ends]
-        ends = sorted((time_ns, client) for log in logs for time_ns, client in log.rows)
+        ends = sorted((row.time_ns, _client(row)) for log in logs for row in log.rows)
         self.firings = report.firings
         self.counts = {name: span.count for name, span in spans.items()}
         last_s, net_s = ends[-1][0] / 1e9, report.end_time_ns / 1e9
@@ -323,6 +307,13 @@ class _Seen:
             / (station.copies * station.servers * end_s)
             for station, idle in watched.idle.items()
         }
+
+
+def _client(row: LogRow) -> int:
+    """The client of a logged completion."""
+    (client,) = row.values
+    assert isinstance(client, int), f"{client!r} is no client"
+    return client
 
 
 def _steady_rate_per_s(ends: Sequence[tuple[int, int]], clients: int) -> float:
@@ -372,8 +363,8 @@ def _pooled(seen: Sequence[_Seen], operations: int, offered: int, units: int) ->
     )
 
 
-def net_of(system: FileSystem, operation: str, scenario: Scenario | None = None) -> dict[str, Any]:
-    """The net of one client that runs one operation once, as JSON data.
+def net_of(system: FileSystem, operation: str, scenario: Scenario | None = None) -> NetDefinition:
+    """The net of one client that runs one operation once.
 
     Without a scenario, every role has dedicated nodes, as many as the description's default, and
     calibrated constants have their priors.
@@ -389,8 +380,8 @@ def net_of(system: FileSystem, operation: str, scenario: Scenario | None = None)
         {**situation.environment, **constants},
         situation.client,
     )
-    document, _ = job.net(f"{system.name}.{operation}", 1, [(0, 0, operation, 0, size, size)])
-    return document
+    net, _ = job.net(f"{system.name}.{operation}", 1, [(0, 0, operation, 0, size, size)])
+    return net.document()
 
 
 def _default_scenario(system: FileSystem) -> Scenario:

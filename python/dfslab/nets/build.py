@@ -1,4 +1,4 @@
-"""Nets in Python: colours, places, transitions, arcs and pages; the engine gets one flat net.
+"""Nets in Python: colours, places, transitions, arcs, pages and monitors; one flat definition.
 
 A page is a piece of net with ports. Substituting it puts a copy into another page, its ports
 joined to places there (sockets); fusing joins places anywhere. Both are resolved here, when the
@@ -9,12 +9,27 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
-from dfslab.nets.colour import UNIT, Colour, Enumeration, FieldKind, fields_of
-from dfslab.spec.model import InputError
+from pydantic import ValidationError
 
-Inscription = str | float
+from dfslab.documents.net_definition import (
+    Cell,
+    FunctionDefinition,
+    InhibitDefinition,
+    InputDefinition,
+    LocalDefinition,
+    NetDefinition,
+    OutputDefinition,
+    PlaceDefinition,
+    ResetDefinition,
+    TableDefinition,
+    TransitionDefinition,
+)
+from dfslab.documents.net_run import MonitorDefinition
+from dfslab.nets.colour import UNIT, Colour, Enumeration, FieldKind, TokenValue, fields_of
+from dfslab.nets.inscription import Inscription, text, written
+from dfslab.spec.errors import InputError
+from dfslab.spec.steps.expression import Condition, Expr, symbol
 
 
 @dataclass(eq=False)
@@ -23,7 +38,7 @@ class Place:
 
     name: str
     colour: Colour = UNIT
-    initial: Sequence[Any] = ()
+    initial: Sequence[TokenValue] = ()
     discipline: str = "fifo"
 
 
@@ -38,27 +53,42 @@ class Take:
 
 @dataclass(frozen=True)
 class Put:
-    """An arc that makes a token: a variable, or one expression for each field."""
+    """An arc that makes tokens: `count` of them, which an inscription may compute.
+
+    `token`: the name of a variable, whose whole token is put, or an inscription for each field.
+    `delay`: seconds until the token is available.
+    """
 
     place: Place
-    token: str | Sequence[Inscription | bool] | None = None
+    token: str | Sequence[Inscription] | None = None
     delay: Inscription | None = None
-    count: int = 1
+    count: int | Expr | str = 1
+
+
+@dataclass(frozen=True)
+class Local:
+    """A value that a transition computes once a firing, and its type as colours name it."""
+
+    name: str
+    kind: str
+    value: Inscription
 
 
 @dataclass(frozen=True)
 class Transition:
-    """What may happen, and what it takes and makes."""
+    """What may happen, and what it takes and makes; `page` is the one that it is drawn on."""
 
     name: str
     takes: tuple[Take, ...]
     puts: tuple[Put, ...]
-    guard: str = ""
+    guard: Condition | str | None = None
     delay: Inscription | None = None
     priority: int = 0
     weight: float | None = None
     inhibit: tuple[tuple[Place, int], ...] = ()
     reset: tuple[Place, ...] = ()
+    page: str = ""
+    locals: tuple[Local, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -84,7 +114,7 @@ class Page:
         self,
         name: str,
         colour: Colour = UNIT,
-        initial: Sequence[Any] = (),
+        initial: Sequence[TokenValue] = (),
         discipline: str = "fifo",
     ) -> Place:
         """Add a place; `initial` lists its tokens at time zero."""
@@ -104,14 +134,19 @@ class Page:
         takes: Iterable[Take | Place],
         puts: Iterable[Put | Place] = (),
         *,
-        guard: str = "",
+        guard: Condition | str | None = None,
         delay: Inscription | None = None,
         priority: int = 0,
         weight: float | None = None,
         inhibit: Iterable[Place | tuple[Place, int]] = (),
         reset: Iterable[Place] = (),
+        page: str = "",
+        locals: Iterable[Local] = (),
     ) -> Transition:
-        """Add a transition; a bare place stands for an arc without inscription."""
+        """Add a transition; a bare place stands for an arc without inscription.
+
+        `page` is the name of the page that it is drawn on, where that is not this one.
+        """
         made = Transition(
             name,
             tuple(one if isinstance(one, Take) else Take(one) for one in takes),
@@ -122,6 +157,8 @@ class Page:
             weight,
             tuple(one if isinstance(one, tuple) else (one, 1) for one in inhibit),
             tuple(reset),
+            page,
+            tuple(locals),
         )
         self.transitions.append(made)
         return made
@@ -147,7 +184,7 @@ class Page:
 
 
 class Net(Page):
-    """A whole net: its top page, its colours and its constants."""
+    """A whole net: its top page, its colours, its constants and its monitors."""
 
     def __init__(self, name: str) -> None:
         super().__init__("main")
@@ -155,8 +192,10 @@ class Net(Page):
         self.colours: dict[str, Colour] = {UNIT.name: UNIT}
         self.enums: dict[str, Enumeration] = {}
         self.constants: dict[str, float] = {}
-        self.tables: dict[str, dict[str, list[float]]] = {}
+        self.tables: dict[str, TableDefinition] = {}
+        self.functions: dict[str, FunctionDefinition] = {}
         self.fusions: list[tuple[str, tuple[Place, ...]]] = []
+        self.monitors: dict[str, MonitorDefinition] = {}
 
     def colour(self, name: str, **fields: FieldKind) -> Colour:
         """Declare a record (or product) colour: `net.colour("job", id=int, size=float)`."""
@@ -173,13 +212,24 @@ class Net(Page):
         self.enums[name] = Enumeration(name, values)
         return self.enums[name]
 
-    def constant(self, name: str, value: float) -> None:
-        """Name a number for all inscriptions."""
+    def constant(self, name: str, value: float) -> Expr:
+        """Name a number for all inscriptions; the name as an expression."""
         self.constants[name] = value
+        return symbol(name)
 
     def table(self, name: str, edges: Sequence[float], weights: Sequence[float]) -> None:
         """Name a histogram that `empirical(name)` draws from."""
-        self.tables[name] = {"edges": list(edges), "weights": list(weights)}
+        self.tables[name] = TableDefinition(edges=list(edges), weights=list(weights))
+
+    def function(
+        self, name: str, parameters: Mapping[str, str], result: str, body: Inscription
+    ) -> None:
+        """Name an expression over parameters, given with their types, for all inscriptions."""
+        if name in self.functions:
+            raise InputError(f"function {name}", None, "is declared twice")
+        self.functions[name] = FunctionDefinition(
+            parameters=list(parameters.items()), result=result, body=str(written(body))
+        )
 
     def fuse(self, name: str, *places: Place) -> None:
         """Make several places one; the tokens of all are its first tokens."""
@@ -187,17 +237,35 @@ class Net(Page):
             raise InputError(f"fusion {name}", [p.name for p in places], "needs one colour")
         self.fusions.append((name, places))
 
-    def document(self) -> dict[str, Any]:
-        """The flat net as the engine reads it."""
-        return _Flat(self).document()
+    def watch(self, name: str, monitor: MonitorDefinition) -> None:
+        """Observe the net in every run; reports have the monitor's figures by its name."""
+        if name in self.monitors:
+            raise InputError(f"monitor {name}", None, "is declared twice")
+        self.monitors[name] = monitor
+
+    def document(self) -> NetDefinition:
+        """The flat net as the engine reads it. InputError where the building is wrong."""
+        try:
+            return _Flat(self).document()
+        except ValidationError as error:
+            first = error.errors()[0]
+        where = ".".join(map(str, first["loc"]))
+        raise InputError(f"net {self.title}, {where}", first["input"], first["msg"])
 
 
-Document = Mapping[str, Any]
-
-
-def document_of(net: Net | Document) -> Document:
+def definition_of(net: Net | NetDefinition) -> NetDefinition:
     """The flat net, whichever way it is given."""
     return net.document() if isinstance(net, Net) else net
+
+
+@dataclass
+class _Laid:
+    """A place of the flat net with its first rows."""
+
+    name: str
+    colour: Colour
+    discipline: str
+    initial: list[list[Cell]]
 
 
 class _Flat:
@@ -205,23 +273,37 @@ class _Flat:
 
     def __init__(self, net: Net) -> None:
         self.net = net
-        self.places: dict[str, dict[str, Any]] = {}
-        self.transitions: list[dict[str, Any]] = []
+        self.places: dict[str, _Laid] = {}
+        self.transitions: list[TransitionDefinition] = []
         self.fused = {place: name for name, places in net.fusions for place in places}
         self.active: list[Page] = []
         self.lay(net, "", {})
 
-    def document(self) -> dict[str, Any]:
+    def document(self) -> NetDefinition:
+        """Parts that the net does not have are left out."""
         net = self.net
-        return {
-            "name": net.title,
-            "enums": {one.name: list(one.values) for one in net.enums.values()},
-            "colours": {one.name: [list(f) for f in one.fields] for one in net.colours.values()},
-            "constants": dict(net.constants),
-            "tables": net.tables,
-            "places": list(self.places.values()),
-            "transitions": self.transitions,
-        }
+        used = {one.colour for one in self.places.values()}
+        optional = {"constants": net.constants, "tables": net.tables, "functions": net.functions}
+        return NetDefinition(
+            name=net.title,
+            enums={one.name: list(one.values) for one in net.enums.values()},
+            colours={
+                one.name: list(one.fields)
+                for one in net.colours.values()
+                if one is not UNIT or UNIT in used
+            },
+            places=[
+                PlaceDefinition(
+                    name=one.name,
+                    colour=one.colour.name,
+                    discipline=one.discipline,
+                    initial=one.initial,
+                )
+                for one in self.places.values()
+            ],
+            transitions=self.transitions,
+            **{key: value for key, value in optional.items() if value},
+        )
 
     def lay(self, page: Page, path: str, sockets: Mapping[Place, str]) -> None:
         """Add one copy of a page; `sockets` names what stands for its ports."""
@@ -231,9 +313,9 @@ class _Flat:
         names: dict[Place, str] = dict(sockets)
         for place in page.places:
             names[place] = self.fused.get(place, path + place.name)
-            self.add_place(place, names[place], path, page)
+            self.add_place(place, names[place], page)
         for transition in page.transitions:
-            self.transitions.append(_transition(transition, path, page, names))
+            self.transitions.append(_Named(names, page, path, transition).document())
         for one in page.substitutions:
             ports = {port.name: port for port in one.page.ports}
             inner = {
@@ -243,19 +325,14 @@ class _Flat:
             self.lay(one.page, f"{path}{one.name}.", inner)
         self.active.pop()
 
-    def add_place(self, place: Place, name: str, path: str, page: Page) -> None:
+    def add_place(self, place: Place, name: str, page: Page) -> None:
         rows = [place.colour.row(token) for token in place.initial]
         if place in self.fused and name in self.places:
-            self.places[name]["initial"] += rows
+            self.places[name].initial += rows
             return
         if name in self.places:
             raise InputError(f"page {page.name}, place {place.name}", None, "is defined twice")
-        self.places[name] = {
-            "name": name,
-            "colour": place.colour.name,
-            "discipline": place.discipline,
-            "initial": rows,
-        }
+        self.places[name] = _Laid(name, place.colour, place.discipline, rows)
 
 
 def _named(names: Mapping[Place, str], place: Place, page: Page, by: str) -> str:
@@ -264,57 +341,77 @@ def _named(names: Mapping[Place, str], place: Place, page: Page, by: str) -> str
     return names[place]
 
 
-def _transition(
-    one: Transition, path: str, page: Page, names: Mapping[Place, str]
-) -> dict[str, Any]:
-    context = f"transition {one.name}"
-    made: dict[str, Any] = {
-        "name": path + one.name,
-        "page": path.rstrip(".") or page.name,
-        "in": [arc for take in one.takes for arc in _take(take, names, page, context)],
-        "out": [arc for put in one.puts for arc in _put(put, names, page, context)],
-    }
-    made |= {
-        key: value
-        for key, value in (
-            ("guard", one.guard or None),
-            ("delay", one.delay),
-            ("priority", one.priority or None),
-            ("weight", one.weight),
+@dataclass(frozen=True)
+class _Named:
+    """A transition of one copy of a page, and the names of the page's places there."""
+
+    names: Mapping[Place, str]
+    page: Page
+    path: str
+    one: Transition
+
+    @property
+    def context(self) -> str:
+        """The transition in messages."""
+        return f"transition {self.one.name}"
+
+    def document(self) -> TransitionDefinition:
+        one = self.one
+        optional = {
+            "guard": text(one.guard) if isinstance(one.guard, Expr) else one.guard or None,
+            "delay": None if one.delay is None else written(one.delay),
+            "priority": one.priority or None,
+            "weight": one.weight,
+            "inhibit": [
+                InhibitDefinition(place=self.of(place), at_least=most)
+                for place, most in one.inhibit
+            ]
+            or None,
+            "reset": [ResetDefinition(place=self.of(place)) for place in one.reset] or None,
+            "locals": [
+                LocalDefinition(name=local.name, type=local.kind, value=written(local.value))
+                for local in one.locals
+            ]
+            or None,
+        }
+        return TransitionDefinition(
+            name=self.path + one.name,
+            page=one.page or self.path.rstrip(".") or self.page.name,
+            in_=[arc for take in one.takes for arc in self.inputs(take)],
+            out=[arc for put in one.puts for arc in self.outputs(put)],
+            **{key: value for key, value in optional.items() if value is not None},
         )
-        if value is not None
-    }
-    if one.inhibit:
-        made["inhibit"] = [
-            {"place": _named(names, place, page, context), "at_least": most}
-            for place, most in one.inhibit
-        ]
-    if one.reset:
-        made["reset"] = [{"place": _named(names, place, page, context)} for place in one.reset]
-    return made
 
+    def of(self, place: Place) -> str:
+        """The name of a place in this copy."""
+        return _named(self.names, place, self.page, self.context)
 
-def _counted(count: int, page: Page, context: str) -> range:
-    if count < 1:
-        raise InputError(f"page {page.name}, {context}", count, "an arc moves at least one token")
-    return range(count)
+    def inputs(self, take: Take) -> list[InputDefinition]:
+        if not take.variable:
+            arc = InputDefinition(place=self.of(take.place))
+        elif take.count == 1:
+            arc = InputDefinition(place=self.of(take.place), var=take.variable)
+        else:
+            raise self.wrong(take.count, "a variable names one token")
+        return [arc] * self.counted(take.count)
 
+    def outputs(self, put: Put) -> list[OutputDefinition]:
+        optional: dict[str, object] = {}
+        if put.token is not None:
+            whole = isinstance(put.token, str)
+            optional["token"] = put.token if whole else [written(one) for one in put.token]
+        if put.delay is not None:
+            optional["delay"] = written(put.delay)
+        if not isinstance(put.count, int):
+            arc = OutputDefinition(place=self.of(put.place), count=written(put.count), **optional)
+            return [arc]
+        arc = OutputDefinition(place=self.of(put.place), **optional)
+        return [arc] * self.counted(put.count)
 
-def _take(take: Take, names: Mapping[Place, str], page: Page, context: str) -> list[dict[str, str]]:
-    arc = {"place": _named(names, take.place, page, context)}
-    if take.variable:
-        if take.count != 1:
-            raise InputError(
-                f"page {page.name}, {context}", take.count, "a variable names one token"
-            )
-        arc["var"] = take.variable
-    return [dict(arc) for _ in _counted(take.count, page, context)]
+    def counted(self, count: int) -> int:
+        if count < 1:
+            raise self.wrong(count, "an arc moves at least one token")
+        return count
 
-
-def _put(put: Put, names: Mapping[Place, str], page: Page, context: str) -> list[dict[str, Any]]:
-    arc: dict[str, Any] = {"place": _named(names, put.place, page, context)}
-    if put.token is not None:
-        arc["token"] = put.token if isinstance(put.token, str) else list(put.token)
-    if put.delay is not None:
-        arc["delay"] = put.delay
-    return [dict(arc) for _ in _counted(put.count, page, context)]
+    def wrong(self, value: int, allowed: str) -> InputError:
+        return InputError(f"page {self.page.name}, {self.context}", value, allowed)

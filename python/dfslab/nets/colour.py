@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TypeAlias
 
-from dfslab.spec.model import InputError
+from dfslab.documents.net_definition import Cell
+from dfslab.nets.inscription import Field, field, flag
+from dfslab.spec.errors import InputError
+from dfslab.spec.steps.expression import Expr, symbol
 
 PLAIN = {int: "int", float: "real", bool: "bool"}
 LIST = "list "
@@ -19,6 +22,13 @@ class Enumeration:
     name: str
     values: tuple[str, ...]
 
+    def __getitem__(self, value: str) -> Expr:
+        """One of the words as an expression."""
+        if value not in self.values:
+            allowed = f"the values are {', '.join(self.values)}"
+            raise InputError(f"enumeration {self.name}", value, allowed)
+        return symbol(value)
+
 
 @dataclass(frozen=True)
 class Colour:
@@ -27,7 +37,11 @@ class Colour:
     name: str
     fields: tuple[tuple[str, str], ...] = ()
 
-    def row(self, token: Any) -> list[Any]:
+    def token(self, variable: str) -> Token:
+        """The token that an arc calls `variable`; its fields are expressions."""
+        return Token(variable, self)
+
+    def row(self, token: TokenValue) -> list[Cell]:
         """A token as a row: a value, a sequence in the order of the fields, or a mapping.
 
         Where the only field is a list, a Python list of single values, or of tuples that are
@@ -46,9 +60,28 @@ class Colour:
         return [token]
 
 
+@dataclass(frozen=True)
+class Token:
+    """A token of a colour as inscriptions read it: `job["size"]` is its field `size`."""
+
+    variable: str
+    colour: Colour
+
+    def __getitem__(self, label: str) -> Field:
+        """A field as an expression; InputError where the colour has none of that name."""
+        kinds = dict(self.colour.fields)
+        if label not in kinds:
+            allowed = f"the fields are {', '.join(kinds) or '(none)'}"
+            raise InputError(f"colour {self.colour.name}", label, allowed)
+        return (flag if kinds[label] == "bool" else field)(self.variable, label)
+
+
 UNIT = Colour("unit")
 
-FieldKind = type | str | Enumeration | Colour | list[Any]
+Single: TypeAlias = type | str | Enumeration | Colour
+FieldKind: TypeAlias = Single | list[Single]
+# A first token: the value of its only field, its values in order, or its values by field.
+TokenValue: TypeAlias = Cell | Sequence[Cell] | Mapping[str, Cell]
 
 
 def fields_of(fields: Mapping[str, FieldKind]) -> tuple[tuple[str, str], ...]:
@@ -70,7 +103,7 @@ def fields_of(fields: Mapping[str, FieldKind]) -> tuple[tuple[str, str], ...]:
     return tuple(flat)
 
 
-def _single(name: str, kind: Any) -> str:
+def _single(name: str, kind: Single) -> str:
     """The name of a type of one value, or of the records that a list holds."""
     if isinstance(kind, Colour):
         if any(word.startswith(LIST) for _, word in kind.fields):

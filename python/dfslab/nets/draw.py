@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
-from typing import Any
 
-from dfslab.nets.build import Document, Net, document_of
+from dfslab.documents.net_definition import NetDefinition, TransitionDefinition
+from dfslab.documents.net_state import TokenRow
+from dfslab.nets.build import Net, definition_of
 from dfslab.spec.model import InputError
 
-Marking = Mapping[str, Sequence[Any]]
+Marking = Mapping[str, Sequence[TokenRow]]
 COLUMN, ROW, RADIUS, MARGIN = 170, 90, 24, 60
 DOTS_MOST = 4
 
@@ -34,22 +35,22 @@ class _Picture:
     arcs: list[_Arc] = field(default_factory=list)
 
 
-def initial_marking(document: Document) -> dict[str, list[Any]]:
+def initial_marking(definition: NetDefinition) -> Marking:
     """The first tokens of every place."""
-    return {one["name"]: list(one.get("initial", ())) for one in document["places"]}
+    return {one.name: [list(row) for row in one.initial] for one in definition.places}
 
 
-def pages(net: Net | Document) -> list[str]:
+def pages(net: Net | NetDefinition) -> list[str]:
     """The pages of a net, in order of appearance."""
-    named = [one.get("page", "main") for one in document_of(net)["transitions"]]
+    named = [one.page for one in definition_of(net).transitions]
     return list(dict.fromkeys(named))
 
 
-def mermaid(net: Net | Document, marking: Marking | None = None, page: str = "") -> str:
+def mermaid(net: Net | NetDefinition, marking: Marking | None = None, page: str = "") -> str:
     """Mermaid text: places are round and show their tokens, transitions are boxes."""
-    document = document_of(net)
-    picture = _picture(document, page)
-    marking = initial_marking(document) if marking is None else marking
+    definition = definition_of(net)
+    picture = _picture(definition, page)
+    marking = initial_marking(definition) if marking is None else marking
     ids = {name: f"n{at}" for at, name in enumerate([*picture.places, *picture.transitions])}
     lines = ["flowchart LR"]
     for node, name in picture.places.items():
@@ -64,11 +65,11 @@ def mermaid(net: Net | Document, marking: Marking | None = None, page: str = "")
     return "\n".join(lines) + "\n"
 
 
-def svg(net: Net | Document, marking: Marking | None = None, page: str = "") -> str:
+def svg(net: Net | NetDefinition, marking: Marking | None = None, page: str = "") -> str:
     """A picture that needs nothing to be shown."""
-    document = document_of(net)
-    picture = _picture(document, page)
-    marking = initial_marking(document) if marking is None else marking
+    definition = definition_of(net)
+    picture = _picture(definition, page)
+    marking = initial_marking(definition) if marking is None else marking
     at = _layout(picture)
     width = max(x for x, _ in at.values()) + MARGIN
     height = max(y for _, y in at.values()) + MARGIN
@@ -93,19 +94,19 @@ def svg(net: Net | Document, marking: Marking | None = None, page: str = "") -> 
     return "\n".join([*lines, "</svg>"]) + "\n"
 
 
-def _picture(document: Document, page: str) -> _Picture:
-    known = pages(document)
+def _picture(definition: NetDefinition, page: str) -> _Picture:
+    known = pages(definition)
     if page and page not in known:
         raise InputError("page", page, f"known: {', '.join(known)}")
     picture = _Picture()
-    for one in document["transitions"]:
-        if page and one.get("page", "main") != page:
+    for one in definition.transitions:
+        if page and one.page != page:
             continue
-        node = f"t:{one['name']}"
+        node = f"t:{one.name}"
         notes = [
-            one["name"],
-            f"[{one['guard']}]" if one.get("guard") else "",
-            f"@+{one['delay']}" if one.get("delay") is not None else "",
+            one.name,
+            f"[{one.guard}]" if one.guard else "",
+            f"@+{one.delay}" if one.delay is not None else "",
         ]
         picture.transitions[node] = " ".join(note for note in notes if note)
         picture.arcs += _merged(_arcs(one, node))
@@ -114,23 +115,23 @@ def _picture(document: Document, page: str) -> _Picture:
             if end.startswith("p:"):
                 picture.places[end] = end[2:]
     if not page:
-        picture.places |= {f"p:{one['name']}": one["name"] for one in document["places"]}
+        picture.places |= {f"p:{one.name}": one.name for one in definition.places}
     return picture
 
 
-def _arcs(transition: Mapping[str, Any], node: str) -> Iterator[_Arc]:
-    for arc in transition.get("in", ()):
-        yield _Arc(f"p:{arc['place']}", node, arc.get("var") or "")
-    for arc in transition.get("inhibit", ()):
-        most = arc.get("at_least", 1)
-        yield _Arc(f"p:{arc['place']}", node, "" if most == 1 else str(most), "inhibitor")
-    for arc in transition.get("reset", ()):
-        yield _Arc(f"p:{arc['place']}", node, "", "reset")
-    for arc in transition.get("out", ()):
-        token = arc.get("token")
+def _arcs(transition: TransitionDefinition, node: str) -> Iterator[_Arc]:
+    for taken in transition.in_:
+        yield _Arc(f"p:{taken.place}", node, taken.var or "")
+    for blocking in transition.inhibit:
+        most = blocking.at_least
+        yield _Arc(f"p:{blocking.place}", node, "" if most == 1 else str(most), "inhibitor")
+    for emptied in transition.reset:
+        yield _Arc(f"p:{emptied.place}", node, "", "reset")
+    for made in transition.out:
+        token = made.token
         words = token if isinstance(token, str) else ", ".join(str(one) for one in token or ())
-        delay = "" if arc.get("delay") is None else f" @+{arc['delay']}"
-        yield _Arc(node, f"p:{arc['place']}", f"{words}{delay}".strip())
+        delay = "" if made.delay is None else f" @+{made.delay}"
+        yield _Arc(node, f"p:{made.place}", f"{words}{delay}".strip())
 
 
 def _merged(arcs: Iterator[_Arc]) -> list[_Arc]:
@@ -191,7 +192,7 @@ def _svg_arc(arc: _Arc, at: Mapping[str, tuple[int, int]]) -> Iterator[str]:
         )
 
 
-def _svg_place(name: str, tokens: Sequence[Any], at: tuple[int, int]) -> Iterator[str]:
+def _svg_place(name: str, tokens: Sequence[TokenRow], at: tuple[int, int]) -> Iterator[str]:
     x, y = at
     yield f'<circle cx="{x}" cy="{y}" r="{RADIUS}" fill="white" stroke="black"/>'
     yield f'<text x="{x}" y="{y + RADIUS + 13}" text-anchor="middle">{escape(name)}</text>'

@@ -1,28 +1,43 @@
-"""The engine from Python: nets as JSON in, reports as plain data out."""
+"""The engine from Python: nets and monitors in, typed reports out."""
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean, stdev
-from typing import Any
+from typing import Unpack
 
 from dfslab import _core, quantiles
+from dfslab.documents.net_definition import NetDefinition
+from dfslab.documents.net_report import Logged, NetReport, net_report
+from dfslab.documents.net_run import (
+    CountMonitor,
+    DeclaredStation,
+    LogMonitor,
+    MonitorDefinition,
+    RunLimits,
+    Until,
+)
+from dfslab.documents.net_state import Binding, GameState, NetSizes, StateSpace
 from dfslab.method import CONFIDENCE, RunFailed
 from dfslab.nets import draw
-from dfslab.nets.build import Document, Net, document_of
-from dfslab.spec.model import InputError
+from dfslab.nets.build import Net, definition_of
+from dfslab.nets.inscription import Inscription, written
+from dfslab.nets.net_json import json_text
+from dfslab.spec.errors import InputError
 
 MARKINGS_MAX = 100_000
+# The monitor that the functions below add to those of a net.
+ADDED = "added"
 
 
 class _Errors:
     """The core's two errors as ours, with the name of the net."""
 
-    def __init__(self, document: Document) -> None:
-        self.name = document.get("name", "?")
+    def __init__(self, name: str) -> None:
+        self.name = name
 
     def __enter__(self) -> None:
         return None
@@ -34,90 +49,123 @@ class _Errors:
             raise RunFailed(f"net {self.name}: {error}") from None
 
 
-def check(net: Net | Document) -> dict[str, Any]:
+def check(net: Net | NetDefinition) -> NetSizes:
     """Sizes of the net and the arcs that scan; the first thing wrong is an InputError."""
-    document = document_of(net)
-    with _Errors(document):
-        return json.loads(_core.net_check(json.dumps(document)))
+    definition = definition_of(net)
+    return check_text(json_text(definition), definition.name)
 
 
-def run(net: Net | Document, **options: Any) -> list[dict[str, Any]]:
-    """Fire the net; one report a replication.
+def check_text(text: str, name: str) -> NetSizes:
+    """The same of a net in JSON, which may be no definition; `name` is for messages."""
+    with _Errors(name):
+        return NetSizes.model_validate_json(_core.net_check(text))
+
+
+def run(
+    net: Net | NetDefinition,
+    monitors: Mapping[str, MonitorDefinition] | None = None,
+    *,
+    until: Until | None = None,
+    laws: bool = True,
+    stations: Sequence[DeclaredStation] = (),
+    **limits: Unpack[RunLimits],
+) -> list[NetReport]:
+    """Fire the net; one report a replication, with the net's own monitors and those given.
 
     Flow, Little's law and the utilisation law are asserted at the end; a report's `stations` are
-    those that the net shows (what takes a server gives it back) and those given as `stations`,
-    each `{"idle": place, "served": place}`. `laws=False` leaves the stations out. Where nothing can
-    fire any more, the reason is "dead" and `left` says which places still hold how many tokens.
+    those that the net shows (what takes a server gives it back) and those given as `stations`.
+    `laws=False` leaves the stations out. Where nothing can fire any more, the reason is "dead" and
+    `left` says which places still hold how many tokens. InputError where the net or an option is
+    wrong, RunFailed where a run cannot go on.
     """
-    document = document_of(net)
-    options = {"laws": True, **options}
-    with _Errors(document):
-        return json.loads(_core.net_run(json.dumps(document), json.dumps(options)))["replications"]
+    own = net.monitors if isinstance(net, Net) else {}
+    watched = {**own, **(monitors or {})}
+    names = list(watched)
+    options: dict[str, object] = {"laws": laws, **limits}
+    options["monitors"] = [
+        one.model_dump(by_alias=True, exclude_none=True) for one in watched.values()
+    ]
+    options["stations"] = [one.model_dump() for one in stations]
+    if until is not None:
+        if until.monitor not in names:
+            raise InputError("until.monitor", until.monitor, f"the monitors are {names}")
+        options["until"] = {"monitor": names.index(until.monitor), "count": until.count}
+    definition = definition_of(net)
+    with _Errors(definition.name):
+        answer = json.loads(_core.net_run(json_text(definition), json.dumps(options)))
+    return [net_report(one, names) for one in answer["replications"]]
 
 
 def collect(
-    net: Net | Document, transition: str, expression: str, when: str = "", **options: Any
-) -> list[list[tuple[float, Any]]]:
+    net: Net | NetDefinition,
+    transition: str,
+    expression: Inscription,
+    when: Inscription = "",
+    **limits: Unpack[RunLimits],
+) -> list[list[tuple[float, Logged]]]:
     """What an expression is at every firing of a transition that meets a condition.
 
     One list of (seconds, value) a replication: a data collector of the user's own.
     """
-    monitor = {"kind": "log", "transition": transition, "fields": [expression]}
-    monitors = [*options.pop("monitors", ()), monitor | ({"when": when} if when else {})]
-    reports = run(net, monitors=monitors, **options)
-    rows = [report["monitors"][-1]["rows"] for report in reports]
-    return [[(time_ns / 1e9, value) for time_ns, value in each] for each in rows]
+    fields = [str(written(expression))]
+    monitor = LogMonitor(transition=transition, fields=fields, when=str(written(when)) or None)
+    reports = run(net, {ADDED: monitor}, **limits)
+    rows = [report.logs[ADDED].rows for report in reports]
+    return [[(row.time_ns / 1e9, row.values[0]) for row in each] for each in rows]
 
 
 def run_to_breakpoint(
-    net: Net | Document, transition: str, when: str = "", hits: int = 1, **options: Any
-) -> list[dict[str, Any]]:
+    net: Net | NetDefinition,
+    transition: str,
+    when: Inscription = "",
+    hits: int = 1,
+    **limits: Unpack[RunLimits],
+) -> list[NetReport]:
     """Fire until a transition has fired `hits` times under a condition over its variables.
 
     A replication that got there has the reason "until"; the others ended before.
     """
-    monitor = {"kind": "count", "transition": transition} | ({"when": when} if when else {})
-    monitors = [*options.pop("monitors", ()), monitor]
-    until = {"monitor": len(monitors) - 1, "count": hits}
-    return run(net, monitors=monitors, until=until, **options)
+    monitor = CountMonitor(transition=transition, when=str(written(when)) or None)
+    return run(net, {ADDED: monitor}, until=Until(monitor=ADDED, count=hits), **limits)
 
 
-def state_space(net: Net | Document, markings_max: int = MARKINGS_MAX) -> dict[str, Any]:
+def state_space(net: Net | NetDefinition, markings_max: int = MARKINGS_MAX) -> StateSpace:
     """Markings, arcs, bounds, dead and home markings, liveness; time is left out."""
-    document = document_of(net)
-    with _Errors(document):
-        return json.loads(_core.net_state_space(json.dumps(document), markings_max))
+    definition = definition_of(net)
+    with _Errors(definition.name):
+        found = _core.net_state_space(json_text(definition), markings_max)
+    return StateSpace.model_validate_json(found)
 
 
 class Game:
     """The token game: look at what is enabled, choose one, look again."""
 
-    def __init__(self, net: Net | Document, seed: int = 0) -> None:
-        self.document = document_of(net)
-        with _Errors(self.document):
-            self._game = _core.NetGame(json.dumps(self.document), seed)
-        self.history: list[dict[str, Any]] = []
+    def __init__(self, net: Net | NetDefinition, seed: int = 0) -> None:
+        self.definition = definition_of(net)
+        with _Errors(self.definition.name):
+            self._game = _core.NetGame(json_text(self.definition), seed)
+        self.history: list[Binding] = []
 
     @property
-    def state(self) -> dict[str, Any]:
+    def state(self) -> GameState:
         """Time, marking, tokens on their way."""
-        return json.loads(self._game.state())
+        return GameState.model_validate_json(self._game.state())
 
-    def enabled(self) -> list[dict[str, Any]]:
+    def enabled(self) -> list[Binding]:
         """The bindings that may fire now, each a transition and its variables."""
-        return self.state["enabled"]
+        return self.state.enabled
 
-    def step(self, choice: int = 0) -> dict[str, Any]:
-        """Fire one of the enabled bindings; the marking after it."""
+    def step(self, choice: int = 0) -> GameState:
+        """Fire one of the enabled bindings; the moment after it."""
         enabled = self.enabled()
-        with _Errors(self.document):
+        with _Errors(self.definition.name):
             self._game.fire(choice)
         self.history.append(enabled[choice])
         return self.state
 
     def _repr_html_(self) -> str:
         """The page with its marking, in a notebook."""
-        return draw.svg(self.document, self.state["marking"])
+        return draw.svg(self.definition, self.state.marking)
 
 
 @dataclass(frozen=True)
@@ -143,17 +191,17 @@ def estimate(values: Sequence[float], confidence: float = CONFIDENCE) -> Estimat
 
 
 def replicate(
-    net: Net | Document,
-    monitor: int,
-    key: str,
+    net: Net | NetDefinition,
+    monitors: Mapping[str, MonitorDefinition],
+    figure: Callable[[NetReport], float],
     *,
     relative_width: float,
     at_most: int = 1000,
     first: int = 8,
     confidence: float = CONFIDENCE,
-    **options: Any,
+    **limits: Unpack[RunLimits],
 ) -> Estimate:
-    """Replicate until the interval of a monitor's figure is narrow enough.
+    """Replicate until the interval of a figure of the reports is narrow enough.
 
     The number of replications doubles, so that looking often does not bias the interval much.
     """
@@ -161,15 +209,13 @@ def replicate(
         raise InputError("relative_width", relative_width, "must be between 0 and 1")
     count = max(2, first)
     while True:
-        reports = run(net, replications=count, **options)
-        found = estimate([one["monitors"][monitor][key] for one in reports], confidence)
+        limits["replications"] = count
+        found = estimate([figure(one) for one in run(net, monitors, **limits)], confidence)
         if found.relative <= relative_width:
             return found
         if count >= at_most:
-            name = document_of(net).get("name", "?")
             raise RunFailed(
-                f"net {name}: {key} is {found.mean:.4g} +- {found.half_width:.2g} "
-                f"after {count} replications, not yet within "
-                f"{relative_width:.1%}"
+                f"net {definition_of(net).name}: {found.mean:.4g} +- {found.half_width:.2g} "
+                f"after {count} replications, not yet within {relative_width:.1%}"
             )
         count = min(2 * count, at_most)

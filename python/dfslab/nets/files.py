@@ -5,26 +5,36 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
 
-from dfslab.nets import draw
-from dfslab.nets.build import Document
+from pydantic import ValidationError
+
+from dfslab.documents.net_definition import NetDefinition
+from dfslab.nets import draw, engine
 from dfslab.nets.cpn import cpn_read as cpn
 from dfslab.nets.cpn import cpn_write
+from dfslab.nets.net_json import ordered
 from dfslab.nets.pnml import pnml_read as pnml
 from dfslab.spec.model import InputError
 
 BYTES_MOST = 50_000_000
 
 
-def _json(text: str) -> dict[str, Any]:
+def _json(text: str) -> NetDefinition:
+    """A definition; where it is none, InputError in the engine's words."""
     try:
         found = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise InputError("json", None, f"is no JSON: {error}") from None
     if not isinstance(found, dict):
         raise InputError("json", type(found).__name__, "a net is an object")
-    return found
+    try:
+        return NetDefinition.model_validate(found)
+    except ValidationError as error:
+        first = error.errors()[0]
+    name = str(found.get("name", "?"))
+    engine.check_text(json.dumps(found), name)
+    where = ".".join(map(str, first["loc"]))
+    raise InputError(f"net {name}, {where}", first["input"], first["msg"])
 
 
 def _decoded(data: bytes, suffix: str) -> str:
@@ -37,7 +47,7 @@ def _decoded(data: bytes, suffix: str) -> str:
         return data.decode("iso-8859-1")
 
 
-READERS: Mapping[str, Callable[[str], dict[str, Any]]] = {
+READERS: Mapping[str, Callable[[str], NetDefinition]] = {
     ".json": _json,
     ".pnml": pnml.read,
     ".cpn": cpn.read,
@@ -45,7 +55,7 @@ READERS: Mapping[str, Callable[[str], dict[str, Any]]] = {
 FORMS = ("svg", "mermaid", "pnml", "cpn", "json")
 
 
-def read(path: Path) -> dict[str, Any]:
+def read(path: Path) -> NetDefinition:
     """The flat net of a file; its suffix says in which format."""
     if path.suffix not in READERS:
         raise InputError("FILE", path.name, f"must end in {', '.join(READERS)}")
@@ -63,7 +73,7 @@ def read(path: Path) -> dict[str, Any]:
         raise error.of(str(path)) from error
 
 
-def written(net: Document, form: str, page: str = "") -> str:
+def written(net: NetDefinition, form: str, page: str = "") -> str:
     """The net in one of `FORMS`; pictures may be of one page."""
     if form == "svg":
         return draw.svg(net, page=page)
@@ -74,5 +84,5 @@ def written(net: Document, form: str, page: str = "") -> str:
     if page:
         raise InputError("--page", page, "is for pictures: svg, mermaid")
     if form == "json":
-        return json.dumps(net, indent=1) + "\n"
+        return json.dumps(ordered(net), indent=1) + "\n"
     return pnml.write(net) if form == "pnml" else cpn_write.write(net)

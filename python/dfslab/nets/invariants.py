@@ -6,12 +6,12 @@ The minimal ones with weights of 0 and more (semiflows), by Farkas' algorithm as
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import gcd
-from typing import Any
 
-from dfslab.nets.build import Document, Net, document_of
+from dfslab.documents.net_definition import InputDefinition, NetDefinition, OutputDefinition
+from dfslab.nets.build import Net, definition_of
 from dfslab.spec.model import InputError
 
 ROWS_MOST = 2_000
@@ -29,50 +29,54 @@ class Invariant:
         return f"{' + '.join(terms)} = {self.tokens}"
 
 
-def of_places(net: Net | Document) -> list[Invariant]:
+def of_places(net: Net | NetDefinition) -> list[Invariant]:
     """All minimal invariants of a net, shortest first.
 
     Tokens on their way to a place count as there. InputError where there would be more than some
     thousands on the way to the answer.
     """
-    document = document_of(net)
-    places = [one["name"] for one in document["places"]]
-    first = {one["name"]: len(one.get("initial", ())) for one in document["places"]}
-    unknown = _unknown(document)
+    definition = definition_of(net)
+    places = [one.name for one in definition.places]
+    first = {one.name: len(one.initial) for one in definition.places}
+    unknown = _unknown(definition)
     rows = [
-        (tuple(int(name == other) for other in places), _changes(document, name))
+        (tuple(int(name == other) for other in places), _changes(definition, name))
         for name in places
         if name not in unknown
     ]
     found = []
-    for weights in _semiflows(rows, len(document["transitions"])):
+    for weights in _semiflows(rows, len(definition.transitions)):
         named = {name: one for name, one in zip(places, weights, strict=True) if one}
         found.append(Invariant(named, sum(first[name] * one for name, one in named.items())))
     return sorted(found, key=lambda one: (len(one.weights), list(one.weights)))
 
 
-def _unknown(document: Document) -> set[str]:
+def _unknown(definition: NetDefinition) -> set[str]:
     """Places of which a firing takes or makes a number of tokens that the net does not say."""
     return {
-        arc["place"]
-        for one in document["transitions"]
-        for arc in (*one.get("reset", ()), *(a for a in one.get("out", ()) if "count" in a))
+        place
+        for one in definition.transitions
+        for place in (
+            *(arc.place for arc in one.reset),
+            *(arc.place for arc in one.out if arc.count is not None),
+        )
     }
 
 
-def _changes(document: Document, place: str) -> tuple[int, ...]:
+def _changes(definition: NetDefinition, place: str) -> tuple[int, ...]:
     """What each transition adds to a place."""
 
-    def arcs(one: Mapping[str, Any], key: str) -> int:
-        return sum(arc["place"] == place for arc in one.get(key, ()))
+    def count(arcs: Sequence[InputDefinition] | Sequence[OutputDefinition]) -> int:
+        return sum(arc.place == place for arc in arcs)
 
-    return tuple(arcs(one, "out") - arcs(one, "in") for one in document["transitions"])
-
-
-Row = tuple[tuple[int, ...], tuple[int, ...]]
+    return tuple(count(one.out) - count(one.in_) for one in definition.transitions)
 
 
-def _semiflows(rows: list[Row], transitions: int) -> Iterator[tuple[int, ...]]:
+# The weights of the places in a sum, and what each transition adds to it.
+WeightedSum = tuple[tuple[int, ...], tuple[int, ...]]
+
+
+def _semiflows(rows: list[WeightedSum], transitions: int) -> Iterator[tuple[int, ...]]:
     """Each transition is annulled in turn by adding rows of opposite sign."""
     for at in range(transitions):
         kept = [row for row in rows if row[1][at] == 0]
@@ -88,7 +92,7 @@ def _semiflows(rows: list[Row], transitions: int) -> Iterator[tuple[int, ...]]:
     yield from (weights for weights, _ in rows)
 
 
-def _annulled(one: Row, other: Row, at: int) -> Row:
+def _annulled(one: WeightedSum, other: WeightedSum, at: int) -> WeightedSum:
     """The smallest sum of two rows in which a transition changes nothing."""
     a, b = -other[1][at], one[1][at]
     weights = [a * x + b * y for x, y in zip(one[0], other[0], strict=True)]
@@ -97,10 +101,10 @@ def _annulled(one: Row, other: Row, at: int) -> Row:
     return tuple(x // divisor for x in weights), tuple(x // divisor for x in changes)
 
 
-def _minimal(rows: list[Row]) -> list[Row]:
+def _minimal(rows: list[WeightedSum]) -> list[WeightedSum]:
     """The rows whose places hold no other row's."""
     supports = [frozenset(at for at, one in enumerate(row[0]) if one) for row in rows]
-    kept: dict[frozenset[int], Row] = {}
+    kept: dict[frozenset[int], WeightedSum] = {}
     for support, row in zip(supports, rows, strict=True):
         if not any(other < support for other in supports):
             kept.setdefault(support, row)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
 
-from dfslab.nets.build import Document
+from dfslab.documents.net_definition import NetDefinition
+from dfslab.documents.net_state import Binding, GameState, TokenRow
 from dfslab.nets.engine import Game
 
 TOKENS_SHOWN, CHOICES_SHOWN = 8, 40
@@ -13,7 +13,7 @@ HELP = "number: fire it · Enter: fire 1 · N steps: `+N` · q: end"
 
 
 def play(
-    net: Document, ask: Callable[[str], str], say: Callable[[str], None], seed: int = 0
+    net: NetDefinition, ask: Callable[[str], str], say: Callable[[str], None], seed: int = 0
 ) -> int:
     """Until nothing is enabled, the player ends (`q`) or the input does; the number of steps."""
     game = Game(net, seed)
@@ -22,16 +22,16 @@ def play(
         state = game.state
         for line in lines(state):
             say(line)
-        if not state["enabled"]:
+        if not state.enabled:
             say("dead: nothing is enabled and nothing is on its way")
-            return state["steps"]
+            return state.steps
         try:
             answer = ask("> ").strip()
         except EOFError:
-            return state["steps"]
+            return state.steps
         if answer in ("q", "quit"):
-            return state["steps"]
-        _follow(game, answer, len(state["enabled"]), say)
+            return state.steps
+        _follow(game, answer, len(state.enabled), say)
 
 
 def _follow(game: Game, answer: str, enabled: int, say: Callable[[str], None]) -> None:
@@ -50,27 +50,27 @@ def _follow(game: Game, answer: str, enabled: int, say: Callable[[str], None]) -
     say(f"fired {binding(fired)}")
 
 
-def lines(state: Mapping[str, Any]) -> Iterator[str]:
+def lines(state: GameState) -> Iterator[str]:
     """A moment of a game as text."""
-    yield f"time {state['time_s']:g} s, step {state['steps']}"
-    for place, rows in state["marking"].items():
+    yield f"time {state.time_s:g} s, step {state.steps}"
+    for place, rows in state.marking.items():
         yield f"  {place}: {tokens(rows)}"
-    for token in state["coming"][:TOKENS_SHOWN]:
-        yield f"  {token['place']}: {row(token['token'])} from {token['time_s']:g} s on"
-    for number, choice in enumerate(state["enabled"][:CHOICES_SHOWN], 1):
+    for token in state.coming[:TOKENS_SHOWN]:
+        yield f"  {token.place}: {row(token.token)} from {token.time_s:g} s on"
+    for number, choice in enumerate(state.enabled[:CHOICES_SHOWN], 1):
         yield f"  {number}) {binding(choice)}"
-    more = len(state["enabled"]) - CHOICES_SHOWN
+    more = len(state.enabled) - CHOICES_SHOWN
     if more > 0:
         yield f"  … and {more} more"
 
 
-def binding(choice: Mapping[str, Any]) -> str:
+def binding(choice: Binding) -> str:
     """A transition with what its variables stand for."""
-    bound = ", ".join(f"{name} = {row(value)}" for name, value in choice["binding"].items())
-    return choice["transition"] + (f" with {bound}" if bound else "")
+    bound = ", ".join(f"{name} = {row(value)}" for name, value in choice.binding.items())
+    return choice.transition + (f" with {bound}" if bound else "")
 
 
-def row(cells: Sequence[Any]) -> str:
+def row(cells: TokenRow) -> str:
     """A token."""
     return (
         "("
@@ -79,7 +79,7 @@ def row(cells: Sequence[Any]) -> str:
     )
 
 
-def tokens(rows: Sequence[Sequence[Any]]) -> str:
+def tokens(rows: Sequence[TokenRow]) -> str:
     """The tokens of a place; many are counted."""
     shown = " ".join(row(one) for one in rows[:TOKENS_SHOWN])
     more = len(rows) - TOKENS_SHOWN

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from pydantic import JsonValue
 
+from dfslab import discover
 from dfslab.documents import metrics
 from dfslab.documents.table import (
     Cell,
@@ -20,7 +21,7 @@ from dfslab.documents.table import (
 from dfslab.result import Metric, Result
 from dfslab.spec import units
 from dfslab.studies.bottlenecks import Programs
-from dfslab.studies.contract import INSTRUMENTS, FinishedRun
+from dfslab.studies.contract import FinishedRun
 
 
 def of(run: FinishedRun) -> dict[str, JsonValue]:
@@ -93,7 +94,7 @@ def result_table(results: Iterable[Result]) -> Table:
             )
         )
     notes = dict.fromkeys(note for result in results for note in result.notes)
-    measured = any(name in INSTRUMENTS for name in names)
+    measured = any(discover.is_instrument(name) for name in names)
     title = "Predictions and measurements" if measured else "Predictions"
     by = f" by {names[0]}" if len(names) == 1 else ""
     return Table(f"{title}{by} (90 % interval)", columns, rows, tuple(notes))

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import NotRequired, TypedDict
 
 from markupsafe import Markup
+
+from dfslab.documents.call_path import CallPath
+from dfslab.documents.trace_profile import TreeNode
+from dfslab.documents.trace_tree import walk
 
 MOST_NODES = 20_000
 MEASURES = {
@@ -24,38 +28,53 @@ NOTE = (
 )
 
 
+class Bar(TypedDict):
+    """A node as the page's script reads it.
+
+    `above`: the index of its parent, -1 for a root. `sums`: calls, self time in ns, bytes. `of`:
+    sums of each process. `change`: relative change of the mean duration.
+    """
+
+    name: str
+    above: int
+    kind: str
+    sums: list[int]
+    of: NotRequired[dict[str, tuple[int, int, int, int, float | None]]]
+    change: NotRequired[float]
+
+
 def flatten(
-    roots: Sequence[Mapping[str, Any]], changes: Mapping[str, float] | None = None
-) -> list[dict[str, Any]]:
-    """The nodes, parents first, with (calls, self time in ns, bytes)."""
-    found: list[dict[str, Any]] = []
-    open_nodes = [(root, -1, root["name"]) for root in reversed(roots)]
-    while open_nodes and len(found) < MOST_NODES:
-        node, above, path = open_nodes.pop()
-        own_ns = node.get("self_ns", round(node["self_s"] * 1e9))
-        row: dict[str, Any] = {
-            "name": (node["name"] or "(unnamed)") + (AGAIN if node.get("again") else ""),
-            "above": above,
-            "kind": node.get("kind", "service"),
-            "sums": [node["count"], own_ns, node["bytes"]],
-        }
-        if node.get("of"):
-            row["of"] = node["of"]
+    roots: Sequence[TreeNode], changes: Mapping[CallPath, float] | None = None
+) -> list[Bar]:
+    """The nodes, parents first."""
+    found: list[Bar] = []
+    # Depth first: the last bar of a path is the parent of those that follow below it.
+    places: dict[CallPath | None, int] = {}
+    for path, node in walk(roots):
+        if len(found) == MOST_NODES:
+            break
+        bar = Bar(
+            name=(node.name or "(unnamed)") + (AGAIN if node.again else ""),
+            above=places.get(path.parent, -1),
+            kind=node.kind,
+            sums=[node.count, node.self_ns, node.bytes],
+        )
+        if node.of:
+            bar["of"] = node.of
         if changes and path in changes:
-            row["change"] = changes[path]
-        below = [(child, len(found), f"{path}/{child['name']}") for child in node["children"]]
-        open_nodes += reversed(below)
-        found.append(row)
+            bar["change"] = changes[path]
+        places[path] = len(found)
+        found.append(bar)
     return found
 
 
-def facets(nodes: Iterable[Mapping[str, Any]]) -> list[str]:
+def facets(nodes: Iterable[Bar]) -> list[str]:
     """Every process with sums of its own calls."""
     return sorted({name for node in nodes for name in node.get("of", {})})
 
 
 def flame(
-    roots: Sequence[Mapping[str, Any]], label: str, changes: Mapping[str, float] | None = None
+    roots: Sequence[TreeNode], label: str, changes: Mapping[CallPath, float] | None = None
 ) -> Markup:
     """The HTML of the bars' container, the controls above it, and the data."""
     nodes = flatten(roots, changes)

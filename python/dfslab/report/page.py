@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import jinja2
 from markupsafe import Markup
 
-from dfslab import discover
+from dfslab.documents.trace_profile import TraceProfile
+from dfslab.report.contract import page_sections
 from dfslab.report.plot import INK
+from dfslab.report.sections import trace
 from dfslab.report.table import blocks
 from dfslab.studies.contract import FinishedRun, StudyResult, all_studies
 from dfslab.studies.runs.store import write_atomically
 
 
 @dataclass(frozen=True)
-class Section:
+class Rendered:
     """A rendered section; if it has nothing to show, `body` is None and `empty` says why."""
 
     name: str
@@ -28,9 +28,12 @@ class Section:
     empty: str
 
 
-def sections(run: FinishedRun) -> list[Section]:
+def sections(run: FinishedRun) -> list[Rendered]:
     """The page's own sections with their charts, and those of all studies, in order."""
-    found = [_own(run, name, path) for name, path in discover.members("report/sections").items()]
+    found = [
+        Rendered(name, one.title, one.order, one.render(run), one.empty)
+        for name, one in page_sections().items()
+    ]
     found += [
         _of_study(run, study.result)
         for study in all_studies()
@@ -39,17 +42,12 @@ def sections(run: FinishedRun) -> list[Section]:
     return sorted(found, key=lambda one: one.order)
 
 
-def _own(run: FinishedRun, name: str, path: Path) -> Section:
-    module = discover.load(path)
-    return Section(name, module.TITLE, module.ORDER, module.render(run), module.EMPTY)
-
-
-def _of_study(run: FinishedRun, kind: type[StudyResult]) -> Section:
+def _of_study(run: FinishedRun, kind: type[StudyResult]) -> Rendered:
     found = run.find(kind)
     if found is None:
-        return Section(kind.study, kind.title, kind.section_order or 0, None, kind.empty)
+        return Rendered(kind.study, kind.title, kind.section_order or 0, None, kind.empty)
     shown = found.section(run)
-    return Section(shown.name, shown.title, shown.order, blocks(shown), shown.empty)
+    return Rendered(shown.name, shown.title, shown.order, blocks(shown), shown.empty)
 
 
 def environment() -> jinja2.Environment:
@@ -72,24 +70,29 @@ def caption(run: FinishedRun) -> str:
     return " · ".join(parts)
 
 
-def render_trace(profile: Mapping[str, Any], name: str, title: str) -> str:
+def render_trace(profile: TraceProfile, name: str, title: str) -> str:
     """A page of traces only, without a scenario."""
-    module = discover.load(discover.members("report/sections")["trace"])
-    section = Section("trace", module.TITLE, module.ORDER, module.body(profile), module.EMPTY)
-    return _page({"name": name, "title": title}, "traced by dfslab", [section])
+    one = trace.SECTION
+    section = Rendered("trace", one.title, one.order, trace.body(profile), one.empty)
+    return _page(name, title, "traced by dfslab", [section])
 
 
 def render(run: FinishedRun) -> str:
     """The page as HTML text."""
-    return _page(run.scenario, caption(run), sections(run))
+    return _page(run.scenario.name, run.scenario.title, caption(run), sections(run))
 
 
-def _page(scenario: Any, words: str, shown: list[Section]) -> str:
+def _page(name: str, title: str, words: str, shown: list[Rendered]) -> str:
     from plotly.offline import get_plotlyjs  # slow to import
 
     template = environment().get_template("page.html")
     return template.render(
-        scenario=scenario, caption=words, sections=shown, plotly=Markup(get_plotlyjs()), ink=INK
+        name=name,
+        title=title,
+        caption=words,
+        sections=shown,
+        plotly=Markup(get_plotlyjs()),
+        ink=INK,
     )
 
 

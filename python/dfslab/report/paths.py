@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from dfslab.documents.call_path import CallPath
+
 MOST_PATH = 100
 
 
-def short_path(path: str, most: int = MOST_PATH) -> str:
+def short_path(path: CallPath, most: int = MOST_PATH) -> str:
     """A long path with steps omitted: its start, the changes of process and its end are kept."""
-    steps = path.split("/")
+    steps = path.names
     kept = [True] * len(steps)
     for place in range(1, len(steps) - 2):
         if len(_joined(steps, kept)) <= most:
@@ -18,7 +20,7 @@ def short_path(path: str, most: int = MOST_PATH) -> str:
     return _joined(steps, kept)
 
 
-def path_end(path: str, most: int) -> str:
+def path_end(path: CallPath, most: int) -> str:
     """The end of a path, in at most `most` characters."""
     short = short_path(path, most)
     return short if len(short) <= most else f"…{short[1 - most :]}"

@@ -5,10 +5,20 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Unpack
 
 from markupsafe import Markup, escape
 
+from dfslab.report.figure import (
+    Annotation,
+    Axis,
+    AxisOptions,
+    Curve,
+    ErrorBars,
+    Heading,
+    Layout,
+    Margin,
+)
 from dfslab.result import Metric
 
 # The page replaces this colour by its text colour, which is light in dark mode.
@@ -32,8 +42,9 @@ BASELINES = ("mean", "ideal")
 GRID = "rgba(128,128,128,0.22)"
 MOST_COLUMNS = 4
 
-_LAYOUT: dict[str, Any] = {
-    "margin": {"l": 70, "r": 20, "t": 46, "b": 60},
+_MARGIN: Margin = {"l": 70, "r": 20, "t": 46, "b": 60}
+_LAYOUT: Layout = {
+    "margin": _MARGIN,
     "font": {"family": "system-ui, sans-serif", "size": 12, "color": INK},
     "paper_bgcolor": "rgba(0,0,0,0)",
     "plot_bgcolor": "rgba(0,0,0,0)",
@@ -47,10 +58,16 @@ def colour(method: str) -> str:
     return COLOURS.get(method) or SPARE[sum(map(ord, method)) % len(SPARE)]
 
 
-def chart(data: Sequence[dict[str, Any]], layout: Mapping[str, Any], label: str) -> Markup:
-    """The HTML of a chart and its data; `label` is the description for screen readers."""
+def chart(
+    data: Sequence[Curve], layout: Layout, label: str, axes: Mapping[str, Axis] | None = None
+) -> Markup:
+    """The HTML of a chart and its data; `label` is the description for screen readers.
+
+    `axes`: the axes of a chart with several panels, by Plotly's names ("xaxis2").
+    """
     height = layout.get("height", 380)
-    figure = _plain({"data": list(data), "layout": {**_LAYOUT, **layout, "height": height}})
+    whole = {**_LAYOUT, **layout, **(axes or {}), "height": height}
+    figure = _plain({"data": list(data), "layout": whole})
     # "<" could close the script element; as an escape it means the same in JSON.
     text = json.dumps(figure, allow_nan=False).replace("<", "\\u003c")
     return Markup(
@@ -78,7 +95,7 @@ def words(text: str) -> str:
     return str(escape(text))
 
 
-def heading(text: str) -> dict[str, Any]:
+def heading(text: str) -> Heading:
     """The title of a chart, aligned left like the page's headings."""
     return {
         "text": f"<b>{words(text)}</b>",
@@ -92,7 +109,7 @@ def heading(text: str) -> dict[str, Any]:
     }
 
 
-def axis(title: str, **more: Any) -> dict[str, Any]:
+def axis(title: str, **more: Unpack[AxisOptions]) -> Axis:
     """An axis with a light grid."""
     return {
         "title": {"text": title, "standoff": 8},
@@ -103,29 +120,49 @@ def axis(title: str, **more: Any) -> dict[str, Any]:
     }
 
 
-def log_axis(title: str, values: Sequence[float]) -> dict[str, Any]:
+def log_axis(title: str, values: Sequence[float]) -> Axis:
     """A logarithmic axis over `values`: decade ticks on a long one, 1-2-5 ticks on a short one."""
     found = [value for value in values if math.isfinite(value) and value > 0]
     decades = math.log10(max(found) / min(found)) if found else 0.0
-    ticks = {"dtick": 1 if decades > 3 else "D2"} if decades > 0.5 else {}
-    return axis(title, type="log", tickformat="~s", minor={"showgrid": False}, **ticks)
+    options: AxisOptions = {"type": "log", "tickformat": "~s", "minor": {"showgrid": False}}
+    if decades > 0.5:
+        options["dtick"] = 1 if decades > 3 else "D2"
+    return axis(title, **options)
 
 
 def panels(
-    groups: Sequence[tuple[str, Sequence[dict[str, Any]]]],
-    x_axis: dict[str, Any],
-    y_axis: dict[str, Any],
-    label: str,
+    groups: Sequence[tuple[str, Sequence[Curve]]], x_axis: Axis, y_axis: Axis, label: str
 ) -> Markup:
-    """Small multiples on common axes: one panel for each (title, traces), with one common
+    """Small multiples on common axes: one panel for each (title, curves), with one common
     legend."""
     columns = min(MOST_COLUMNS, len(groups))
     rows = math.ceil(len(groups) / columns)
     top = 64 if columns > 1 else 84  # a narrow chart wraps its legend into two lines
-    layout: dict[str, Any] = {
+    titles: list[Annotation] = []
+    axes: dict[str, Axis] = {}
+    data: list[Curve] = []
+    named: set[str] = set()
+    for index, (title, curves) in enumerate(groups):
+        number = "" if index == 0 else str(index + 1)
+        axes[f"xaxis{number}"] = x_axis
+        axes[f"yaxis{number}"] = _y_axis(y_axis, index, columns)
+        titles.append(_panel_title(title, number))
+        for curve in curves:
+            name = curve["name"]
+            data.append(
+                {
+                    **curve,
+                    "xaxis": f"x{number}",
+                    "yaxis": f"y{number}",
+                    "legendgroup": name,
+                    "showlegend": name not in named,
+                }
+            )
+            named.add(name)
+    layout: Layout = {
         "height": top + 60 + 230 * rows,
-        "margin": {**_LAYOUT["margin"], "t": top, "b": 50},
-        "annotations": [],
+        "margin": {**_MARGIN, "t": top, "b": 50},
+        "annotations": titles,
         "grid": {
             "rows": rows,
             "columns": columns,
@@ -134,43 +171,34 @@ def panels(
             "ygap": 0.3,
         },
     }
-    data: list[dict[str, Any]] = []
-    named: set[str] = set()
-    for index, (title, traces) in enumerate(groups):
-        number = "" if index == 0 else str(index + 1)
-        layout[f"xaxis{number}"] = x_axis
-        layout[f"yaxis{number}"] = dict(y_axis)
-        if index:
-            layout[f"yaxis{number}"] |= {"matches": "y"}
-        if index % columns:
-            layout[f"yaxis{number}"] |= {"title": {"text": ""}, "showticklabels": False}
-        layout["annotations"].append(
-            {
-                "text": f"<b>{words(title)}</b>",
-                "showarrow": False,
-                "x": 0,
-                "y": 1,
-                "xref": f"x{number} domain",
-                "yref": f"y{number} domain",
-                "xanchor": "left",
-                "yanchor": "bottom",
-            }
-        )
-        for trace in traces:
-            data.append(
-                {
-                    **trace,
-                    "xaxis": f"x{number}",
-                    "yaxis": f"y{number}",
-                    "legendgroup": trace["name"],
-                    "showlegend": trace["name"] not in named,
-                }
-            )
-            named.add(trace["name"])
-    return chart(data, layout, label)
+    return chart(data, layout, label, axes)
 
 
-def with_interval(metrics: Sequence[Metric]) -> dict[str, Any]:
+def _y_axis(axis: Axis, index: int, columns: int) -> Axis:
+    """The axis of one panel, all of one scale; only those of the first column are labelled."""
+    found = axis.copy()
+    if index:
+        found["matches"] = "y"
+    if index % columns:
+        found["title"] = {"text": ""}
+        found["showticklabels"] = False
+    return found
+
+
+def _panel_title(title: str, number: str) -> Annotation:
+    return {
+        "text": f"<b>{words(title)}</b>",
+        "showarrow": False,
+        "x": 0,
+        "y": 1,
+        "xref": f"x{number} domain",
+        "yref": f"y{number} domain",
+        "xanchor": "left",
+        "yanchor": "bottom",
+    }
+
+
+def with_interval(metrics: Sequence[Metric]) -> ErrorBars:
     """Asymmetric error bars of metrics; none for metrics without an interval."""
     return {
         "type": "data",

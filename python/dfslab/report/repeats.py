@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import NamedTuple
 
+from dfslab.documents.call_path import CallPath
+from dfslab.documents.trace_profile import TraceProfile
+from dfslab.documents.trace_tree import walk
 from dfslab.spec import units
 
 LOOPS = "Repeated steps, by how often one call of the step above makes them"
@@ -13,48 +15,63 @@ LOOP_HEAD = ("step", "least", "median", "most", "callers")
 RETRY_HEAD = ("step", "attempts that failed", "of", "time in them")
 
 
-def loops(profile: Mapping[str, Any]) -> list[tuple[str, int, int, int, int]]:
-    """(path, minimum, median, maximum, callers) of steps that one call makes more than once.
+class Loop(NamedTuple):
+    """How often one call of the step above makes a step: minimum, median, maximum; callers."""
 
-    The most often repeated come first. Steps in trees of different shape have separate rows.
+    path: CallPath
+    least: int
+    p50: int
+    most: int
+    callers: int
+
+
+class Retry(NamedTuple):
+    """Failed attempts of a step, all attempts, and nanoseconds in the failed ones."""
+
+    path: CallPath
+    failed: int
+    attempts: int
+    failed_ns: int
+
+
+def loops(profile: TraceProfile) -> list[Loop]:
+    """Steps that one call makes more than once, the most often repeated first.
+
+    Steps in trees of different shape have separate rows.
     """
-    found = []
-    for path, node in _walk(profile):
-        times = node.get("times")
-        if times and times["most"] > 1 and not node.get("again"):
-            counts = (times["least"], times["p50"], times["most"], times["callers"])
-            found.append((path, *counts))
-    return sorted(found, key=lambda row: (-row[3], row[0], row))
-
-
-def retries(profile: Mapping[str, Any]) -> list[tuple[str, int, int, int]]:
-    """(path, failed attempts, all attempts, nanoseconds in failed ones), most time first."""
-    rows = [*profile["ranking"], *profile.get("waits", ())]
     found = [
-        (row["path"], row["again"], row["count"], row["again_ns"])
-        for row in rows
-        if row.get("again")
+        Loop(path, node.times.least, node.times.p50, node.times.most, node.times.callers)
+        for path, node in walk(profile.roots)
+        if node.times and node.times.most > 1 and not node.again
     ]
-    return sorted(found, key=lambda row: (-row[3], row[0]))
+    return sorted(found, key=lambda row: (-row.most, str(row.path), row[1:]))
 
 
-def left_out(profile: Mapping[str, Any]) -> list[str]:
+def retries(profile: TraceProfile) -> list[Retry]:
+    """Steps with failed attempts, most time first."""
+    found = [
+        Retry(row.path, row.again, row.count, row.again_ns)
+        for row in (*profile.ranking, *profile.waits)
+        if row.again
+    ]
+    return sorted(found, key=lambda row: (-row.failed_ns, str(row.path)))
+
+
+def left_out(profile: TraceProfile) -> list[str]:
     """One line for each rule: the calls that it left out, and to what their time is attributed."""
     lines = []
-    for rule, told in (profile.get("left_out") or {}).items():
-        times = [units.text(told[key] / 1e9, "s") for key in ("total_ns", "self_ns")]
-        nobody = told["without_caller"]
+    for rule, told in profile.left_out.items():
+        times = [units.text(ns / 1e9, "s") for ns in (told.total_ns, told.self_ns)]
+        nobody = told.without_caller
         lines.append(
-            f"Left out by “{rule}”: {told['calls']:,} calls of {times[0]} in all, {times[1]} of "
+            f"Left out by “{rule}”: {told.calls:,} calls of {times[0]} in all, {times[1]} of "
             "their own, now their callers'"
             + (f"; {nobody:,} had no caller that is kept." if nobody else ".")
         )
     return lines
 
 
-def _walk(profile: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    waiting = [(root["name"], root) for root in profile["roots"]]
-    while waiting:
-        path, node = waiting.pop()
-        yield path, node
-        waiting += [(f"{path}/{child['name']}", child) for child in node["children"]]
+def lost(profile: TraceProfile) -> str:
+    """What was repaired or dropped, by kind; empty if nothing was."""
+    kinds = profile.losses.items()
+    return ", ".join(f"{count:,} {kind.replace('_', ' ')}" for kind, count in kinds if count)

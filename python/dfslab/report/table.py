@@ -8,6 +8,7 @@ from typing import Any
 
 from markupsafe import Markup, escape
 
+from dfslab.documents.call_path import CallPath
 from dfslab.documents.table import Cell, Paragraph, Section, Table
 from dfslab.report.paths import short_path
 from dfslab.result import Metric
@@ -107,7 +108,7 @@ def wide(text: str) -> Markup:
     return Markup('<td class="wide">{}</td>').format(text)
 
 
-def path_cell(path: str) -> Markup:
+def path_cell(path: CallPath) -> Markup:
     """A cell with a shortened path; the full path is its tooltip."""
     return Markup('<td class="wide" title="{}">{}</td>').format(path, short_path(path))
 

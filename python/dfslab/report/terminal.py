@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.markup import escape
@@ -14,6 +14,7 @@ from dfslab.spec import units
 
 if TYPE_CHECKING:
     # Used in annotations only; callers that have such a value have imported its module.
+    from dfslab.documents.planned_design import PlannedDesign
     from dfslab.documents.table import Cell
     from dfslab.documents.table import Table as Contents
     from dfslab.documents.visibility import Visibility
@@ -178,45 +179,46 @@ def features_table(features: Sequence[Feature]) -> Table:
     return table
 
 
-def plan_document(plan: Plan) -> dict[str, Any]:
-    """A design as plain data: the legal set, the runs by testbed, the cost in seconds."""
+def plan_document(plan: Plan) -> PlannedDesign:
+    """A design as a document: the legal set, the runs by testbed, the cost in seconds."""
+    from dfslab.documents.planned_design import PlannedCost, PlannedDesign
     from dfslab.studies.designs.design import labels
 
     bill = plan.bill
-    return {
-        "kind": plan.scenario.design.kind,
-        "legal": plan.legal.size,
-        "box": plan.legal.box,
-        "factors": [factor.name for factor in plan.legal.factors],
-        "beds": [[labels(plan.legal, row) for row in testbed] for testbed in plan.testbeds],
-        "bill": {
-            "beds": bill.testbeds,
-            "runs": bill.runs,
-            "bed_s": float(bill.testbed_s),
-            "run_s": float(bill.run_s),
-            "longest_run_s": float(bill.longest_run_s),
-            "total_s": float(bill.total_s),
-        },
-    }
+    return PlannedDesign(
+        kind=plan.scenario.design.kind,
+        legal=plan.legal.size,
+        box=plan.legal.box,
+        factors=[factor.name for factor in plan.legal.factors],
+        beds=[[labels(plan.legal, row) for row in testbed] for testbed in plan.testbeds],
+        bill=PlannedCost(
+            beds=bill.testbeds,
+            runs=bill.runs,
+            bed_s=float(bill.testbed_s),
+            run_s=float(bill.run_s),
+            longest_run_s=float(bill.longest_run_s),
+            total_s=float(bill.total_s),
+        ),
+    )
 
 
-def plan_tables(document: dict[str, Any]) -> list[Any]:
+def plan_tables(planned: PlannedDesign) -> list[Table | str]:
     """A design as tables: the legal share, the testbeds, the cost."""
     table = Table(
-        title=f"{document['kind']} design over {len(document['factors'])} factors",
+        title=f"{planned.kind} design over {len(planned.factors)} factors",
         caption="what all runs of a testbed have in common",
     )
     for name in ("testbed", "runs", "deployment and layout"):
         table.add_column(name)
-    for number, rows in enumerate(document["beds"], 1):
+    for number, rows in enumerate(planned.beds, 1):
         same = {k: v for k, v in rows[0].items() if all(row[k] == v for row in rows)}
         shown = ", ".join(f"{key} {value}" for key, value in same.items())
         table.add_row(str(number), str(len(rows)), shown)
-    bill = document["bill"]
+    bill = planned.bill
     return [
         table,
-        f"{document['legal']:,} of {document['box']:,} combinations are legal",
-        f"{bill['runs']} runs on {bill['beds']} testbeds: about {bill['total_s'] / 60:.0f} min, of "
-        f"which {bill['bed_s'] / 60:.0f} min start testbeds; the longest run takes about "
-        f"{bill['longest_run_s']:.0f} s",
+        f"{planned.legal:,} of {planned.box:,} combinations are legal",
+        f"{bill.runs} runs on {bill.beds} testbeds: about {bill.total_s / 60:.0f} min, of "
+        f"which {bill.bed_s / 60:.0f} min start testbeds; the longest run takes about "
+        f"{bill.longest_run_s:.0f} s",
     ]

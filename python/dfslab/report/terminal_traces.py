@@ -2,40 +2,61 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
+from pydantic import JsonValue
 from rich.markup import escape
 from rich.table import Table
 
+from dfslab.documents.trace_analysis import (
+    CohortComparison,
+    ModelledStep,
+    PartRanking,
+    TraceAnalysis,
+)
+from dfslab.documents.trace_profile import Clock, Entry, Savings, TraceProfile
 from dfslab.report import repeats
 from dfslab.report.paths import short_path
 from dfslab.report.terminal import plain_table
 from dfslab.spec import units
 
 
-def ranking_tables(profile: dict[str, Any], most: int = 20) -> list[Table | str]:
+def ranking_tables(profile: TraceProfile, most: int = 20) -> list[Table | str]:
     """A trace's steps by self time; waits separately where the trace marks them; losses."""
-    title = (
-        f"{profile['spans']} spans in {profile['trees']} call trees, "
-        f"{profile['shapes']} after merging; by self time"
-    )
-    if profile.get("sampling"):
-        title = f"{sampled_text(profile)}; by self time"
-    if profile.get("counted"):
-        title = (
-            f"{profile['spans']} calls as servers counted them, of which no single one is "
+    tables: list[Table | str] = [_steps(_title(profile), profile.ranking[:most])]
+    if profile.waits:
+        tables.append(_steps("Waits: queues, locks, other processes", profile.waits[:most]))
+    tables += _studied(TraceAnalysis.of(profile), most)
+    if profile.clocks:
+        tables.append(clocks_table(profile.clocks))
+    if lost := repeats.lost(profile):
+        tables.append(f"Repaired or dropped: {lost}.")
+    return [*tables, *(escape(line) for line in repeats.left_out(profile))]
+
+
+def _title(profile: TraceProfile) -> str:
+    if profile.counted:
+        return (
+            f"{profile.spans} calls as servers counted them, of which no single one is "
             "known; by self time"
         )
-    tables: list[Table | str] = [_steps(title, profile["ranking"][:most])]
-    if profile.get("waits"):
-        tables.append(_steps("Waits: queues, locks, other processes", profile["waits"][:most]))
-    if profile.get("savings") and profile["savings"]["steps"]:
-        tables.append(savings_table(profile["savings"], most))
-    if profile.get("parts") and profile["parts"]["parts"]:
-        tables.append(parts_table(profile["parts"], most))
-    if profile.get("modelled"):
-        tables.append(modelled_table(profile["modelled"]))
+    if profile.sampling:
+        return f"{sampled_text(profile)}; by self time"
+    return (
+        f"{profile.spans} spans in {profile.trees} call trees, "
+        f"{profile.shapes} after merging; by self time"
+    )
+
+
+def _studied(profile: TraceAnalysis, most: int) -> list[Table | str]:
+    """Tables of gains, of the comparison with a model, of retries and of cohorts."""
+    tables: list[Table | str] = []
+    if profile.savings and profile.savings.steps:
+        tables.append(savings_table(profile.savings, most))
+    if profile.parts and profile.parts.parts:
+        tables.append(parts_table(profile.parts, most))
+    if profile.modelled:
+        tables.append(modelled_table(profile.modelled))
     if found := repeats.retries(profile)[:most]:
         tables.append(
             plain_table(
@@ -43,41 +64,33 @@ def ranking_tables(profile: dict[str, Any], most: int = 20) -> list[Table | str]
                 repeats.RETRY_HEAD,
                 [
                     (
-                        short_path(path),
-                        f"{failed:,}",
-                        f"{attempts:,}",
-                        units.text(time_ns / 1e9, "s"),
+                        short_path(one.path),
+                        f"{one.failed:,}",
+                        f"{one.attempts:,}",
+                        units.text(one.failed_ns / 1e9, "s"),
                     )
-                    for path, failed, attempts, time_ns in found
+                    for one in found
                 ],
             )
         )
-    if profile.get("compared"):
-        compared = profile["compared"]
-        none = f"None of {compared['tests']} steps compared differs beyond chance (Holm, 5 %)."
-        tables.append(changes_table(compared, most) if compared["rows"] else none)
-    if profile.get("clocks"):
-        tables.append(clocks_table(profile["clocks"]))
-    lost = [
-        f"{count:,} {kind.replace('_', ' ')}"
-        for kind, count in (profile.get("losses") or {}).items()
-        if count
-    ]
-    told = [f"Repaired or dropped: {', '.join(lost)}."] if lost else []
-    return [*tables, *told, *(escape(line) for line in repeats.left_out(profile))]
+    if compared := profile.compared:
+        none = f"None of {compared.tests} steps compared differs beyond chance (Holm, 5 %)."
+        tables.append(changes_table(compared, most) if compared.rows else none)
+    return tables
 
 
-def sampled_text(profile: Mapping[str, Any]) -> str:
+def sampled_text(profile: TraceProfile) -> str:
     """A note that counts and sums are estimates, with the sampling probability."""
-    told = profile["sampling"]
-    ends = sorted({f"{told[key]:.3g}" for key in ("probability_least", "probability_most")})
+    told = profile.sampling
+    assert told is not None
+    ends = sorted({f"{one:.3g}" for one in (told.probability_least, told.probability_most)})
     return (
-        f"about {told['spans_estimated']:,} spans, estimated from {profile['spans']:,} that "
+        f"about {told.spans_estimated:,} spans, estimated from {profile.spans:,} that "
         f"were kept with probability {' to '.join(ends)}"
     )
 
 
-def clocks_table(clocks: Sequence[Mapping[str, Any]]) -> Table:
+def clocks_table(clocks: Sequence[Clock]) -> Table:
     """Clock offsets between hosts, estimated from the calls between them; spans are shown
     corrected."""
     table = Table(title="Clocks, by calls between hosts (spans are shown with them set)")
@@ -85,16 +98,14 @@ def clocks_table(clocks: Sequence[Mapping[str, Any]]) -> Table:
         table.add_column(name, justify="left" if name == "host" else "right")
     for clock in clocks:
         ahead, residual = (
-            units.text(abs(clock[key]) / 1e9, "s") for key in ("ahead_ns", "residual_ns")
+            units.text(abs(ns) / 1e9, "s") for ns in (clock.ahead_ns, clock.residual_ns)
         )
-        ahead = f"-{ahead}" if clock["ahead_ns"] < 0 else ahead
-        table.add_row(
-            escape(clock["host"]), ahead, residual, f"{clock['calls']:,}", f"{clock['against']:,}"
-        )
+        ahead = f"-{ahead}" if clock.ahead_ns < 0 else ahead
+        table.add_row(escape(clock.host), ahead, residual, f"{clock.calls:,}", f"{clock.against:,}")
     return table
 
 
-def answer_table(columns: Sequence[str], rows: Sequence[tuple[Any, ...]]) -> Table:
+def answer_table(columns: Sequence[str], rows: Sequence[tuple[JsonValue, ...]]) -> Table:
     """The result of an SQL query, unformatted."""
     table = Table(*(escape(column) for column in columns))
     for row in rows:
@@ -102,56 +113,54 @@ def answer_table(columns: Sequence[str], rows: Sequence[tuple[Any, ...]]) -> Tab
     return table
 
 
-def changes_table(compared: dict[str, Any], most: int = 20) -> Table:
+def changes_table(compared: CohortComparison, most: int = 20) -> Table:
     """Steps whose mean duration changed significantly, corrected for multiple comparisons."""
-    table = Table(title=f"Changed, of {compared['tests']} steps compared (Holm, 5 %)")
-    one, other = compared["sides"]
+    table = Table(title=f"Changed, of {compared.tests} steps compared (Holm, 5 %)")
+    one, other = compared.sides
     for name in ("step", f"mean {one}", other, "change", "p"):
         table.add_column(name, justify="left" if name == "step" else "right")
-    for row in compared["rows"][:most]:
-        before, now = (units.text(row[key], "s") for key in ("mean_before_s", "mean_s"))
-        shown = (f"{row['change']:+.1%}", f"{row['p_corrected']:.2g}")
-        of = f"{row['cohort']} " if row["cohort"] else ""
-        table.add_row(of + short_path(row["path"]), before, now, *shown)
+    for row in compared.rows[:most]:
+        before, now = (units.text(mean_s, "s") for mean_s in (row.mean_before_s, row.mean_s))
+        shown = (f"{row.change:+.1%}", f"{row.p_corrected:.2g}")
+        of = f"{row.cohort} " if row.cohort else ""
+        table.add_row(of + short_path(row.path), before, now, *shown)
     return table
 
 
-def savings_table(savings: dict[str, Any], most: int = 20) -> Table:
+def savings_table(savings: Savings, most: int = 20) -> Table:
     """The end-to-end gain of each step, compared with rankings by self time and critical path."""
-    title = (
-        f"End-to-end time saved if a step were {savings['factor']:g} times faster (90 % interval)"
-    )
-    finishers = any("last_finisher_share" in step for step in savings["steps"])
+    title = f"End-to-end time saved if a step were {savings.factor:g} times faster (90 % interval)"
+    finishers = any(step.last_finisher_share is not None for step in savings.steps)
     table = Table(title=title)
     for name in ("step", "saving", "interval", "verdict", "by sum", "by last finisher"):
         if finishers or name != "by last finisher":
             table.add_column(name, justify="left" if name in ("step", "verdict") else "right")
-    for step in savings["steps"][:most]:
+    for step in savings.steps[:most]:
         shown = [
-            short_path(step["step"]),
-            f"{step['saving']:.1%}",
-            f"{step['low']:.1%} – {step['high']:.1%}",
-            step["verdict"],
-            f"{step['summed_share']:.1%}",
+            short_path(step.step),
+            f"{step.saving:.1%}",
+            f"{step.low:.1%} – {step.high:.1%}",
+            step.verdict,
+            f"{step.summed_share:.1%}",
         ]
-        table.add_row(*shown, *([f"{step['last_finisher_share']:.1%}"] if finishers else []))
+        table.add_row(*shown, *([f"{step.last_finisher_share or 0.0:.1%}"] if finishers else []))
     return table
 
 
-def modelled_table(rows: Sequence[Mapping[str, Any]]) -> Table:
+def modelled_table(rows: Sequence[ModelledStep]) -> Table:
     """Traced steps compared with the description's; a dash is an unknown value."""
     shown = []
     for row in rows:
         times = [
             units.text(value, "s", 3) if value is not None else "-"
-            for value in (row["traced_s"], row["modelled_s"])
+            for value in (row.traced_s, row.modelled_s)
         ]
-        error = "-" if row["error"] is None else f"{row['error']:+.0%}"
+        error = "-" if row.error is None else f"{row.error:+.0%}"
         shown.append(
             (
-                f"{row['operation']}: {row['step']}" if row["step"] else "-",
-                short_path(row["traced"] or "-"),
-                f"{row['count']:,}",
+                f"{row.operation}: {row.step}" if row.step else "-",
+                short_path(row.traced) if row.traced else "-",
+                f"{row.count:,}",
                 *times,
                 error,
             )
@@ -163,9 +172,9 @@ def modelled_table(rows: Sequence[Mapping[str, Any]]) -> Table:
     )
 
 
-def parts_table(parts: dict[str, Any], most: int = 20) -> Table:
+def parts_table(parts: PartRanking, most: int = 20) -> Table:
     """The end-to-end gain of each processor, disk and link, compared with other rankings."""
-    title = f"End-to-end time saved if a part were {parts['factor']:g} times faster"
+    title = f"End-to-end time saved if a part were {parts.factor:g} times faster"
     table = Table(title=title)
     for name in (
         "part",
@@ -179,40 +188,41 @@ def parts_table(parts: dict[str, Any], most: int = 20) -> Table:
     ):
         table.add_column(name, justify="left" if name in ("part", "verdict") else "right")
     others = [
-        {row["part"]: row["share"] for row in parts[key]} for key in ("by_sum", "by_last_finisher")
+        {row.part: row.share for row in rows} for rows in (parts.by_sum, parts.by_last_finisher)
     ]
-    for row in parts["parts"][:most]:
-        shares = [f"{other.get(row['part'], 0.0):.1%}" for other in others]
-        busy = "-" if row["utilisation"] is None else f"{row['utilisation']:.0%}"
+    for row in parts.parts[:most]:
+        shares = [f"{other.get(row.part, 0.0):.1%}" for other in others]
+        busy = "-" if row.utilisation is None else f"{row.utilisation:.0%}"
         table.add_row(
-            row["part"],
-            f"{row['saving']:.1%}",
-            f"{row['least']:.1%} – {row['most']:.1%}",
-            row["verdict"],
-            f"{row['low']:.1%} – {row['high']:.1%}",
+            row.part,
+            f"{row.saving:.1%}",
+            f"{row.least:.1%} – {row.most:.1%}",
+            row.verdict,
+            f"{row.low:.1%} – {row.high:.1%}",
             busy,
             *shares,
         )
     return table
 
 
-def _steps(title: str, rows: Sequence[dict[str, Any]]) -> Table:
+def _steps(title: str, rows: Sequence[Entry]) -> Table:
     table = Table(title=title)
     for name in ("step", "count", "self", "share", "mean", "bytes"):
         table.add_column(name, justify="left" if name == "step" else "right")
     for row in rows:
         table.add_row(
-            short_path(row["path"]),
-            f"{row['count']}",
+            short_path(row.path),
+            f"{row.count}",
             *_times(row),
-            units.text(row["bytes"], "B") if row["bytes"] else "",
+            units.text(row.bytes, "B") if row.bytes else "",
         )
     return table
 
 
-def _times(row: Mapping[str, Any]) -> tuple[str, str, str]:
+def _times(row: Entry) -> tuple[str, str, str]:
     """Self time, its share and the mean duration; unknown where calls were only counted."""
-    if row.get("timed", row["count"]) == 0:
+    timed = row.count if row.timed is None else row.timed
+    if timed == 0:
         return "-", "-", "-"
-    mean_s = row["total_s"] / row.get("timed", row["count"])
-    return units.text(row["self_s"], "s"), f"{row['share']:.1%}", units.text(mean_s, "s")
+    mean_s = row.total_s / timed
+    return units.text(row.self_s, "s"), f"{row.share:.1%}", units.text(mean_s, "s")

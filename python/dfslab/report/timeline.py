@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from markupsafe import Markup
 
+from dfslab.documents.trace_profile import Timeline, TimelineCall
 from dfslab.report.table import folded, note, seconds
 
 TITLE = "Slowest calls in time"
@@ -17,7 +17,7 @@ NOTE = (
 DEEPEST = 12
 
 
-def timelines(calls: Sequence[Mapping[str, Any]]) -> Markup:
+def timelines(calls: Sequence[Timeline]) -> Markup:
     """A timeline of each root call, the slowest one expanded; empty when there is none."""
     if not calls:
         return Markup("")
@@ -28,40 +28,41 @@ def timelines(calls: Sequence[Mapping[str, Any]]) -> Markup:
     return Markup("<h3>{}</h3>").format(TITLE) + note(NOTE) + Markup("").join(drawn)
 
 
-def _title(whole: Mapping[str, Any]) -> str:
-    top = whole["calls"][0]
-    about = f" {top['about']}" if top.get("about") else ""
-    under = f", under {whole['cause']}" if whole.get("cause") else ""
-    trace = f", trace {whole['trace_id']}" if whole.get("trace_id") else ""
-    where = f"{top['place']}: " if top["place"] else ""
-    return f"{where}{_name(whole)}{about}, {seconds(whole['duration_s'])}{under}{trace}"
+def _title(whole: Timeline) -> str:
+    top = whole.calls[0]
+    about = f" {top.about}" if top.about else ""
+    cause = str(whole.cause or "")
+    under = f", under {cause}" if cause else ""
+    trace = f", trace {whole.trace_id}" if whole.trace_id else ""
+    where = f"{top.place}: " if top.place else ""
+    return f"{where}{_name(whole)}{about}, {seconds(whole.duration_s)}{under}{trace}"
 
 
-def _name(call: Mapping[str, Any]) -> str:
-    return call["name"] or "(unnamed)"
+def _name(call: Timeline | TimelineCall) -> str:
+    return call.name or "(unnamed)"
 
 
-def _timeline(whole: Mapping[str, Any]) -> Markup:
-    whole_s = whole["duration_s"] or 1e-9
-    rows = Markup("\n").join(_row(call, whole_s) for call in whole["calls"])
-    more = note(f"{whole['left_out']:,} more calls.") if whole["left_out"] else Markup("")
+def _timeline(whole: Timeline) -> Markup:
+    whole_s = whole.duration_s or 1e-9
+    rows = Markup("\n").join(_row(call, whole_s) for call in whole.calls)
+    more = note(f"{whole.left_out:,} more calls.") if whole.left_out else Markup("")
     return Markup('<div class="timeline" role="table">{}</div>').format(rows) + more
 
 
-def _row(call: Mapping[str, Any], whole_s: float) -> Markup:
-    left = min(1.0, max(0.0, call["start_s"] / whole_s))
-    width = min(1.0 - left, call["duration_s"] / whole_s)
-    told = " ".join(word for word in (_name(call), call["place"], call.get("about")) if word)
+def _row(call: TimelineCall, whole_s: float) -> Markup:
+    left = min(1.0, max(0.0, call.start_s / whole_s))
+    width = min(1.0 - left, call.duration_s / whole_s)
+    told = " ".join(word for word in (_name(call), call.place, call.about) if word)
     return Markup(
         '<div role="row" title="{}"><span style="padding-left:{}em">{}</span><i>'
         '<b class="{}{}" style="left:{}%;width:{}%"></b></i><small>{}</small></div>'
     ).format(
         told,
-        f"{min(DEEPEST, call['depth']) * 0.8:g}",
+        f"{min(DEEPEST, call.depth) * 0.8:g}",
         _name(call),
-        "wait" if call["wait"] else "work",
-        " failed" if call["error"] else "",
+        "wait" if call.wait else "work",
+        " failed" if call.error else "",
         f"{left * 100:.3f}",
         f"{width * 100:.3f}",
-        seconds(call["duration_s"]),
+        seconds(call.duration_s),
     )

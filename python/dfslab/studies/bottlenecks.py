@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from pydantic import BaseModel, JsonValue
 
 from dfslab import discover
+from dfslab.documents.call_path import CallPath
 from dfslab.documents.measured_load import ProgramRun
-from dfslab.documents.plain import plain_trees
-from dfslab.documents.table import Cell, Table, absent, heads, words
+from dfslab.documents.table import Cell, Table, Value, absent, heads, words
+from dfslab.documents.trace_profile import Saving, TreeNode
 from dfslab.instruments.tracing import call_document, callprofile
 from dfslab.instruments.tracing.callprofile import Node
 from dfslab.result import Result
@@ -59,14 +59,14 @@ class Bottlenecks(BaseModel):
     calls into the file system, to which shares refer."""
 
     point_id: str
-    labels: dict[str, Any]
+    labels: dict[str, Value]
     took_s: float
     calls_s: float
     functions: list[Function]
     steps: list[Gain]
     parts: list[Gain]
     by_sum: str
-    roots: list[dict[str, Any]]
+    roots: list[TreeNode]
 
 
 class Programs(StudyResult):
@@ -177,43 +177,37 @@ def _of(result: Result, program: ProgramRun, folder: Path) -> Bottlenecks:
     files = [(str(path), callprofile.read(path)) for path in callprofile.expand([folder])]
     top = callprofile.merge(files)
     saved = gain.savings(top)
-    steps = _by_name(saved["steps"])
-    ranked = parts.ranking(top, parts.processors(file for _, file in files))["parts"]
+    steps = _by_name(saved.steps)
+    ranked = parts.ranking(top, parts.processors(file for _, file in files)).parts
     system = discover.file_system(result.point.scenario.file_system.name)
     return Bottlenecks(
         point_id=result.point_id,
         labels=dict(result.labels),
         took_s=program.took_s,
-        calls_s=saved["end_to_end_s"],
+        calls_s=saved.end_to_end_s,
         functions=functions(top, system.functions),
         steps=steps[:MOST_STEPS],
         parts=[
-            Gain(name=row["part"], **{k: row[k] for k in ("saving", "low", "high", "verdict")})
+            Gain(name=row.part, saving=row.saving, low=row.low, high=row.high, verdict=row.verdict)
             for row in ranked[:MOST_STEPS]
         ],
-        by_sum=_by_sum(saved["steps"]),
-        roots=plain_trees(call_document.document(files, top).roots),
+        by_sum=_by_sum(saved.steps),
+        roots=call_document.document(files, top).roots,
     )
 
 
-def _step_name(path: str) -> str:
-    """The name of a step, without calling context and process."""
-    return path.rpartition("/")[2].rpartition(":")[2]
-
-
-def _with_process(path: str) -> str:
+def _with_process(path: CallPath) -> str:
     """The name of a step with its process, since a call and its handler may share a name."""
-    process = path.rpartition(":")[0].rpartition("/")[2]
-    return f"{process}: {_step_name(path)}"
+    return f"{path.within or ''}: {path.step}"
 
 
-def _by_name(steps: Iterable[Mapping[str, Any]]) -> list[Gain]:
+def _by_name(steps: Iterable[Saving]) -> list[Gain]:
     """Gains by step name, merged over calling contexts."""
     sums: dict[str, list[float]] = {}
     for step in steps:
-        one = sums.setdefault(_with_process(step["step"]), [0.0, 0.0, 0.0])
-        for place, key in enumerate(("saving", "low", "high")):
-            one[place] += step[key]
+        one = sums.setdefault(_with_process(step.step), [0.0, 0.0, 0.0])
+        for place, value in enumerate((step.saving, step.low, step.high)):
+            one[place] += value
     found = [
         Gain(
             name=name, saving=saving, low=low, high=min(1.0, high), verdict=gain.verdict(low, high)
@@ -223,12 +217,12 @@ def _by_name(steps: Iterable[Mapping[str, Any]]) -> list[Gain]:
     return sorted(found, key=lambda one: (-one.saving, -one.high, one.name))
 
 
-def _by_sum(steps: Iterable[Mapping[str, Any]]) -> str:
+def _by_sum(steps: Iterable[Saving]) -> str:
     """The step with the largest total self time."""
     sums: dict[str, int] = {}
     for step in steps:
-        name = _with_process(step["step"])
-        sums[name] = sums.get(name, 0) + step["own_ns"]
+        name = _with_process(step.step)
+        sums[name] = sums.get(name, 0) + (step.own_ns or 0)
     return max(sums, key=lambda name: (sums[name], name), default="")
 
 
@@ -240,9 +234,7 @@ def functions(top: Node, named: Mapping[str, Sequence[str]]) -> list[Function]:
     """
     if not named:
         steps = {
-            _step_name(path): [_step_name(path)]
-            for path, node in callprofile.walk(top)
-            if node.kind != "detail"
+            path.step: [path.step] for path, node in callprofile.walk(top) if node.kind != "detail"
         }
         found = [_function(top, name, ends) for name, ends in steps.items()]
         return sorted(found, key=lambda one: -one.total_s)[:MOST_FUNCTIONS]
@@ -252,11 +244,10 @@ def functions(top: Node, named: Mapping[str, Sequence[str]]) -> list[Function]:
 def _function(top: Node, name: str, ends: Sequence[str]) -> Function:
     count, total_ns = 0, 0
     for place, end in enumerate(ends):
-        wanted, outermost = end.split("/"), ""
+        outermost: CallPath | None = None
         for path, node in callprofile.walk(top):
-            inside = outermost and path.startswith(f"{outermost}/")
-            words = [word.rpartition(":")[2] for word in path.split("/")]
-            if inside or words[-len(wanted) :] != wanted:
+            inside = outermost is not None and path.is_below(outermost)
+            if inside or not path.ends_with(end):
                 continue
             outermost = path
             total_ns += node.total_ns

@@ -9,13 +9,13 @@ from functools import lru_cache
 import numpy as np
 from pydantic import BaseModel, JsonValue
 
-from dfslab import quantiles
+from dfslab import discover, quantiles
 from dfslab.documents.metrics import LATENCY, operations_with
 from dfslab.documents.table import Cell, Table, absent, estimate, heads, number, words
 from dfslab.method import CONFIDENCE
 from dfslab.result import Metric, Result, Step
 from dfslab.spec import units
-from dfslab.studies.contract import INSTRUMENTS, FinishedRun, Needs, Progress, Study, StudyResult
+from dfslab.studies.contract import FinishedRun, Needs, Progress, Study, StudyResult
 
 NAMES = ("comparison",)
 
@@ -178,7 +178,9 @@ def _row(group: Sequence[Result], metric: str) -> Row | None:
     if not measured:
         return None
     mean = geometric_mean([result.value(metric) for result in measured])
-    predicted = {r.method: r for r in group if r.method not in INSTRUMENTS and metric in r.metrics}
+    predicted = {
+        r.method: r for r in group if not discover.is_instrument(r.method) and metric in r.metrics
+    }
     point = measured[0].point
     operations = sorted(set(operations_with(measured[0].metrics, LATENCY)))
     return Row(

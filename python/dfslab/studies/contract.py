@@ -25,7 +25,6 @@ from dfslab.spec.scenario import Point, Scenario
 from dfslab.studies.runs import store
 from dfslab.studies.runs.stages import ProcessorTime, Stage
 
-INSTRUMENTS = ("measure", "trace")
 NOTHING_MEASURED = "holds no measured result to learn from"
 
 
@@ -172,7 +171,9 @@ class FinishedRun:
     @property
     def methods(self) -> list[str]:
         """The predicting methods, in the scenario's order."""
-        return [method for method in self.scenario.run.methods if method not in INSTRUMENTS]
+        return [
+            method for method in self.scenario.run.methods if not discover.is_instrument(method)
+        ]
 
     def of_method(self, method: str) -> list[Result]:
         """All results of one method."""

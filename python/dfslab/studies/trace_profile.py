@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from pydantic import JsonValue
 
-from dfslab.documents.plain import plain
+from dfslab.documents.trace_analysis import TraceAnalysis
 from dfslab.instruments import trace as tracing
 from dfslab.instruments.tracing import call_document, callprofile, whole_calls
 from dfslab.instruments.tracing.callprofile import File
@@ -27,7 +26,7 @@ class Traced(StudyResult):
     is_worth_a_page = False
     is_printed_by_run = False
 
-    profile: dict[str, Any]
+    profile: TraceAnalysis
 
     def document(self, run: FinishedRun) -> dict[str, JsonValue]:
         """Nothing: `dfslab trace report` is asked for it."""
@@ -48,7 +47,7 @@ class TraceStudy(Study[Traced]):
             read = [(str(path), callprofile.read(path)) for path in files]
             return Traced(profile=of_programs(read, files))
         if spans := sorted(run.traces.glob("*.otlp")):
-            return Traced(profile=tracing.profile(spans))
+            return Traced(profile=TraceAnalysis.of(tracing.profile(spans)))
         return None
 
 
@@ -57,17 +56,18 @@ def make(name: str) -> TraceStudy:
     return TraceStudy()
 
 
-def of_programs(read: Sequence[tuple[str, File]], files: Sequence[Path]) -> dict[str, Any]:
+def of_programs(read: Sequence[tuple[str, File]], files: Sequence[Path]) -> TraceAnalysis:
     """One profile of what traced JVMs wrote; `read` holds what is in the files."""
     top = callprofile.merge(read)
-    merged = plain(call_document.document(read, top))
+    merged = TraceAnalysis.of(call_document.document(read, top))
     if all(file.counted for _, file in read):
         # Server counters have no happens-before order, so there is no ranking.
         return merged
     ran = parts.processors(file for _, file in read)
-    return {
-        **merged,
-        "savings": gain.savings(top),
-        "parts": parts.ranking(top, ran),
-        "timelines": whole_calls.whole_calls(whole_calls.beside(files)),
-    }
+    return merged.model_copy(
+        update={
+            "savings": gain.savings(top),
+            "parts": parts.ranking(top, ran),
+            "timelines": whole_calls.whole_calls(whole_calls.beside(files)),
+        }
+    )

@@ -13,7 +13,7 @@ def testbed_class(name: str, key: str) -> type[BaseTestbed]:
     if not system.has_testbed:
         others = [
             other
-            for other in discover.members("filesystems", folders=True)
+            for other in discover.members(discover.FILE_SYSTEMS)
             if discover.file_system(other).has_testbed
         ]
         raise InputError(key, name, f"has none; there are testbeds for {', '.join(others)}")

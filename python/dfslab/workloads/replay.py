@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from functools import lru_cache
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
-from dfslab.imports.replay import Replay, largest_transfer, load, times_of
+from dfslab import discover
+from dfslab.imports.contract import FORM, Recording, Replay
+from dfslab.imports.replay import largest_transfer, load, times_of
 from dfslab.spec.streams.vocabulary import Given, GivenArrival, Stream
 from dfslab.spec.streams.workload import FileParameters, Streams, fixed
 
@@ -21,11 +23,17 @@ TITLE = "Replay of a trace (strace, Darshan DXT, blkparse, a recorded stream)"
 NOTHING = Replay(given=[Given(client=0, operation="create", file=0)], starts_s=[0.0])
 
 
+def _known(form: str) -> str:
+    """The name of an importer. InputError with the known names for any other."""
+    discover.named(discover.IMPORTERS, form, FORM)
+    return form
+
+
 class Parameters(FileParameters):
     """`trace` determines the operations and their sizes."""
 
     trace: str = Field("", description="The file that holds the trace, seen from the scenario's")
-    form: Literal["strace", "darshan", "dxt", "blkparse", "recorded"] = Field(
+    form: Annotated[str, AfterValidator(_known)] = Field(
         "strace",
         description="strace -f -T -ttt, a Darshan log with DXT, the text of darshan-dxt-parser, "
         "blkparse, or a recorded stream",
@@ -72,7 +80,7 @@ def _trace(parameters: Parameters) -> Replay:
 
 @lru_cache(maxsize=4)
 def _read(trace: str, form: str, under: str, started_in: str, clients: int) -> Replay:
-    return load(Path(trace), form, under, started_in, clients)
+    return load(Path(trace), form, Recording(under, started_in), clients)
 
 
 WORKLOAD = Streams(TITLE, Parameters, stream)

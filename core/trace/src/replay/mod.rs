@@ -41,7 +41,9 @@ const Z90: f64 = 1.645;
 /// What one step would gain.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Saving {
-    /// Service and name, joined by ":"; the name alone where no service is known.
+    /// Service and name, joined by ":"; the name alone where no service is known. In profiles of
+    /// processes the whole path.
+    #[schemars(extend("format" = "call-path"))]
     pub step: String,
     /// End-to-end time that would be saved if the step were so many times faster, as a fraction.
     pub saving: f64,
@@ -59,10 +61,24 @@ pub struct Saving {
     pub wait: bool,
     /// Share of all self time: what ranking by sums says.
     pub summed_share: f64,
-    /// Share of the path of last finishers: what the usual critical path says.
-    pub last_finisher_share: f64,
-    /// Work over the elapsed time of the lanes that do it.
-    pub utilisation: f64,
+    /// Share of the path of last finishers: what the usual critical path says. Of spans only.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last_finisher_share: Option<f64>,
+    /// Work over the elapsed time of the logical threads that do it. Of spans only.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub utilisation: Option<f64>,
+    /// The root call below which the step is, in profiles of processes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub operation: Option<String>,
+    /// What the step does or waits for, in profiles of processes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kind: Option<String>,
+    /// Calls, in profiles of processes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub count: Option<u64>,
+    /// Self time in nanoseconds, in profiles of processes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub own_ns: Option<u64>,
 }
 
 /// What every step would gain, the largest gain first.
@@ -74,10 +90,15 @@ pub struct Savings {
     pub end_to_end_s: f64,
     /// Trees replayed.
     pub trees: u64,
-    /// Trees left out because there were too many spans.
-    pub trees_left_out: u64,
-    /// Share of end-to-end time in delays that nothing in the trace ends.
-    pub unexplained: f64,
+    /// Trees left out because there were too many spans. Of spans only.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub trees_left_out: Option<u64>,
+    /// Share of end-to-end time in delays that nothing in the trace ends. Of spans only.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unexplained: Option<f64>,
+    /// The root calls that are made faster, in profiles of processes.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub operations: Vec<String>,
     /// The steps.
     pub steps: Vec<Saving>,
 }
@@ -182,8 +203,12 @@ fn predict(forest: &Forest, options: &Options, left_out: u64) -> Savings {
             waited_s: seconds(sum.waited_ns),
             wait: sum.wait,
             summed_share: share(sum.self_ns, self_ns),
-            last_finisher_share: share(sum.last_ns, last_ns),
-            utilisation: share(sum.work_ns, sum.lanes_ns),
+            last_finisher_share: Some(share(sum.last_ns, last_ns)),
+            utilisation: Some(share(sum.work_ns, sum.lanes_ns)),
+            operation: None,
+            kind: None,
+            count: None,
+            own_ns: None,
         });
     }
     found.sort_by(|left, right| {
@@ -194,8 +219,9 @@ fn predict(forest: &Forest, options: &Options, left_out: u64) -> Savings {
         factor: options.factor,
         end_to_end_s: seconds(whole_ns),
         trees: all.len() as u64,
-        trees_left_out: left_out,
-        unexplained: share(graph.open_ns(), whole_ns),
+        trees_left_out: Some(left_out),
+        unexplained: Some(share(graph.open_ns(), whole_ns)),
+        operations: Vec::new(),
         steps: found,
     }
 }

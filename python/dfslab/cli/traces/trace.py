@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.table import Table
 
 from dfslab.cli.shared import (
     AsJson,
@@ -20,6 +21,8 @@ from dfslab.cli.shared import (
     traces,
     with_progress,
 )
+from dfslab.documents.plain import plain
+from dfslab.documents.trace_profile import TraceProfile
 from dfslab.instruments.tracing.reading import reading
 from dfslab.report import terminal_traces
 from dfslab.spec.model import InputError
@@ -100,6 +103,11 @@ Model = Annotated[
 ]
 
 
+def _tell(as_json: bool, profile: TraceProfile, *shown: Table | str) -> None:
+    """Print a profile as JSON, or tables and lines for people."""
+    tell(as_json, plain(profile) if as_json else None, *shown)
+
+
 @app.command("record")
 def trace_record(
     words: Annotated[list[str], typer.Argument(metavar="SCENARIO | -- COMMAND", help="What runs.")],
@@ -124,7 +132,7 @@ def trace_record(
         chosen = read_scenario(scenario, sets)
         with of(scenario):
             profile = with_progress(as_json, lambda report: traces.record(chosen, output, report))
-    tell(as_json, profile, *terminal_traces.ranking_tables(profile), f"trace: {output}")
+    _tell(as_json, profile, *terminal_traces.ranking_tables(profile), f"trace: {output}")
 
 
 @app.command("import")
@@ -150,7 +158,7 @@ def trace_import(
     """Turn trace files into one compressed profile, or into tables."""
     how = reading(sampled, form, keep or (), drop or (), calls)
     profile = traces.import_traces(files, output, into, label, how, scheduler)
-    tell(as_json, profile, *terminal_traces.ranking_tables(profile), f"profile: {into or output}")
+    _tell(as_json, profile, *terminal_traces.ranking_tables(profile), f"profile: {into or output}")
 
 
 @app.command("query")
@@ -179,7 +187,7 @@ def trace_receive(
     times = (time_s("--interval", interval), time_s("--for", lasting) if lasting else None)
     console = terminal.console(True)
     profile = traces.receive(into, port, *times, lambda text: console.print(text))
-    tell(as_json, profile, *terminal_traces.ranking_tables(profile), f"received in {into}")
+    _tell(as_json, profile, *terminal_traces.ranking_tables(profile), f"received in {into}")
 
 
 @app.command("top")
@@ -193,7 +201,7 @@ def trace_top(
     every_s = time_s("--interval", interval)
     if once or as_json:
         profile = live.once(folder)
-        tell(as_json, profile, *terminal_traces.ranking_tables(profile))
+        _tell(as_json, profile, *terminal_traces.ranking_tables(profile))
         return
     live.watch(folder, every_s)
 
@@ -208,9 +216,7 @@ def trace_report(
     ] = False,
     export: Annotated[
         str,
-        typer.Option(
-            "--export", metavar="FORM", help="otlp, speedscope, chrome, pprof: to stdout."
-        ),
+        typer.Option("--export", metavar="FORM", help="otlp, pprof, … (`dfslab list`), to stdout."),
     ] = "",
     page: Annotated[
         Path | None, typer.Option("--page", help="Write a page to look at: flame view, gains.")
@@ -235,19 +241,13 @@ def trace_report(
     if folded:
         print(traces.folded(files, how), end="")
         return
-    if export == "pprof":
-        sys.stdout.buffer.write(traces.pprof(files, how))
-        return
-    if export == "otlp":
-        text, told = traces.otlp(files, how)
-        print(text)
-        if told:
-            print(told, file=sys.stderr)
+    if export:
+        written = traces.exported(files, export, how, scheduler)
+        sys.stdout.buffer.write(written.document)
+        if written.note:
+            print(written.note, file=sys.stderr)
         return
     profile = traces.profile(files, how, scheduler)
-    if export:
-        print(traces.exported(profile, export))
-        return
     if against:
         profile = traces.against(profile, against, how)
     if cohorts:
@@ -260,4 +260,4 @@ def trace_report(
     if page:
         traces.write_trace_page(profile, page)
     shown = terminal_traces.ranking_tables(profile)
-    tell(as_json, profile, *shown, *([f"page: {page}"] if page else []))
+    _tell(as_json, profile, *shown, *([f"page: {page}"] if page else []))

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import re
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
-from dfslab.documents.plain import plain_trees
-from dfslab.exports import trace_export
+from dfslab.documents.trace_analysis import CohortComparison
+from dfslab.documents.trace_profile import TraceProfile
+from dfslab.exports import trees
 from dfslab.instruments import trace as tracing
 from dfslab.instruments.tracing import call_document, callprofile, whole_calls
 from dfslab.instruments.tracing.reading import Reading
@@ -21,12 +21,11 @@ KINDS = ("hosts", "slow")
 NUMBER = re.compile(r"-[0-9]+(?=:)")
 PROCESSES = "needs two traced processes of one role"
 HOSTS = "needs spans of two hosts (resource attribute host.name)"
-Pair = tuple[str, cohort.Steps, cohort.Steps]
 
 
 def compared(
-    found: Mapping[str, Any], files: Sequence[Path], of_jvms: bool, kind: str, reading: Reading
-) -> dict[str, Any]:
+    found: TraceProfile, files: Sequence[Path], of_jvms: bool, kind: str, reading: Reading
+) -> CohortComparison:
     """The steps that differ between the cohorts of a trace, in the form of `cohort.compare_all`.
 
     `found` is the profile of the files, read with the same options.
@@ -41,13 +40,13 @@ def compared(
     if of_jvms:
         pairs, allowed = _hosts([callprofile.read(path) for path in files]), PROCESSES
     else:
-        pairs, allowed = cohort.hosts_beside(found["roots"]), HOSTS
+        pairs, allowed = cohort.host_pairs(found.roots), HOSTS
     if not pairs:
         raise InputError("--cohorts", kind, allowed)
     return cohort.compare_all(pairs, ("the others", "this one"))
 
 
-def _hosts(files: Sequence[callprofile.File]) -> list[Pair]:
+def _hosts(files: Sequence[callprofile.File]) -> list[cohort.Pair]:
     """(process, the others of its role, itself), with roles instead of processes in paths."""
     roles: dict[str, dict[str, list[callprofile.File]]] = {}
     for file in map(_by_role, files):
@@ -56,13 +55,13 @@ def _hosts(files: Sequence[callprofile.File]) -> list[Pair]:
     for processes in roles.values():
         for instance, own in processes.items() if len(processes) > 1 else ():
             others = [f for name, group in processes.items() if name != instance for f in group]
-            pairs.append((instance, _profile(others), _profile(own)))
+            pairs.append(cohort.Pair(instance, _steps(others), _steps(own)))
     return pairs
 
 
-def _profile(files: Sequence[callprofile.File]) -> cohort.Steps:
+def _steps(files: Sequence[callprofile.File]) -> cohort.Steps:
     named = [(file.instance, file) for file in files]
-    return cohort.steps(plain_trees(call_document.document(named, callprofile.merge(named)).roots))
+    return cohort.steps(call_document.document(named, callprofile.merge(named)).roots)
 
 
 def _by_role(file: callprofile.File) -> callprofile.File:
@@ -74,11 +73,11 @@ def _by_role(file: callprofile.File) -> callprofile.File:
     return file.model_copy(update={"service": role, "nodes": rows})
 
 
-def _slow(files: Sequence[Path], reading: Reading) -> Pair:
+def _slow(files: Sequence[Path], reading: Reading) -> cohort.Pair:
     """A random sample of traces: the slowest of each kind, and the others."""
     if not files:
         raise InputError("--cohorts", "slow", "needs whole calls beside the profiles (*.otlp.json)")
-    text, _ = tracing.otlp(files, reading.options(), trace_export.MOST_EVENTS)
+    text, _ = tracing.otlp(files, reading, trees.MOST_EVENTS)
     parts = cohort.slow_and_fast(json.loads(text))
     if not all(part["resourceSpans"] for part in parts):
         least = f"needs {cohort.LEAST_TRACES} whole traces of one kind"
@@ -88,5 +87,5 @@ def _slow(files: Sequence[Path], reading: Reading) -> Pair:
         for name, part in zip(("slow", "fast"), parts, strict=True):
             path = Path(folder) / f"{name}.json"
             path.write_text(json.dumps(part), encoding="utf-8")
-            profiles.append(cohort.steps(tracing.profile([path])["roots"]))
-    return "", profiles[1], profiles[0]
+            profiles.append(cohort.steps(tracing.profile([path]).roots))
+    return cohort.Pair("", profiles[1], profiles[0])

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import json
 import statistics
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import Any
 
+from pydantic import ValidationError
 from rich.console import Console, Group
 from rich.live import Live
 from rich.table import Table
 
 from dfslab.cli.traces.trace_work import RECEIVED, profile
-from dfslab.documents.plain import plain
+from dfslab.documents.call_path import CallPath
+from dfslab.documents.trace_analysis import ReceivedProfile
+from dfslab.documents.trace_profile import Entry, TraceProfile
 from dfslab.instruments.tracing import call_document, callprofile
 from dfslab.report import terminal, terminal_traces
 from dfslab.report.paths import path_end
@@ -31,19 +33,29 @@ LOG_WIDTH, LOG_ROWS = 100, 8
 # Lines that are no rows: two of the head, a title and a head of each table, and the last line.
 OTHER_LINES = 7
 COLUMNS = (("calls/s", 9), ("self/s", 9), ("mean", 9), ("bytes/s", 10))
-Rows = list[dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class Increase:
+    """What a step did in the last period."""
+
+    path: CallPath
+    count: int
+    self_s: float
+    total_s: float
+    bytes: int
 
 
 @dataclass
 class Seen:
     """The state at one refresh: the sums so far, and the sums of the last period."""
 
-    whole: dict[str, Any]
+    whole: TraceProfile
     written_s: float
     ended: bool = False
     period_s: float | None = None
-    work: Rows = field(default_factory=list)
-    waits: Rows = field(default_factory=list)
+    work: list[Increase] = field(default_factory=list)
+    waits: list[Increase] = field(default_factory=list)
 
 
 class Looks:
@@ -53,7 +65,7 @@ class Looks:
         if not folder.is_dir():
             raise InputError("trace top", str(folder), "no such folder")
         self._folder, self._clock = folder, clock
-        self._received: tuple[float, dict[str, Any]] | None = None
+        self._received: tuple[float, ReceivedProfile] | None = None
         self._seen: Seen | None = None
         self._files: dict[str, callprofile.File] = {}
         self._periods: dict[str, callprofile.File] = {}
@@ -72,13 +84,12 @@ class Looks:
         if self._seen and written_s == self._seen.written_s:
             return self._seen
         whole = received(path)
-        seen = Seen(whole, written_s, bool(whole.get("ended")))
+        seen = Seen(whole, written_s, whole.ended)
         if self._received:
             before_s, before = self._received
             seen.period_s = max(written_s - before_s, 1e-3)
-            seen.work, seen.waits = (
-                since(before.get(key) or (), whole.get(key) or ()) for key in ("ranking", "waits")
-            )
+            seen.work = since(before.ranking, whole.ranking)
+            seen.waits = since(before.waits, whole.waits)
         self._received = (written_s, whole)
         return seen
 
@@ -89,7 +100,7 @@ class Looks:
         if not any(row.count for file in files.values() for row in file.nodes):
             return None
         # Savings are computed at the end only: a refresh must be cheap.
-        whole = plain(call_document.document(list(files.items()), callprofile.merge(files.items())))
+        whole = call_document.document(list(files.items()), callprofile.merge(files.items()))
         for name, file in files.items():
             before = self._files.get(name)
             if before is None or before.written_unix_ns != file.written_unix_ns:
@@ -104,7 +115,7 @@ class Looks:
             if file.written_unix_ns >= newest_ns - STALE_PERIODS * period_ns
         ]
         work, waits = (
-            [entry.model_dump(mode="json") for entry in entries]
+            [_increase(entry, None) for entry in entries]
             for entries in call_document.rankings(callprofile.merge(current))
         )
         ended = all(file.last for file in files.values())
@@ -116,29 +127,36 @@ def _period_ns(file: callprofile.File) -> float:
     return max(file.written_unix_ns - file.started_unix_ns, 1_000_000)
 
 
-def received(path: Path) -> dict[str, Any]:
+def received(path: Path) -> ReceivedProfile:
     """The profile that a receiver has written. InputError for other content."""
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        return ReceivedProfile.model_validate(json.loads(path.read_text(encoding="utf-8")))
+    except ValidationError as error:
+        raise InputError("trace top", str(path), "is no profile of a receiver") from error
     except ValueError as error:
         raise InputError("trace top", str(path), f"is no JSON: {error}") from error
-    if not isinstance(found, dict) or not {"ranking", "spans", "received"} <= set(found):
-        raise InputError("trace top", str(path), "is no profile of a receiver")
-    return found
 
 
-def since(before: Sequence[Mapping[str, Any]], now: Sequence[Mapping[str, Any]]) -> Rows:
+def since(before: Sequence[Entry], now: Sequence[Entry]) -> list[Increase]:
     """The increase in the rows of a ranking, most self time first."""
-    old = {row["path"]: row for row in before}
-    rows = []
-    for row in now:
-        was = old.get(row["path"], {})
-        more = {key: row[key] - was.get(key, 0) for key in ("count", "self_s", "total_s", "bytes")}
-        rows += [{"path": row["path"], **more}] if more["count"] > 0 else []
-    return sorted(rows, key=lambda row: -row["self_s"])
+    old = {row.path: row for row in before}
+    rows = [_increase(row, old.get(row.path)) for row in now]
+    return sorted((row for row in rows if row.count > 0), key=lambda row: -row.self_s)
 
 
-def once(folder: Path) -> dict[str, Any]:
+def _increase(now: Entry, before: Entry | None) -> Increase:
+    if before is None:
+        return Increase(now.path, now.count, now.self_s, now.total_s, now.bytes)
+    return Increase(
+        now.path,
+        now.count - before.count,
+        now.self_s - before.self_s,
+        now.total_s - before.total_s,
+        now.bytes - before.bytes,
+    )
+
+
+def once(folder: Path) -> TraceProfile:
     """The current profile, of a receiver or of traced JVMs."""
     path = folder / RECEIVED
     return received(path) if path.is_file() else profile([folder])
@@ -193,11 +211,11 @@ def view(seen: Seen | None, folder: Path, width: int, height: int) -> Group:
     if seen is None:
         return Group(f"waiting for the first profile in {folder}")
     when = datetime.fromtimestamp(seen.written_s).strftime("%H:%M:%S")
-    names = [process["instance"] for process in seen.whole.get("processes", ())]
+    names = [process.instance for process in seen.whole.processes]
     of = f"  {', '.join(sorted(set(names)))}" if names else ""
-    lost = sum((seen.whole.get("losses") or {}).values())
+    lost = sum(seen.whole.losses.values())
     head = [
-        _cut(f"{when}  {seen.whole['spans']:,} calls so far{of}", width),
+        _cut(f"{when}  {seen.whole.spans:,} calls so far{of}", width),
         *([f"{lost:,} repaired or dropped"] if lost else []),
     ]
     if seen.period_s is None:
@@ -215,7 +233,7 @@ def _cut(text: str, width: int) -> str:
     return text if len(text) <= width else f"{text[: width - 1]}…"
 
 
-def _table(title: str, rows: Rows, period_s: float, width: int, most: int) -> Table:
+def _table(title: str, rows: list[Increase], period_s: float, width: int, most: int) -> Table:
     """Work of steps per second of the period; a step with several callers has a row for each, named
     by the end of its path."""
     table = Table(title=title, title_justify="left", box=None, pad_edge=False, width=width)
@@ -225,13 +243,13 @@ def _table(title: str, rows: Rows, period_s: float, width: int, most: int) -> Ta
     for name, wide in COLUMNS:
         table.add_column(name, justify="right", no_wrap=True, width=wide)
     for row in rows[:most]:
-        mean_s = row["total_s"] / row["count"] if row["count"] else 0.0
+        mean_s = row.total_s / row.count if row.count else 0.0
         table.add_row(
-            path_end(row["path"], step_width),
-            f"{row['count'] / period_s:,.1f}",
-            units.text(row["self_s"] / period_s, "s", 3),
+            path_end(row.path, step_width),
+            f"{row.count / period_s:,.1f}",
+            units.text(row.self_s / period_s, "s", 3),
             units.text(mean_s, "s", 3),
-            units.text(row["bytes"] / period_s, "B/s", 3) if row["bytes"] else "",
+            units.text(row.bytes / period_s, "B/s", 3) if row.bytes else "",
         )
     if not rows:
         table.add_row("-")

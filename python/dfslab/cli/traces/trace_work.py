@@ -6,13 +6,17 @@ import json
 import re
 import shlex
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from dfslab import discover
 from dfslab.cli.traces import trace_cohorts
-from dfslab.exports import trace_export
+from dfslab.documents.plain import plain
+from dfslab.documents.table import Value
+from dfslab.documents.trace_analysis import ReceivedProfile, TraceAnalysis
+from dfslab.documents.trace_profile import TraceProfile
+from dfslab.exports import contract as exporters
+from dfslab.exports.contract import TraceExporter, Written
 from dfslab.instruments import access
 from dfslab.instruments import command as programs
 from dfslab.instruments import trace as tracing
@@ -42,10 +46,9 @@ Report = Callable[..., None]
 RECEIVED = "received.json"
 # The reader of the descriptions whose steps are compared with traced ones; needs no measurement.
 MODEL = "sequence"
-SPAN_FORMS = ("pprof", "otlp")
 
 
-def record(scenario: Scenario, output: Path, report: Report) -> dict[str, Any]:
+def record(scenario: Scenario, output: Path, report: Report) -> TraceProfile:
     """Trace the first configuration into a separate OTLP file."""
     point = check(scenario)[0]
     new_file("--output", output)
@@ -60,7 +63,7 @@ def record_command(
     command: Sequence[str],
     folder: Path,
     notify: Callable[[str], None],
-) -> dict[str, Any]:
+) -> TraceProfile:
     """Run a client command on a testbed whose daemons, and the command's JVMs, are traced."""
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise InputError("--output", str(folder), "must be a new or an empty folder")
@@ -96,7 +99,7 @@ def _record_mounted(
     command: Sequence[str],
     folder: Path,
     notify: Callable[[str], None],
-) -> dict[str, Any]:
+) -> TraceProfile:
     """As `record_command`, on a testbed whose servers have counters, in the directory of its
     mount."""
     if not issubclass(kind, MountedTestbed):
@@ -113,7 +116,7 @@ def _record_mounted(
 
 def profile(
     files: Sequence[Path], reading: Reading | None = None, scheduler: str = ""
-) -> dict[str, Any]:
+) -> TraceProfile:
     """One profile of OTLP files, or of the profiles that traced JVMs wrote.
 
     With a `scheduler` the workers of a Dask cluster read the files.
@@ -122,57 +125,50 @@ def profile(
     found = _existing(files)
     if reading.format or not _of_jvms(found):
         if scheduler:
-            return tracing.spread(found, scheduler, reading.options())
-        return tracing.profile(found, reading.options())
+            return tracing.spread(found, scheduler, reading)
+        return tracing.profile(found, reading)
     reading.refuse_for_sums()
     read = _spread(found, scheduler) if scheduler else _profiles(found)
     return trace_profile.of_programs(read, found)
 
 
 def against(
-    found: dict[str, Any], files: Sequence[Path], reading: Reading | None = None
-) -> dict[str, Any]:
+    found: TraceProfile, files: Sequence[Path], reading: Reading | None = None
+) -> TraceAnalysis:
     """A profile compared with an earlier one, read with the same options: significant changes."""
-    return {**found, "compared": cohort.compare(profile(files, reading), found)}
+    compared = cohort.compare(profile(files, reading), found)
+    return TraceAnalysis.of(found).model_copy(update={"compared": compared})
 
 
 def with_cohorts(
-    found: dict[str, Any], files: Sequence[Path], kind: str, reading: Reading
-) -> dict[str, Any]:
+    found: TraceProfile, files: Sequence[Path], kind: str, reading: Reading
+) -> TraceAnalysis:
     """A profile with the differences between the cohorts of its own files."""
     here = _existing(files)
     of_jvms = not reading.format and _of_jvms(here)
-    return {**found, "compared": trace_cohorts.compared(found, here, of_jvms, kind, reading)}
+    compared = trace_cohorts.compared(found, here, of_jvms, kind, reading)
+    return TraceAnalysis.of(found).model_copy(update={"compared": compared})
 
 
-def modelled(found: dict[str, Any], scenario: Scenario) -> dict[str, Any]:
+def modelled(found: TraceProfile, scenario: Scenario) -> TraceAnalysis:
     """A profile compared with the sequence model of a scenario's first configuration."""
     point = check(scenario)[0]
     model = discover.model(MODEL)
     steps = model.run(point).steps
     named = discover.file_system(point.scenario.file_system.name).traced
-    rows = traced_steps.beside(found["roots"], steps, named)
+    rows = traced_steps.beside(found.roots, steps, named)
     if not any(row.traced and row.modelled_s is not None for row in rows):
         operations = ", ".join(sorted({step.operation for step in steps}))
         raise InputError("--model", scenario.name, f"describes {operations}: not what was traced")
-    return {**found, "modelled": [{**asdict(row), "error": row.error} for row in rows]}
+    return TraceAnalysis.of(found).model_copy(update={"modelled": rows})
 
 
-def write_trace_page(found: dict[str, Any], path: Path) -> None:
+def write_trace_page(found: TraceProfile, path: Path) -> None:
     """Write the page of traces only."""
     if not path.parent.is_dir():
         raise InputError("--page", str(path), "its directory does not exist")
-    title = f"{found['spans']:,} calls in {found['trees']:,} call trees"
+    title = f"{found.spans:,} calls in {found.trees:,} call trees"
     store.write_atomically(path, pages.render_trace(found, "Trace", title))
-
-
-def exported(found: dict[str, Any], form: str) -> str:
-    """A profile in the format of another viewer."""
-    if form not in trace_export.FORMS:
-        raise InputError(
-            "--export", form, f"must be one of {', '.join((*trace_export.FORMS, *SPAN_FORMS))}"
-        )
-    return trace_export.export(found, form)
 
 
 def folded(files: Sequence[Path], reading: Reading) -> str:
@@ -181,26 +177,28 @@ def folded(files: Sequence[Path], reading: Reading) -> str:
     if not reading.format and _of_jvms(found):
         reading.refuse_for_sums()
         return callprofile.folded(callprofile.merge(_profiles(found)))
-    return tracing.folded(found, reading.options())
+    return tracing.folded(found, reading)
 
 
-def pprof(files: Sequence[Path], reading: Reading) -> bytes:
-    """A profile in the format of pprof."""
+def exported(files: Sequence[Path], form: str, reading: Reading, scheduler: str = "") -> Written:
+    """Traces in the format of another viewer, and a line about what was left out."""
+    exporter = chosen(form)
     found = _existing(files)
-    if not reading.format and _of_jvms(found):
-        reading.refuse_for_sums()
-        return trace_export.pprof(profile(found))
-    return tracing.pprof(found, reading.options())
+    of_spans = bool(reading.format) or not _of_jvms(found)
+    if of_spans and exporter.write_spans is not None:
+        return exporter.write_spans(found, reading)
+    if exporter.write is None:
+        raise InputError("--export", form, exporter.refused)
+    return Written(exporter.write(profile(files, reading, scheduler)))
 
 
-def otlp(files: Sequence[Path], reading: Reading) -> tuple[str, str]:
-    """Complete call trees for other viewers, and a line about the trees left out."""
-    found = _existing(files)
-    if not reading.format and _of_jvms(found):
-        raise InputError("--export", "otlp", "is for spans; of JVMs' profiles there is speedscope")
-    text, left_out = tracing.otlp(found, reading.options(), trace_export.MOST_EVENTS)
-    told = f"{left_out:,} call trees are not in it: it holds {trace_export.MOST_EVENTS:,} spans"
-    return text, told if left_out else ""
+def chosen(form: str) -> TraceExporter:
+    """The exporter of that name. InputError with the known names where there is none."""
+    found = exporters.find(TraceExporter, form)
+    if found is None:
+        known = ", ".join(exporters.exporters(TraceExporter))
+        raise InputError("--export", form, f"must be one of {known}")
+    return found
 
 
 def import_traces(
@@ -210,7 +208,7 @@ def import_traces(
     label: str = "",
     reading: Reading | None = None,
     scheduler: str = "",
-) -> dict[str, Any]:
+) -> TraceProfile:
     """The profile of traces, stored as JSON or as tables."""
     if not output and not into:
         raise InputError("--output", "", "where to? --output FILE or --into FOLDER")
@@ -223,13 +221,13 @@ def import_traces(
         raise InputError("--label", label, f"is in {into} already; --label names this one")
     found = profile(files, reading, scheduler)
     if output:
-        store.write_atomically(output, json.dumps(found))
+        store.write_atomically(output, json.dumps(plain(found)))
     if into:
         trace_store.write(found, into, label)
     return found
 
 
-def query(folder: Path, sql: str) -> tuple[list[str], list[tuple[Any, ...]]]:
+def query(folder: Path, sql: str) -> tuple[list[str], list[tuple[Value, ...]]]:
     """The result of a query on the tables of a folder."""
     return trace_store.query(folder, sql)
 
@@ -240,7 +238,7 @@ def receive(
     interval_s: float,
     duration_s: float | None,
     notify: Callable[[str], None],
-) -> dict[str, Any]:
+) -> ReceivedProfile:
     """Receive into a folder until interrupted: the profile at every interval, tables at the end."""
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise InputError("--into", str(folder), "must be a new or an empty folder")
@@ -256,8 +254,8 @@ def receive(
         lambda port: notify(f"receiving at http://{receiving.LOOPBACK}:{port}{receiving.PATH}"),
     )
     trace_store.write(found, folder, "received")
-    if not found["spans"]:
-        raise RunFailed(f"{folder}: no span came; refused: {found['received']['refused']}")
+    if not found.spans:
+        raise RunFailed(f"{folder}: no span came; refused: {found.received.refused}")
     return found
 
 

@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from dfslab.documents.net_run import CountMonitor, Until
 from dfslab.filesystems.pvfs.net_parts import (
     FRAME_OVERHEAD_BYTES,
     GIB,
@@ -30,6 +31,7 @@ from dfslab.filesystems.pvfs.net_servers import read_server, write_server
 from dfslab.filesystems.pvfs.net_trace import calls_of, gather, trace_net
 from dfslab.nets.build import Net, Put, Take
 from dfslab.nets.engine import run
+from dfslab.nets.inscription import equal, number
 from dfslab.spec.model import InputError
 
 __all__ = [
@@ -40,7 +42,7 @@ __all__ = [
     "MIB",
     "MSS_BYTES",
     "Hardware",
-    "Point",
+    "SetupResult",
     "Setup",
     "grains",
     "read_net",
@@ -53,18 +55,18 @@ __all__ = [
 def write_net(setup: Setup) -> Net:
     """Clients write their files block by block and close them."""
     pvfs = Components(setup)
-    net, servers = pvfs.net, range(setup.servers)
+    net, servers, k, c = pvfs.net, range(setup.servers), pvfs.constants, pvfs.caller
     out, arrived = net.place("out", pvfs.payload), net.place("arrived", pvfs.payload)
     pending, acks = net.place("pending", pvfs.waiting), net.place("acks", pvfs.one)
     net.transition(
         "issue",
         [Take(pvfs.ready, "c")],
         [
-            Put(pending, ["c.id", "c.block + 1", pvfs.touched()]),
-            *(Put(out, ["c.id", str(at), pvfs.share(at), pvfs.share(at)]) for at in servers),
+            Put(pending, [c["id"], c["block"] + 1, pvfs.touched()]),
+            *(Put(out, [c["id"], number(at), pvfs.share(at), pvfs.share(at)]) for at in servers),
         ],
-        guard="c.block < blocks",
-        delay=f"client_call_s + {pvfs.block_bytes()} / memory_rate_bytes_per_s",
+        guard=c["block"] < k["blocks"],
+        delay=k["client_call_s"] + pvfs.block_bytes() / k["memory_rate_bytes_per_s"],
     )
     pvfs.carry("data", out, arrived, by="client", to="server")
     acknowledge(pvfs, pending, acks, pvfs.ready)
@@ -74,11 +76,14 @@ def write_net(setup: Setup) -> Net:
         "close",
         [Take(pvfs.ready, "c")],
         [
-            Put(closing, ["c.id", "c.block", "servers"]),
-            *(Put(close, ["c.id", str(at), "0", "0"], "network_latency_s") for at in servers),
+            Put(closing, [c["id"], c["block"], k["servers"]]),
+            *(
+                Put(close, [c["id"], number(at), number(0), number(0)], k["network_latency_s"])
+                for at in servers
+            ),
         ],
-        guard="c.block == blocks",
-        delay="client_call_s",
+        guard=equal(c["block"], k["blocks"]),
+        delay=k["client_call_s"],
     )
     synced = net.place("synced", pvfs.one)
     acknowledge(pvfs, closing, synced, pvfs.finished, "close_")
@@ -89,30 +94,31 @@ def write_net(setup: Setup) -> Net:
 def read_net(setup: Setup) -> Net:
     """Clients read their files block by block."""
     pvfs = Components(setup)
-    net = pvfs.net
+    net, k, c = pvfs.net, pvfs.constants, pvfs.caller
     asked = net.place("asked", pvfs.asking)
     back, got = net.place("back", pvfs.payload), net.place("got", pvfs.payload)
     pending = net.place("pending", pvfs.waiting)
-    call_s = "client_call_s + network_latency_s"
+    call_s = k["client_call_s"] + k["network_latency_s"]
+    ahead = pvfs.way["ahead"]
     net.transition(
         "issue",
         [Take(pvfs.ready, "c")],
         [
-            Put(pending, ["c.id", "c.block + 1", pvfs.block_bytes()]),
+            Put(pending, [c["id"], c["block"] + 1, pvfs.block_bytes()]),
             *(
-                Put(asked, ["c.id", str(at), pvfs.share(at), pvfs.share(at), "ahead"], call_s)
+                Put(asked, [c["id"], number(at), pvfs.share(at), pvfs.share(at), ahead], call_s)
                 for at in range(setup.servers)
             ),
         ],
-        guard="c.block < blocks",
+        guard=c["block"] < k["blocks"],
     )
     gather(pvfs, asked, got, pending)
     net.transition(
         "close",
         [Take(pvfs.ready, "c")],
         [Put(pvfs.finished, "c")],
-        guard="c.block == blocks",
-        delay="client_call_s",
+        guard=equal(c["block"], k["blocks"]),
+        delay=k["client_call_s"],
     )
     read_server(pvfs, asked, back)
     pvfs.carry("data", back, got, by="server", to="client")
@@ -120,7 +126,7 @@ def read_net(setup: Setup) -> Net:
 
 
 @dataclass(frozen=True)
-class Point:
+class SetupResult:
     """The result of one setup: bytes of all clients over the time until the last one is done."""
 
     setup: Setup
@@ -142,32 +148,32 @@ NETS = {
 }
 
 
-def simulate(setup: Setup, seed: int = 0, operations: int = 0) -> Point:
+def simulate(setup: Setup, seed: int = 0, operations: int = 0) -> SetupResult:
     """Fire the net of a setup until the last client is done; `operations` are per client."""
     build, closing = NETS[setup.operation]
     net = build(setup)
     (report,) = run(
         net,
         seed=seed,
-        monitors=[{"kind": "count", "transition": closing}],
-        until={"monitor": 0, "count": setup.clients},
+        monitors={"ends": CountMonitor(transition=closing)},
+        until=Until(monitor="ends", count=setup.clients),
     )
-    if report["reason"] != "until":
-        done = report["monitors"][0]["count"]
-        left = ", ".join(f"{place} ({count})" for place, count in report.get("left", {}).items())
+    if report.reason != "until":
+        done = report.counts["ends"].count
+        left = ", ".join(f"{place} ({count})" for place, count in report.left.items())
         raise InputError(
             "net",
             net.title,
             f"stopped with {done} of {setup.clients} clients done"
             + (f"; tokens are left in {left}" if left else ""),
         )
-    time_s = report["end_time_ns"] / 1e9
+    time_s = report.end_time_ns / 1e9
     whole = setup.clients * setup.file_size
     moved = sum(one.total_bytes for one in setup.calls) if setup.calls else whole
-    return Point(setup, moved / time_s, time_s, report["firings"], operations or setup.clients)
+    return SetupResult(setup, moved / time_s, time_s, report.firings, operations or setup.clients)
 
 
-def grains(setup: Setup) -> Mapping[str, Point]:
+def grains(setup: Setup) -> Mapping[str, SetupResult]:
     """The same setup at every level of detail of the network."""
     return {grain: simulate(replace(setup, grain=grain)) for grain in GRAINS}
 

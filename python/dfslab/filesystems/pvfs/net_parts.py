@@ -6,7 +6,9 @@ from dataclasses import asdict, dataclass
 from functools import cached_property
 
 from dfslab.nets.build import Net, Place, Put, Take
+from dfslab.nets.inscription import equal, number, unequal
 from dfslab.spec.model import InputError
+from dfslab.spec.steps.expression import Expr, Min, ceiling, condition, select
 
 KIB, MIB, GIB = 1024, 1024**2, 1024**3
 GRAINS = ("packet", "chunk", "flow")
@@ -143,18 +145,23 @@ class Components:
         )
         self.request = net.colour("request", server=int, client=int, bytes=int, kind=self.disk_kind)
         self.disk = net.colour("disk", server=int, last=int)
-        hardware = setup.hardware
-        for key, value in {**asdict(setup.hardware), **setup.sizes}.items():
-            net.constant(key, value)
-        net.constant("unit_bytes", setup.unit_bytes)
-        net.constant("mss_bytes", MSS_BYTES)
-        net.constant("overhead_bytes", FRAME_OVERHEAD_BYTES)
-        net.constant("blocks", -(-setup.file_size // setup.block_size))
-        net.constant("memory_for_data_bytes", int(hardware.memory_bytes * 0.9))
-        net.constant(
-            "dirty_background_bytes", int(hardware.memory_bytes * hardware.dirty_background_ratio)
-        )
-        net.constant("dirty_limit_bytes", int(hardware.memory_bytes * hardware.dirty_limit_ratio))
+        self.caller = self.client.token("c")
+        hardware, memory = setup.hardware, setup.hardware.memory_bytes
+        values: dict[str, float] = {
+            **asdict(hardware),
+            "servers": setup.servers,
+            "file_size": setup.file_size,
+            "block_size": setup.block_size,
+            "stripe_size": setup.stripe_size,
+            "unit_bytes": setup.unit_bytes,
+            "mss_bytes": MSS_BYTES,
+            "overhead_bytes": FRAME_OVERHEAD_BYTES,
+            "blocks": -(-setup.file_size // setup.block_size),
+            "memory_for_data_bytes": int(memory * 0.9),
+            "dirty_background_bytes": int(memory * hardware.dirty_background_ratio),
+            "dirty_limit_bytes": int(memory * hardware.dirty_limit_ratio),
+        }
+        self.constants = {name: net.constant(name, value) for name, value in values.items()}
         self.ready = net.place("ready", self.client)
         self.finished = net.place("finished", self.client)
         self._open()
@@ -170,42 +177,56 @@ class Components:
 
     def _open(self) -> None:
         """Every client opens its file at the one metadata manager."""
-        net, clients = self.net, self.setup.clients
+        net, clients, k = self.net, self.setup.clients, self.constants
         self.start = net.place("start", self.client, [(at, 0) for at in range(clients)])
         manager = net.place("manager_idle", self.one, [0])
         net.transition(
             "open",
             [Take(self.start, "c"), Take(manager, "m")],
             [
-                Put(manager, "m", "manager_call_s"),
-                Put(self.ready, "c", "manager_call_s + 2 * network_latency_s"),
+                Put(manager, "m", k["manager_call_s"]),
+                Put(self.ready, "c", k["manager_call_s"] + 2 * k["network_latency_s"]),
             ],
         )
 
-    def block_bytes(self) -> str:
+    def block_bytes(self) -> Expr:
         """Bytes of a client's next block; the last one may be shorter."""
-        return "min(block_size, file_size - c.block * block_size)"
+        block, file = self.constants["block_size"], self.constants["file_size"]
+        return Min(block, file - self.caller["block"] * block)
 
-    def share(self, server: int) -> str:
+    def share(self, server: int) -> Expr:
         """Bytes of a block that are stored on one server: whole stripes, round robin over the file.
 
         The first server of a file rotates from file to file; otherwise all clients would start at
         the same server.
         """
+        c, servers = self.caller, self.constants["servers"]
+        block, stripe = self.constants["block_size"], self.constants["stripe_size"]
         if self.setup.block_size < self.setup.stripe_size:
-            here = f"(c.id + c.block * block_size // stripe_size) % servers == {server}"
-            return f"if({here}, {self.block_bytes()}, 0)"
-        first = "(c.id + c.block * (block_size // stripe_size))"
-        stripes = f"({self.block_bytes()} + stripe_size - 1) // stripe_size"
-        whole = f"({stripes} + servers - 1 - ({server} - {first}) % servers) // servers"
+            here = equal((c["id"] + c["block"] * block // stripe) % servers, server)
+            return select(here, self.block_bytes(), 0)
+        first = c["id"] + c["block"] * (block // stripe)
+        stripes = self.stripes()
+        whole = (stripes + servers - 1 - (server - first) % servers) // servers
         # The last stripe of a file may be shorter.
-        excess = f"({stripes}) * stripe_size - {self.block_bytes()}"
-        last = f"({first} + {stripes} - 1) % servers == {server}"
-        return f"({whole}) * stripe_size - if({last}, {excess}, 0)"
+        excess = stripes * stripe - self.block_bytes()
+        last = equal((first + stripes - 1) % servers, server)
+        return whole * stripe - select(last, excess, 0)
 
-    def touched(self) -> str:
+    def stripes(self) -> Expr:
+        """The number of stripes of a block."""
+        stripe = self.constants["stripe_size"]
+        return (self.block_bytes() + stripe - 1) // stripe
+
+    def touched(self) -> Expr:
         """The number of servers that store a part of a block."""
-        return f"min(servers, ({self.block_bytes()} + stripe_size - 1) // stripe_size)"
+        return Min(self.constants["servers"], self.stripes())
+
+    def frame_s(self, size: Expr) -> Expr:
+        """Seconds on the wire, with the overhead of every packet."""
+        k = self.constants
+        overhead = ceiling(size / k["mss_bytes"]) * k["overhead_bytes"]
+        return (size + overhead) / k["network_rate_bytes_per_s"]
 
     def carry(self, name: str, source: Place, target: Place, by: str, to: str) -> None:
         """Payloads through a sender's and a receiver's adapter, unit by unit.
@@ -224,9 +245,11 @@ class Components:
             f"{name}_receiver", self.adapter, [(at, 0, 0, 0, False) for at in range(counts[to])]
         )
         wire = net.place(f"{name}_wire", self.packet)
-        cost = "(({0}) + ceil(({0}) / mss_bytes) * overhead_bytes) / network_rate_bytes_per_s"
-        unit = "min(p.bytes, unit_bytes)"
-        busy = cost.format(unit)
+        k = self.constants
+        p, q = self.payload.token("p"), self.packet.token("p")
+        s, r = self.one.token("s"), self.adapter.token("r")
+        unit = Min(p["bytes"], k["unit_bytes"])
+        busy = self.frame_s(unit)
         net.transition(
             f"{name}_send",
             [Take(source, "p"), Take(sender, "s")],
@@ -234,14 +257,14 @@ class Components:
                 Put(sender, "s", busy),
                 Put(
                     wire,
-                    ["p.client", "p.server", unit, "p.total", "p.bytes <= unit_bytes"],
-                    f"{busy} + network_latency_s",
+                    [p["client"], p["server"], unit, p["total"], p["bytes"] <= k["unit_bytes"]],
+                    busy + k["network_latency_s"],
                 ),
-                Put(source, ["p.client", "p.server", f"p.bytes - {unit}", "p.total"]),
+                Put(source, [p["client"], p["server"], p["bytes"] - unit, p["total"]]),
             ],
-            guard=f"p.{by} == s.id && p.bytes > 0",
+            guard=equal(p[by], s["id"]) & (p["bytes"] > 0),
         )
-        net.transition(f"{name}_sent", [Take(source, "p")], guard="p.bytes == 0")
+        net.transition(f"{name}_sent", [Take(source, "p")], guard=equal(p["bytes"], 0))
         # A receiver that has taken a last unit delivers the payload when it is free again.
         net.transition(
             f"{name}_receive",
@@ -249,20 +272,20 @@ class Components:
             [
                 Put(
                     receiver,
-                    ["r.id", "p.client", "p.server", "p.total", "p.last"],
-                    cost.format("p.bytes"),
+                    [r["id"], q["client"], q["server"], q["total"], q["last"]],
+                    self.frame_s(q["bytes"]),
                 )
             ],
-            guard=f"p.{to} == r.id && !r.loaded",
+            guard=equal(q[to], r["id"]) & ~r["loaded"],
         )
         net.transition(
             f"{name}_deliver",
             [Take(receiver, "r")],
             [
-                Put(receiver, ["r.id", "0", "0", "0", False]),
-                Put(target, ["r.client", "r.server", "r.total", "r.total"]),
+                Put(receiver, [r["id"], number(0), number(0), number(0), False]),
+                Put(target, [r["client"], r["server"], r["total"], r["total"]]),
             ],
-            guard="r.loaded",
+            guard=condition(r["loaded"]),
         )
 
     @cached_property
@@ -273,19 +296,23 @@ class Components:
         queue, done = net.place("disk_queue", self.request), net.place("disk_done", self.request)
         heads = [(at, -1) for at in range(setup.servers)] * setup.hardware.disk_channels
         idle = net.place("disk_idle", self.disk, heads)
-        reads = "q.kind == fetch || q.kind == seek"
-        rate = f"if({reads}, disk_read_rate_bytes_per_s, disk_write_rate_bytes_per_s)"
-        stays = "q.client == d.last && q.kind != swap && q.kind != seek"
-        move = f"if({stays}, 0.0, disk_seek_s + disk_rotation_s)"
+        k, kind = self.constants, self.disk_kind
+        q, d = self.request.token("q"), self.disk.token("d")
+        seeks = equal(q["kind"], kind["seek"])
+        reads = equal(q["kind"], kind["fetch"]) | seeks
+        rate = select(reads, k["disk_read_rate_bytes_per_s"], k["disk_write_rate_bytes_per_s"])
+        stays = equal(q["client"], d["last"]) & unequal(q["kind"], kind["swap"])
+        stays &= unequal(q["kind"], kind["seek"])
+        move = select(stays, 0.0, k["disk_seek_s"] + k["disk_rotation_s"])
         net.transition(
             "disk",
             [Take(queue, "q"), Take(idle, "d")],
-            [Put(idle, ["d.server", "if(q.kind == seek, -1, q.client)"]), Put(done, "q")],
-            guard="q.server == d.server",
-            delay=f"{move} + q.bytes / {rate}",
+            [Put(idle, [d["server"], select(seeks, -1, q["client"])]), Put(done, "q")],
+            guard=equal(q["server"], d["server"]),
+            delay=move + q["bytes"] / rate,
         )
         # Reclaiming full memory swaps single pages at scattered places of the disk.
-        net.transition("swapped", [Take(done, "q")], guard="q.kind == swap")
+        net.transition("swapped", [Take(done, "q")], guard=equal(q["kind"], kind["swap"]))
         return queue, done
 
 
@@ -294,15 +321,17 @@ def acknowledge(
 ) -> None:
     """Count the answers of servers; after the last one the client continues."""
     takes = [Take(acks, "a"), Take(pending, "w")]
+    a, w = pvfs.one.token("a"), pvfs.waiting.token("w")
+    mine = equal(a["id"], w["id"])
     pvfs.net.transition(
         f"{prefix}answer",
         takes,
-        [Put(pending, ["w.id", "w.block", "w.want - 1"])],
-        guard="a.id == w.id && w.want > 1",
+        [Put(pending, [w["id"], w["block"], w["want"] - 1])],
+        guard=mine & (w["want"] > 1),
     )
     pvfs.net.transition(
         f"{prefix}last_answer",
         takes,
-        [Put(after, ["w.id", "w.block"])],
-        guard="a.id == w.id && w.want == 1",
+        [Put(after, [w["id"], w["block"]])],
+        guard=mine & equal(w["want"], 1),
     )

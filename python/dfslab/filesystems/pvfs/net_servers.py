@@ -7,75 +7,93 @@ from collections.abc import Sequence
 from dfslab.filesystems.pvfs.net_parts import Components, Setup
 from dfslab.nets.build import Place, Put, Take
 from dfslab.nets.colour import Colour
+from dfslab.nets.inscription import equal, number
+from dfslab.spec.steps.expression import Max, Min, ceiling
 
 
 def write_server(
     pvfs: Components, arrived: Place, close: Place, acks: Place, synced: Place
 ) -> None:
     """Receive buffers first come first served, then the write of the local file system."""
-    net = pvfs.net
+    net, k = pvfs.net, pvfs.constants
     cache, files = _server_files(pvfs)
+    p, d = pvfs.payload.token("p"), pvfs.one.token("d")
+    w, f = pvfs.payload.token("w"), files.colour.token("f")
     daemon = pvfs.daemons
     writing = net.place("writing", pvfs.payload)
     queue, done = pvfs.disks
     net.transition(
         "accept_data",
         [Take(arrived, "p"), Take(daemon, "d")],
-        [Put(writing, "p", "server_request_s")],
-        guard="p.server == d.id",
+        [Put(writing, "p", k["server_request_s"])],
+        guard=equal(p["server"], d["id"]),
     )
+    _absorb(pvfs, writing, cache, files)
+    net.transition(
+        "written",
+        [Take(writing, "w")],
+        [Put(daemon, [w["server"]]), Put(acks, [w["client"]], k["network_latency_s"])],
+        guard=equal(w["bytes"], 0),
+    )
+    net.transition(
+        "sync",
+        [Take(close, "p"), Take(files, "f")],
+        [Put(files, [f["client"], f["server"], f["dirty"], True])],
+        guard=equal(p["client"], f["client"]) & equal(p["server"], f["server"]),
+    )
+    net.transition(
+        "synced",
+        [Take(files, "f")],
+        [
+            Put(files, [f["client"], f["server"], f["dirty"], False]),
+            Put(synced, [f["client"]], k["network_latency_s"]),
+        ],
+        guard=f["sync"] & equal(f["dirty"], 0),
+    )
+    _write_back(pvfs, cache, files, queue, done)
+
+
+def _absorb(pvfs: Components, writing: Place, cache: Place, files: Place) -> None:
+    """Stripes that become dirty pages; pages that find no room are swapped."""
+    net, k = pvfs.net, pvfs.constants
+    w, c, f = pvfs.payload.token("w"), cache.colour.token("c"), files.colour.token("f")
+    q = pvfs.request.token("q")
+    queue, _ = pvfs.disks
     full = net.place("full", pvfs.request)
-    net.transition("has_room", [Take(full, "q")], guard="q.bytes == 0")
-    net.transition("reclaim", [Take(full, "q")], [Put(queue, "q")], guard="q.bytes > 0")
-    size = "min(w.bytes, stripe_size)"
-    over = f"max(0, c.dirty + c.inactive + c.active + {size} - memory_for_data_bytes)"
+    net.transition("has_room", [Take(full, "q")], guard=equal(q["bytes"], 0))
+    net.transition("reclaim", [Take(full, "q")], [Put(queue, "q")], guard=q["bytes"] > 0)
+    size = Min(w["bytes"], k["stripe_size"])
+    held = c["dirty"] + c["inactive"] + c["active"]
+    over = Max(0, held + size - k["memory_for_data_bytes"])
+    same = equal(w["server"], c["server"]) & equal(c["server"], f["server"])
+    same &= equal(w["client"], f["client"])
     net.transition(
         "absorb",
         [Take(writing, "w"), Take(cache, "c"), Take(files, "f")],
         [
             Put(
                 writing,
-                ["w.client", "w.server", f"w.bytes - {size}", "w.total"],
-                f"{size} / memory_rate_bytes_per_s",
+                [w["client"], w["server"], w["bytes"] - size, w["total"]],
+                size / k["memory_rate_bytes_per_s"],
             ),
             Put(
                 cache,
                 [
-                    "c.server",
-                    f"c.dirty + {size}",
-                    f"max(0, c.inactive - {over})",
-                    f"max(0, c.active - max(0, {over} - c.inactive))",
-                    "c.wake",
+                    c["server"],
+                    c["dirty"] + size,
+                    Max(0, c["inactive"] - over),
+                    Max(0, c["active"] - Max(0, over - c["inactive"])),
+                    c["wake"],
                 ],
             ),
-            Put(files, ["f.client", "f.server", f"f.dirty + {size}", "f.sync"]),
-            Put(full, ["c.server", "-2", f"ceil(swap_share * {over})", "swap"]),
+            Put(files, [f["client"], f["server"], f["dirty"] + size, f["sync"]]),
+            Put(
+                full,
+                [c["server"], number(-2), ceiling(k["swap_share"] * over), pvfs.disk_kind["swap"]],
+            ),
         ],
-        guard="w.server == c.server && c.server == f.server && w.client == f.client && w.bytes > 0 "
-        f"&& c.dirty + {size} <= dirty_limit_bytes",
+        guard=same & (w["bytes"] > 0) & (c["dirty"] + size <= k["dirty_limit_bytes"]),
     )
-    net.transition(
-        "written",
-        [Take(writing, "w")],
-        [Put(daemon, ["w.server"]), Put(acks, ["w.client"], "network_latency_s")],
-        guard="w.bytes == 0",
-    )
-    net.transition(
-        "sync",
-        [Take(close, "p"), Take(files, "f")],
-        [Put(files, ["f.client", "f.server", "f.dirty", True])],
-        guard="p.client == f.client && p.server == f.server",
-    )
-    net.transition(
-        "synced",
-        [Take(files, "f")],
-        [
-            Put(files, ["f.client", "f.server", "f.dirty", False]),
-            Put(synced, ["f.client"], "network_latency_s"),
-        ],
-        guard="f.sync && f.dirty == 0",
-    )
-    _write_back(pvfs, cache, files, queue, done)
 
 
 def _server_files(pvfs: Components) -> tuple[Place, Place]:
@@ -94,54 +112,63 @@ def _server_files(pvfs: Components) -> tuple[Place, Place]:
 
 def _write_back(pvfs: Components, cache: Place, files: Place, queue: Place, done: Place) -> None:
     """The write-back process: it cleans above the background limit, for a sync, or old data."""
-    net = pvfs.net
+    net, k, kind = pvfs.net, pvfs.constants, pvfs.disk_kind
+    t, daemon, q = pvfs.one.token("t"), pvfs.one.token("k"), pvfs.request.token("q")
+    c, f = cache.colour.token("c"), files.colour.token("f")
     idle = pvfs.stations("write_back_idle", pvfs.setup.servers)
     timer = pvfs.stations("timer", pvfs.setup.servers)
     net.transition(
         "expire",
         [Take(timer, "t"), Take(cache, "c")],
         [
-            Put(timer, "t", "dirty_expire_s"),
-            Put(cache, ["c.server", "c.dirty", "c.inactive", "c.active", "c.dirty > 0"]),
+            Put(timer, "t", k["dirty_expire_s"]),
+            Put(cache, [c["server"], c["dirty"], c["inactive"], c["active"], c["dirty"] > 0]),
         ],
-        guard="t.id == c.server",
+        guard=equal(t["id"], c["server"]),
     )
     net.transition(
         "clean",
         [Take(idle, "k"), Take(cache, "c"), Take(files, "f")],
         [
-            Put(queue, ["k.id", "f.client", "min(f.dirty, write_back_bytes)", "clean"]),
+            Put(
+                queue,
+                [daemon["id"], f["client"], Min(f["dirty"], k["write_back_bytes"]), kind["clean"]],
+            ),
             Put(cache, "c"),
             Put(files, "f"),
         ],
-        guard="k.id == c.server && c.server == f.server && f.dirty > 0 "
-        "&& (f.sync || c.wake || c.dirty > dirty_background_bytes)",
+        guard=equal(daemon["id"], c["server"])
+        & equal(c["server"], f["server"])
+        & (f["dirty"] > 0)
+        & (f["sync"] | c["wake"] | (c["dirty"] > k["dirty_background_bytes"])),
     )
     net.transition(
         "cleaned",
         [Take(done, "q"), Take(cache, "c"), Take(files, "f")],
         [
-            Put(idle, ["q.server"]),
+            Put(idle, [q["server"]]),
             Put(
                 cache,
                 [
-                    "c.server",
-                    "c.dirty - q.bytes",
-                    "c.inactive + q.bytes",
-                    "c.active",
-                    "c.wake && c.dirty > q.bytes",
+                    c["server"],
+                    c["dirty"] - q["bytes"],
+                    c["inactive"] + q["bytes"],
+                    c["active"],
+                    c["wake"] & (c["dirty"] > q["bytes"]),
                 ],
             ),
-            Put(files, ["f.client", "f.server", "f.dirty - q.bytes", "f.sync"]),
+            Put(files, [f["client"], f["server"], f["dirty"] - q["bytes"], f["sync"]]),
         ],
-        guard="q.kind == clean && q.server == c.server && c.server == f.server "
-        "&& q.client == f.client",
+        guard=equal(q["kind"], kind["clean"])
+        & equal(q["server"], c["server"])
+        & equal(c["server"], f["server"])
+        & equal(q["client"], f["client"]),
     )
 
 
 def read_server(pvfs: Components, asked: Place, back: Place) -> None:
     """Requests first come first served, one stripe at a time, with read-ahead in the file."""
-    net, setup = pvfs.net, pvfs.setup
+    net, setup, k = pvfs.net, pvfs.setup, pvfs.constants
     fits = setup.per_server_bytes <= setup.hardware.memory_bytes * 0.9
     stream: Colour = net.colour("stream", client=int, server=int, ahead=int, left=int, busy=bool)
     streams = net.place(
@@ -152,60 +179,75 @@ def read_server(pvfs: Components, asked: Place, back: Place) -> None:
             for client, server, here in streamed(setup)
         ],
     )
+    p, r, d = pvfs.asking.token("p"), pvfs.asking.token("r"), pvfs.one.token("d")
     daemon = pvfs.daemons
     reading = net.place("reading", pvfs.asking)
     queue, done = pvfs.disks
     # The stripe being read; `total` holds the bytes of the request after it.
-    first = "min(p.bytes, stripe_size)"
+    first = Min(p["bytes"], k["stripe_size"])
     net.transition(
         "accept",
         [Take(asked, "p"), Take(daemon, "d")],
         [
             Put(
                 reading,
-                ["p.client", "p.server", first, f"p.bytes - {first}", "p.way"],
-                "server_request_s",
+                [p["client"], p["server"], first, p["bytes"] - first, p["way"]],
+                k["server_request_s"],
             )
         ],
-        guard="p.server == d.id && p.bytes > 0",
+        guard=equal(p["server"], d["id"]) & (p["bytes"] > 0),
     )
-    copy_s = "r.bytes / memory_rate_bytes_per_s"
+    copy_s = r["bytes"] / k["memory_rate_bytes_per_s"]
     answered = [
-        Put(daemon, ["r.server"], copy_s),
-        Put(back, ["r.client", "r.server", "r.bytes", "r.bytes"], copy_s),
-        Put(asked, ["r.client", "r.server", "r.total", "r.total", "r.way"], copy_s),
+        Put(daemon, [r["server"]], copy_s),
+        Put(back, [r["client"], r["server"], r["bytes"], r["bytes"]], copy_s),
+        Put(asked, [r["client"], r["server"], r["total"], r["total"], r["way"]], copy_s),
     ]
-    of_stream = "r.client == f.client && r.server == f.server && f.ahead >= r.bytes"
+    f = stream.token("f")
+    of_stream = equal(r["client"], f["client"]) & equal(r["server"], f["server"])
+    of_stream &= f["ahead"] >= r["bytes"]
+    if setup.calls:
+        of_stream &= equal(r["way"], pvfs.way["ahead"])
     net.transition(
         "read",
         [Take(reading, "r"), Take(streams, "f")],
         [
             *answered,
-            Put(streams, ["f.client", "f.server", "f.ahead - r.bytes", "f.left", "f.busy"]),
+            Put(streams, [f["client"], f["server"], f["ahead"] - r["bytes"], f["left"], f["busy"]]),
         ],
-        guard=f"{of_stream} && r.way == ahead" if setup.calls else of_stream,
+        guard=of_stream,
     )
     if setup.calls:
         _read_elsewhere(pvfs, reading, answered)
+    _read_ahead(pvfs, streams, fits)
+
+
+def _read_ahead(pvfs: Components, streams: Place, fits: bool) -> None:
+    """Windows of the streams, fetched from the disk; memory that is full swaps, too."""
+    net, k, kind = pvfs.net, pvfs.constants, pvfs.disk_kind
+    queue, done = pvfs.disks
+    f, q = streams.colour.token("f"), pvfs.request.token("q")
     # Opening a file already reads its first window; afterwards the window moves along.
-    window = "min(f.left, read_ahead_bytes)"
-    swapped = f"ceil(swap_share * ({window}))"
-    swaps = [] if fits else [Put(queue, ["f.server", "-2", swapped, "swap"])]
+    window = Min(f["left"], k["read_ahead_bytes"])
+    swapped = ceiling(k["swap_share"] * window)
+    swaps = [] if fits else [Put(queue, [f["server"], number(-2), swapped, kind["swap"]])]
     net.transition(
         "fetch",
         [Take(streams, "f")],
         [
-            Put(queue, ["f.server", "f.client", window, "fetch"]),
+            Put(queue, [f["server"], f["client"], window, kind["fetch"]]),
             *swaps,
-            Put(streams, ["f.client", "f.server", "f.ahead", f"f.left - {window}", True]),
+            Put(streams, [f["client"], f["server"], f["ahead"], f["left"] - window, True]),
         ],
-        guard="!f.busy && f.left > 0 && f.ahead < read_ahead_bytes",
+        guard=~f["busy"] & (f["left"] > 0) & (f["ahead"] < k["read_ahead_bytes"]),
     )
     net.transition(
         "fetched",
         [Take(done, "q"), Take(streams, "f")],
-        [Put(streams, ["f.client", "f.server", "f.ahead + q.bytes", "f.left", False])],
-        guard="q.kind == fetch && q.server == f.server && q.client == f.client",
+        [Put(streams, [f["client"], f["server"], f["ahead"] + q["bytes"], f["left"], False])],
+        guard=equal(q["kind"], kind["fetch"])
+        & equal(q["server"], f["server"])
+        & equal(q["client"], f["client"]),
     )
 
 
@@ -225,17 +267,23 @@ def streamed(setup: Setup) -> list[tuple[int, int, int]]:
 
 def _read_elsewhere(pvfs: Components, reading: Place, answered: Sequence[Put]) -> None:
     """Non-sequential reads of a trace: from memory, or from the disk after a seek."""
-    net = pvfs.net
+    net, way, seek = pvfs.net, pvfs.way, pvfs.disk_kind["seek"]
+    r, q = pvfs.asking.token("r"), pvfs.request.token("q")
     queue, done = pvfs.disks
-    net.transition("read_again", [Take(reading, "r")], answered, guard="r.way == hit")
+    again = equal(r["way"], way["hit"])
+    net.transition("read_again", [Take(reading, "r")], answered, guard=again)
     seeking = net.place("seeking", pvfs.asking)
     net.transition(
         "jump",
         [Take(reading, "r")],
-        [Put(queue, ["r.server", "r.client", "r.bytes", "seek"]), Put(seeking, "r")],
-        guard="r.way == jump",
+        [Put(queue, [r["server"], r["client"], r["bytes"], seek]), Put(seeking, "r")],
+        guard=equal(r["way"], way["jump"]),
     )
-    same = "q.server == r.server && q.client == r.client"
     net.transition(
-        "jumped", [Take(done, "q"), Take(seeking, "r")], answered, guard=f"q.kind == seek && {same}"
+        "jumped",
+        [Take(done, "q"), Take(seeking, "r")],
+        answered,
+        guard=equal(q["kind"], seek)
+        & equal(q["server"], r["server"])
+        & equal(q["client"], r["client"]),
     )

@@ -15,7 +15,11 @@ from typing import Any
 from dfslab.filesystems.pvfs.net_parts import Call, Components, Setup, acknowledge
 from dfslab.filesystems.pvfs.net_servers import read_server, write_server
 from dfslab.nets.build import Net, Place, Put, Take
+from dfslab.nets.colour import Token
+from dfslab.nets.inscription import call as called
+from dfslab.nets.inscription import equal, number
 from dfslab.spec.steps.calls import TRANSFERS, Done, followed, single
+from dfslab.spec.steps.expression import Condition
 
 PAGE_BYTES = 4096
 
@@ -107,31 +111,35 @@ def trace_net(setup: Setup) -> Net:
         shares=[int],
         due=float,
     )
+    o, c, call_s = call.token("o"), pvfs.caller, pvfs.constants["client_call_s"]
     timed = any(one.due_s for one in setup.calls)
     todo = net.place("todo", call, [] if timed else list(_rows(setup)))
     if timed:
         trace = net.place("trace", call, list(_rows(setup)))
-        net.transition("is due", [Take(trace, "o")], [Put(todo, "o", "o.due")])
-    mine = "c.id == o.client && c.block == o.index"
+        net.transition("is due", [Take(trace, "o")], [Put(todo, "o", o["due"])])
+    mine = equal(c["id"], o["client"]) & equal(c["block"], o["index"])
     takes = [Take(pvfs.ready, "c"), Take(todo, "o")]
-    step = ["c.id", "c.block + 1"]
+    step = [c["id"], c["block"] + 1]
     net.transition(
         "name",
         takes,
         [Put(pvfs.start, step)],
-        guard=f"{mine} && o.does == name",
-        delay="client_call_s",
+        guard=mine & equal(o["does"], does["name"]),
+        delay=call_s,
     )
     net.transition(
         "pass",
         takes,
         [Put(pvfs.ready, step)],
-        guard=f"{mine} && o.does == pass",
-        delay="client_call_s",
+        guard=mine & equal(o["does"], does["pass"]),
+        delay=call_s,
     )
-    net.transition("leave", takes, [Put(pvfs.finished, step)], guard=f"{mine} && o.does == leave")
-    _reads(pvfs, takes, mine)
-    _writes(pvfs, takes, mine)
+    leaves = mine & equal(o["does"], does["leave"])
+    net.transition("leave", takes, [Put(pvfs.finished, step)], guard=leaves)
+    _reads(pvfs, takes, o, mine & equal(o["does"], does["read"]))
+    arrived, acks = _writes(pvfs, takes, o, mine & equal(o["does"], does["write"]))
+    force, forced = _forces(pvfs, takes, mine & equal(o["does"], does["force"]))
+    write_server(pvfs, arrived, force, acks, forced)
     return net
 
 
@@ -148,83 +156,93 @@ def _rows(setup: Setup) -> Iterator[tuple[Any, ...]]:
         yield client, count, "leave", 0, 0, "hit", [], 0.0
 
 
-def _reads(pvfs: Components, takes: Sequence[Take], mine: str) -> None:
-    net = pvfs.net
+def _reads(pvfs: Components, takes: Sequence[Take], o: Token, guard: Condition) -> None:
+    net, k, c = pvfs.net, pvfs.constants, pvfs.caller
     asked = net.place("asked", pvfs.asking)
     back, got = net.place("back", pvfs.payload), net.place("got", pvfs.payload)
     pending = net.place("read_pending", pvfs.waiting)
-    call_s = "client_call_s + network_latency_s"
+    call_s = k["client_call_s"] + k["network_latency_s"]
+    shares = [called("at", o["shares"], at) for at in range(pvfs.setup.servers)]
     net.transition(
         "issue_read",
         takes,
         [
-            Put(pending, ["c.id", "c.block + 1", "o.total"]),
+            Put(pending, [c["id"], c["block"] + 1, o["total"]]),
             *(
-                Put(
-                    asked,
-                    ["c.id", str(at), f"at(o.shares, {at})", f"at(o.shares, {at})", "o.way"],
-                    call_s,
-                )
-                for at in range(pvfs.setup.servers)
+                Put(asked, [c["id"], number(at), share, share, o["way"]], call_s)
+                for at, share in enumerate(shares)
             ),
         ],
-        guard=f"{mine} && o.does == read",
+        guard=guard,
     )
     gather(pvfs, asked, got, pending)
     read_server(pvfs, asked, back)
     pvfs.carry("back", back, got, by="server", to="client")
 
 
-def _writes(pvfs: Components, takes: Sequence[Take], mine: str) -> None:
-    net, servers = pvfs.net, range(pvfs.setup.servers)
+def _writes(
+    pvfs: Components, takes: Sequence[Take], o: Token, guard: Condition
+) -> tuple[Place, Place]:
+    """The clients' side of writes: (data at the servers, the servers' answers)."""
+    net, k, c = pvfs.net, pvfs.constants, pvfs.caller
+    shares = [called("at", o["shares"], at) for at in range(pvfs.setup.servers)]
     out, arrived = net.place("out", pvfs.payload), net.place("arrived", pvfs.payload)
     pending, acks = net.place("pending", pvfs.waiting), net.place("acks", pvfs.one)
     net.transition(
         "issue_write",
         takes,
         [
-            Put(pending, ["c.id", "c.block + 1", "o.touched"]),
-            *(
-                Put(out, ["c.id", str(at), f"at(o.shares, {at})", f"at(o.shares, {at})"])
-                for at in servers
-            ),
+            Put(pending, [c["id"], c["block"] + 1, o["touched"]]),
+            *(Put(out, [c["id"], number(at), share, share]) for at, share in enumerate(shares)),
         ],
-        guard=f"{mine} && o.does == write",
-        delay="client_call_s + o.total / memory_rate_bytes_per_s",
+        guard=guard,
+        delay=k["client_call_s"] + o["total"] / k["memory_rate_bytes_per_s"],
     )
     pvfs.carry("out", out, arrived, by="client", to="server")
     acknowledge(pvfs, pending, acks, pvfs.ready)
+    return arrived, acks
+
+
+def _forces(pvfs: Components, takes: Sequence[Take], guard: Condition) -> tuple[Place, Place]:
+    """The clients' side of syncs: (requests at the servers, the servers' answers)."""
+    net, k, c = pvfs.net, pvfs.constants, pvfs.caller
     force = net.place("force", pvfs.payload)
     forcing, forced = net.place("forcing", pvfs.waiting), net.place("forced", pvfs.one)
     net.transition(
         "force",
         takes,
         [
-            Put(forcing, ["c.id", "c.block + 1", "servers"]),
-            *(Put(force, ["c.id", str(at), "0", "0"], "network_latency_s") for at in servers),
+            Put(forcing, [c["id"], c["block"] + 1, k["servers"]]),
+            *(
+                Put(force, [c["id"], number(at), number(0), number(0)], k["network_latency_s"])
+                for at in range(pvfs.setup.servers)
+            ),
         ],
-        guard=f"{mine} && o.does == force",
-        delay="client_call_s",
+        guard=guard,
+        delay=k["client_call_s"],
     )
     acknowledge(pvfs, forcing, forced, pvfs.ready, "force_")
-    write_server(pvfs, arrived, force, acks, forced)
+    return force, forced
 
 
 def gather(pvfs: Components, asked: Place, got: Place, pending: Place) -> None:
     """A client collects the pieces of a read; after the last one it continues."""
     net = pvfs.net
-    net.transition("nothing", [Take(asked, "p")], guard="p.bytes == 0")
+    empty = equal(asked.colour.token("p")["bytes"], 0)
+    net.transition("nothing", [Take(asked, "p")], guard=empty)
+    p, w = pvfs.payload.token("p"), pvfs.waiting.token("w")
+    mine = equal(p["client"], w["id"])
     takes = [Take(got, "p"), Take(pending, "w")]
-    copy_s = "p.total / memory_rate_bytes_per_s"
+    copy_s = p["total"] / pvfs.constants["memory_rate_bytes_per_s"]
     net.transition(
         "gather",
         takes,
-        [Put(pending, ["w.id", "w.block", "w.want - p.total"])],
-        guard="p.client == w.id && w.want > p.total",
+        [Put(pending, [w["id"], w["block"], w["want"] - p["total"]])],
+        guard=mine & (w["want"] > p["total"]),
     )
     net.transition(
         "gather_last",
         takes,
-        [Put(pvfs.ready, ["w.id", "w.block"], copy_s)],
-        guard="p.client == w.id && w.want <= p.total",
+        [Put(pvfs.ready, [w["id"], w["block"]], copy_s)],
+        guard=mine & (w["want"] <= p["total"]),
     )

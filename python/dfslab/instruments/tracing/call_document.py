@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from dfslab.documents.call_path import CallPath
 from dfslab.documents.trace_profile import Entry, Process, Reduction, TraceProfile, TreeNode
 from dfslab.instruments.tracing.callprofile import WORK, File, Losses, Node, merge, read, walk
 from dfslab.spec.model import InputError
@@ -79,12 +80,12 @@ def rankings(top: Node) -> tuple[list[Entry], list[Entry]]:
     """Rankings of work and of waits, each by descending self time; detail steps are in neither."""
     entries = [(path, node) for path, node in walk(top) if node.count and node.kind != "detail"]
     all_ns = sum(node.own_ns for _, node in entries)
-    entries.sort(key=lambda entry: (-entry[1].own_ns, -entry[1].count, entry[0]))
+    entries.sort(key=lambda entry: (-entry[1].own_ns, -entry[1].count, str(entry[0])))
     rows = [_entry(path, node, all_ns) for path, node in entries]
     return [row for row in rows if row.kind in WORK], [row for row in rows if row.kind not in WORK]
 
 
-def _entry(path: str, node: Node, all_ns: int) -> Entry:
+def _entry(path: CallPath, node: Node, all_ns: int) -> Entry:
     return Entry(
         name=node.name,
         path=path,
@@ -111,7 +112,7 @@ def _by_name(entries: Sequence[Entry]) -> list[Entry]:
     dropped."""
     named: dict[str, list[Entry]] = defaultdict(list)
     for entry in entries:
-        named[entry.name.partition(":")[2] or entry.name].append(entry)
+        named[entry.path.step or entry.name].append(entry)
     sums = [_sum(name, same) for name, same in named.items()]
     return sorted(sums, key=lambda entry: (-entry.self_ns, entry.name))
 
@@ -122,7 +123,7 @@ def _sum(name: str, entries: Sequence[Entry]) -> Entry:
     timed = sum(one.timed or 0 for one in entries)
     return Entry(
         name=name,
-        path=name,
+        path=CallPath(None, name),
         kind=entries[0].kind,
         count=sum(one.count for one in entries),
         read=sum(one.read for one in entries),

@@ -13,6 +13,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, ValidationError
 
+from dfslab.documents.call_path import CallPath
 from dfslab.method import RunFailed
 from dfslab.spec.clock import REAL, Clock
 from dfslab.spec.model import InputError, Model
@@ -136,9 +137,12 @@ def _forget_file(folder: Path, name: str) -> Path:
 
 @dataclass
 class Node:
-    """A step at one place of the merged tree, summed over all processes."""
+    """A step at one place of the merged tree, summed over all processes.
 
-    name: str
+    Only the root, which is no step, has no path.
+    """
+
+    path: CallPath | None = None
     kind: str = ""
     handed: bool = False  # on another thread than the parent step
     count: int = 0
@@ -155,9 +159,22 @@ class Node:
     of: dict[str, tuple[int, int, int, int]] = field(default_factory=dict)
     children: dict[str, Node] = field(default_factory=dict)
 
+    @property
+    def call(self) -> CallPath:
+        """The path of a step."""
+        assert self.path is not None, "the root is no step"
+        return self.path
+
+    @property
+    def name(self) -> str:
+        """The name of the step as recorded: "process:step" for the first of a process."""
+        return self.call.name
+
     def child(self, name: str) -> Node:
         """The child of that name, created if it is missing."""
-        return self.children.setdefault(name, Node(name))
+        if name not in self.children:
+            self.children[name] = Node(CallPath.of(name, self.path))
+        return self.children[name]
 
     def add(self, row: Row, instance: str) -> None:
         """Add the sums of one process. The result does not depend on the order of additions."""
@@ -206,7 +223,7 @@ class Node:
     @property
     def served_ns(self) -> int:
         """Time in ns that other processes worked on the calls of this step."""
-        return sum(c.total_ns for c in self.children.values() if ":" in c.name)
+        return sum(c.total_ns for c in self.children.values() if c.call.process is not None)
 
     @property
     def own_ns(self) -> int:
@@ -258,7 +275,7 @@ def written(file: File) -> str:
 
 def merge(files: Iterable[tuple[str, File]]) -> Node:
     """Merge profiles, given as (name of file, profile). The root of the result is not a step."""
-    top = Node("")
+    top = Node()
     for name, file in files:
         places: list[tuple[Node, int, bool]] = []  # node, depth, whether its child is a first step
         for number, row in enumerate(file.nodes):
@@ -326,23 +343,20 @@ def _places(file: File) -> Iterator[tuple[tuple[str, ...], Row]]:
         yield known[-1], row
 
 
-def walk(top: Node) -> Iterator[tuple[str, Node]]:
+def walk(top: Node) -> Iterator[tuple[CallPath, Node]]:
     """Every step with its path; parents precede their children."""
-    open_nodes = [("", top)]
+    open_nodes = [top]
     while open_nodes:
-        path, node = open_nodes.pop()
+        node = open_nodes.pop()
         if node is not top:
-            yield path, node
-        open_nodes += [
-            (f"{path}/{name}" if path else name, child)
-            for name, child in sorted(node.children.items(), reverse=True)
-        ]
+            yield node.call, node
+        open_nodes += [child for _, child in sorted(node.children.items(), reverse=True)]
 
 
 def folded(top: Node) -> str:
     """Folded stacks of the merged tree: self time in nanoseconds, sorted by stack."""
     lines = [
-        f"{path.replace(';', ':').replace('/', ';')} {max(0, node.own_ns)}\n"
+        f"{';'.join(name.replace(';', ':') for name in path.names)} {max(0, node.own_ns)}\n"
         for path, node in walk(top)
         if node.kind != "detail"
     ]

@@ -26,7 +26,7 @@ HEAD_BYTES = 1 << 18
 
 def formats() -> dict[str, CounterFormat]:
     """File system -> the format of its servers' counters, for every file system that has one."""
-    folders = discover.members("filesystems", folders=True)
+    folders = discover.members(discover.FILE_SYSTEMS)
     return {
         name: discover.declared(folder / "counters.py", "FORMAT", CounterFormat)
         for name, folder in folders.items()

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import tomllib
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from dfslab.spec.model import InputError, Model, build
 
@@ -31,10 +31,10 @@ class Reading(Model):
     format: str = ""
     choice: Choice = Choice()
 
-    def options(self) -> dict[str, Any]:
-        """The options as a dictionary for the core."""
+    def options(self) -> str:
+        """The options as JSON for the core, which merges steps in the order of the rules."""
         choice = {**self.choice.model_dump(), "steps": list(self.choice.steps.items())}
-        return {"sampled": self.sampled, "format": self.format, "choice": choice}
+        return json.dumps({"sampled": self.sampled, "format": self.format, "choice": choice})
 
     def refuse_for_sums(self) -> None:
         """InputError for options about single calls, when only sums are known."""

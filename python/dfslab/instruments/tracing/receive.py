@@ -10,6 +10,9 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
+from dfslab.documents.plain import plain
+from dfslab.documents.trace_analysis import Received, ReceivedProfile, given
+from dfslab.documents.trace_profile import TraceProfile
 from dfslab.instruments.trace import Stream
 from dfslab.spec.clock import REAL, Clock
 from dfslab.spec.model import InputError
@@ -36,7 +39,7 @@ class Receiver:
     def __init__(self) -> None:
         self.stream = Stream()
         self._lock = threading.Lock()
-        self.counts = {"messages": 0, "bytes": 0, "refused": 0}
+        self.counts = Received(messages=0, bytes=0, refused=0)
 
     def take(self, body: bytes) -> None:
         """Take one message. Refused when it is not OTLP; a message without spans is a
@@ -47,21 +50,28 @@ class Receiver:
         except InputError as error:
             if not str(error).endswith(NOTHING):
                 raise Refused(400, str(error)) from error
-        self.count("messages", 1)
-        self.count("bytes", len(body))
+        self.count(messages=1, size_bytes=len(body))
 
-    def count(self, what: str, many: int) -> None:
-        """Add to a count; request handlers run in several threads."""
+    def count(self, messages: int = 0, size_bytes: int = 0, refused: int = 0) -> None:
+        """Add to the counts; request handlers run in several threads."""
         with self._lock:
-            self.counts[what] += many
+            self.counts = Received(
+                messages=self.counts.messages + messages,
+                bytes=self.counts.bytes + size_bytes,
+                refused=self.counts.refused + refused,
+            )
 
-    def snapshot(self) -> dict[str, Any]:
+    def snapshot(self) -> ReceivedProfile:
         """The profile so far."""
-        return {**self.stream.snapshot(), "received": dict(self.counts), "ended": False}
+        profile, waiting = self.stream.snapshot()
+        return self._received(profile, ended=False).model_copy(update={"waiting": waiting})
 
-    def finish(self) -> dict[str, Any]:
+    def finish(self) -> ReceivedProfile:
         """The whole profile."""
-        return {**self.stream.finish(), "received": dict(self.counts), "ended": True}
+        return self._received(self.stream.finish(), ended=True)
+
+    def _received(self, profile: TraceProfile, ended: bool) -> ReceivedProfile:
+        return ReceivedProfile(**given(profile), received=self.counts, ended=ended)
 
 
 def inflated(body: bytes, encoding: str) -> bytes:
@@ -100,7 +110,7 @@ class Handler(BaseHTTPRequestHandler):
             body = inflated(self._body(), self.headers.get("content-encoding", "").lower())
             self.receiver.take(body)
         except Refused as refused:
-            self.receiver.count("refused", 1)
+            self.receiver.count(refused=1)
             # Unread bytes of the body would be parsed as the next request.
             self.close_connection = True
             self._answer(refused.status, "text/plain", str(refused).encode())
@@ -156,21 +166,21 @@ def receive(
     write: Callable[[str], None],
     ready: Callable[[int], None],
     clock: Clock = REAL,
-) -> dict[str, Any]:
+) -> ReceivedProfile:
     """Receive until interrupted or for `duration_s`; write the profile at every interval and at the
     end."""
     receiver = Receiver()
     ends = clock.monotonic_s() + duration_s if duration_s else None
     try:
         with serving(receiver, port) as found:
-            write(json.dumps(receiver.snapshot()))
+            write(json.dumps(plain(receiver.snapshot())))
             ready(found)
             while ends is None or clock.monotonic_s() < ends:
                 left = interval_s if ends is None else min(interval_s, ends - clock.monotonic_s())
                 clock.sleep(max(0.0, left))
-                write(json.dumps(receiver.snapshot()))
+                write(json.dumps(plain(receiver.snapshot())))
     except KeyboardInterrupt:
         pass  # the normal end of a receiver
     whole = receiver.finish()
-    write(json.dumps(whole))
+    write(json.dumps(plain(whole)))
     return whole

@@ -5,30 +5,59 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
+from dfslab.documents.call_path import CallPath
+from dfslab.documents.otlp import OtlpDocument, OtlpSpan, attributes
+from dfslab.documents.trace_profile import Timeline, TimelineCall
 from dfslab.instruments.tracing.callprofile import SUFFIX, WAITS
 
 EXEMPLARS = ".otlp.json"
 MOST_CALLS, MOST_SPANS = 6, 200
 
 
-def whole_calls(paths: Iterable[Path]) -> list[dict[str, Any]]:
+@dataclass(frozen=True)
+class _Span:
+    """One recorded call; `cause`: the parent path in another process, as printed, or ""."""
+
+    span_id: str
+    parent_id: str
+    name: str
+    kind: str
+    about: str
+    cause: str
+    start_ns: int
+    duration_ns: int
+    error: bool
+
+
+@dataclass(frozen=True)
+class _Tree:
+    """A root call in one process, first among its spans; each span with its depth."""
+
+    service: str
+    spans: list[tuple[_Span, int]]
+
+    @property
+    def root(self) -> _Span:
+        """The root call."""
+        return self.spans[0][0]
+
+
+def whole_calls(paths: Iterable[Path]) -> list[Timeline]:
     """The slowest exemplar of each kind of call, slowest first; calls left out of each are counted.
 
-    The shape is that of the `timelines` of spans. Each has `name`, `duration_s`, `left_out` and
-    `calls`, in their order, with `name`, `place`, `about`, `depth`, `start_s` (from the first),
-    `duration_s`, `wait`, `error`; and `cause`, the parent path in another process.
+    `cause` is the parent path in another process; exemplars have no trace id to look up.
     """
-    slowest: dict[tuple[str, str], dict[str, Any]] = {}
+    slowest: dict[tuple[str, str], _Tree] = {}
     for path in paths:
         for one in _of(path):
-            key = (one["place"], one["name"])
-            if key not in slowest or slowest[key]["took_ns"] < one["took_ns"]:
+            key = (one.service, one.root.name)
+            if key not in slowest or slowest[key].root.duration_ns < one.root.duration_ns:
                 slowest[key] = one
-    ranked = sorted(slowest.values(), key=lambda one: (-one["took_ns"], one["name"]))
+    ranked = sorted(slowest.values(), key=lambda one: (-one.root.duration_ns, one.root.name))
     return [_shown(one) for one in ranked[:MOST_CALLS]]
 
 
@@ -44,7 +73,7 @@ def beside(paths: Iterable[Path]) -> Iterator[Path]:
 def later_than(path: Path, unix_ns: int) -> str:
     """An agent's exemplar file, restricted to the spans that began at or after a Unix time in
     ns."""
-    document = json.loads(path.read_bytes())
+    document: OtlpDocument = json.loads(path.read_bytes())
     for resource in document["resourceSpans"]:
         for scope in resource["scopeSpans"]:
             scope["spans"] = [
@@ -53,16 +82,17 @@ def later_than(path: Path, unix_ns: int) -> str:
     return json.dumps(document)
 
 
-def _of(path: Path) -> list[dict[str, Any]]:
+def _of(path: Path) -> list[_Tree]:
     """The root calls of an exemplar file; empty for a file in another format.
 
     Errors in a file are reported and counted where its sums are read; here they are skipped.
     """
-    found: list[dict[str, Any]] = []
+    found: list[_Tree] = []
     try:
-        for resource in json.loads(path.read_bytes())["resourceSpans"]:
-            service = str(_attributes(resource.get("resource", {})).get("service.name", ""))
-            traces: dict[str, list[dict[str, Any]]] = defaultdict(list)
+        document: OtlpDocument = json.loads(path.read_bytes())
+        for resource in document["resourceSpans"]:
+            service = attributes(resource.get("resource", {})).get("service.name", "")
+            traces: dict[str, list[_Span]] = defaultdict(list)
             for scope in resource["scopeSpans"]:
                 for span in scope["spans"]:
                     traces[span["traceId"]].append(_span(span))
@@ -73,72 +103,61 @@ def _of(path: Path) -> list[dict[str, Any]]:
     return found
 
 
-def _trees(spans: list[dict[str, Any]], service: str) -> Iterator[dict[str, Any]]:
+def _trees(spans: list[_Span], service: str) -> Iterator[_Tree]:
     """The call trees of one trace in one process."""
-    below: dict[str, list[dict[str, Any]]] = defaultdict(list)
-    known = {span["id"] for span in spans}
-    for span in sorted(spans, key=lambda one: one["start_ns"]):
-        below[span["parent"] if span["parent"] in known else ""].append(span)
+    below: dict[str, list[_Span]] = defaultdict(list)
+    known = {span.span_id for span in spans}
+    for span in sorted(spans, key=lambda one: one.start_ns):
+        below[span.parent_id if span.parent_id in known else ""].append(span)
     for root in below[""]:
-        found, open_spans = [], [(root, 0)]
+        found: list[tuple[_Span, int]] = []
+        open_spans = [(root, 0)]
         while open_spans:
             span, depth = open_spans.pop()
-            found.append({**span, "depth": depth})
+            found.append((span, depth))
             # Removed from the dictionary, so that spans that are each other's parents cause no
             # endless loop.
-            inside = below.pop(span["id"], [])
+            inside = below.pop(span.span_id, [])
             open_spans += [(one, depth + 1) for one in reversed(inside)]
-        yield {
-            "name": root["name"],
-            "place": service,
-            "cause": root["cause"],
-            "took_ns": root["took_ns"],
-            "spans": found,
-        }
+        yield _Tree(service, found)
 
 
-def _span(span: Mapping[str, Any]) -> dict[str, Any]:
-    told = _attributes(span)
+def _span(span: OtlpSpan) -> _Span:
+    told = attributes(span)
     start_ns, end_ns = int(span["startTimeUnixNano"]), int(span["endTimeUnixNano"])
-    return {
-        "id": span["spanId"],
-        "parent": span.get("parentSpanId") or "",
-        "name": str(span["name"]),
-        "kind": str(told.get("dfslab.kind", "service")),
-        "about": str(told.get("dfslab.about", "")),
-        "cause": str(told.get("dfslab.cause", "")),
-        "start_ns": start_ns,
-        "took_ns": max(0, end_ns - start_ns),
-        "error": span.get("status", {}).get("code") == 2,
-    }
+    return _Span(
+        span_id=span["spanId"],
+        parent_id=span.get("parentSpanId") or "",
+        name=str(span["name"]),
+        kind=told.get("dfslab.kind", "service"),
+        about=told.get("dfslab.about", ""),
+        cause=told.get("dfslab.cause", ""),
+        start_ns=start_ns,
+        duration_ns=max(0, end_ns - start_ns),
+        error=span.get("status", {}).get("code") == 2,
+    )
 
 
-def _attributes(table: Mapping[str, Any]) -> dict[str, Any]:
-    return {
-        one["key"]: next(iter(one["value"].values()), "") for one in table.get("attributes", ())
-    }
-
-
-def _shown(tree: Mapping[str, Any]) -> dict[str, Any]:
+def _shown(tree: _Tree) -> Timeline:
     """The displayed fields of a call; times in seconds from the call's own start."""
-    spans = tree["spans"]
+    root = tree.root
     calls = [
-        {
-            "name": span["name"],
-            "place": tree["place"],
-            "about": span["about"],
-            "depth": span["depth"],
-            "start_s": (span["start_ns"] - spans[0]["start_ns"]) / 1e9,
-            "duration_s": span["took_ns"] / 1e9,
-            "wait": span["kind"] in WAITS,
-            "error": span["error"],
-        }
-        for span in spans[:MOST_SPANS]
+        TimelineCall(
+            name=span.name,
+            place=tree.service,
+            about=span.about,
+            depth=depth,
+            start_s=(span.start_ns - root.start_ns) / 1e9,
+            duration_s=span.duration_ns / 1e9,
+            wait=span.kind in WAITS,
+            error=span.error,
+        )
+        for span, depth in tree.spans[:MOST_SPANS]
     ]
-    return {
-        "name": tree["name"],
-        "cause": tree["cause"],
-        "duration_s": tree["took_ns"] / 1e9,
-        "left_out": len(spans) - len(calls),
-        "calls": calls,
-    }
+    return Timeline(
+        name=root.name,
+        cause=CallPath.read(root.cause),
+        duration_s=root.duration_ns / 1e9,
+        left_out=len(tree.spans) - len(calls),
+        calls=calls,
+    )

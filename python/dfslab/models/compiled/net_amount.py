@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from functools import reduce
 from typing import TYPE_CHECKING
 
 from dfslab.lazily import lazily
-from dfslab.models.compiled.net_build import Amount, times
+from dfslab.models.compiled.token_flow import Amount, main, times
 from dfslab.models.tree.reader import Reader
+from dfslab.nets.inscription import number, truth
 from dfslab.spec.steps.calls import UNFORCED
-from dfslab.spec.steps.expression import Expr, symbol, sympify
+from dfslab.spec.steps.expression import Condition, Expr, Max, Min, ceiling, symbol, sympify
 
 if TYPE_CHECKING:
     import sympy
@@ -22,15 +24,21 @@ MOST_UNITS = 64
 FILE_SIZE = symbol("file_size")
 # Symbols whose value a token carries -> the token's field.
 OF_TOKENS = {
-    FILE_SIZE: "a.size",
-    symbol("scattered"): "a.scattered",
-    symbol(UNFORCED): "a.unforced",
+    FILE_SIZE: main("size"),
+    symbol("scattered"): main("scattered"),
+    symbol(UNFORCED): main("unforced"),
 }
-_FUNCTIONS = {"Max": "max", "Min": "min"}
-_ROUNDED = {"ceiling": "ceil", "floor": "floor"}
-# Operator -> (its inscription, the operand value that decides the result alone).
-_JOINED = {"and": (" && ", False), "or": (" || ", True)}
-_COMPARED = {"StrictGreaterThan": ">", "GreaterThan": ">=", "StrictLessThan": "<", "LessThan": "<="}
+_OF_SEVERAL = ("Max", "Min")
+_ROUNDED = ("ceiling", "floor")
+# Operator -> the operand value that decides the result alone.
+_DECIDES = {"and": False, "or": True}
+# SymPy's comparison -> (ours, whether its sides change places).
+_COMPARED = {
+    "StrictGreaterThan": ("gt", False),
+    "GreaterThan": ("ge", False),
+    "StrictLessThan": ("gt", True),
+    "LessThan": ("ge", True),
+}
 
 
 class Amounts:
@@ -41,32 +49,36 @@ class Amounts:
         self._open = {str(one): OF_TOKENS[one] for one in opened}
 
     def of(self, expression: Expr) -> Amount:
-        """A number, or an inscription over token fields where open symbols occur."""
+        """A number, or an expression over token fields where open symbols occur."""
         if self._depends(expression):
             return self._written(sympify(expression))
         return self._reader.value(expression)
 
-    def holds(self, condition: Expr) -> bool | str:
+    def holds(self, condition: Expr) -> bool | Condition:
         """The truth value of a condition, or a guard where open symbols occur."""
         if not self._depends(condition):
             return self._reader.holds(condition)
         if not isinstance(condition, Expr):
-            return self._written(condition)
+            return self._guard(condition)
         if condition.name == "not":
             inner = self.holds(condition.args[0])
-            return f"!({inner})" if isinstance(inner, str) else not inner
-        if condition.name in _JOINED:
+            return ~inner if isinstance(inner, Condition) else not inner
+        if condition.name in _DECIDES:
             return self._joined(condition)
-        return self._written(sympify(condition))
+        return self._guard(sympify(condition))
 
-    def _joined(self, condition: Expr) -> bool | str:
+    def _joined(self, condition: Expr) -> bool | Condition:
         """A conjunction or disjunction, simplified by its known operands."""
-        word, decides = _JOINED[condition.name]
-        found = [self.holds(one) for one in condition.args]
-        if decides in found:
-            return decides
-        guards = [one for one in found if isinstance(one, str)]
-        return word.join(f"({one})" for one in guards) if guards else not decides
+        decides = _DECIDES[condition.name]
+        guards: list[Condition] = []
+        for one in map(self.holds, condition.args):
+            if isinstance(one, Condition):
+                guards.append(one)
+            elif one == decides:
+                return decides
+        if not guards:
+            return not decides
+        return reduce(lambda one, other: Condition(condition.name, one, other), guards)
 
     def whole(self, expression: Expr) -> int:
         """An integer count, which must not depend on open symbols."""
@@ -74,74 +86,77 @@ class Amounts:
         assert isinstance(number, float | int), f"{expression} must not depend on {self._open}"
         return round(number)
 
-    def turns(self, expression: Expr, most: int) -> tuple[int | str, Amount]:
+    def turns(self, expression: Expr, most: int) -> tuple[int | Expr, Amount]:
         """(turns, count per turn): a count batched into at most `most` turns."""
         count = self.of(expression)
-        if isinstance(count, str):
-            written = f"min({most}, max(1, ceil({count})))"
-            return written, f"({count}) / {written}"
+        if isinstance(count, Expr):
+            batched = Min(most, Max(1, ceiling(count)))
+            return batched, count / batched
         turns = min(most, max(1, math.ceil(count - 1e-9)))
         return turns, count / turns
 
     def _depends(self, expression: Expr) -> bool:
         return not self._open.keys().isdisjoint(map(str, expression.free_symbols))
 
-    def _written(self, node: sympy.Expr) -> str:
-        """A SymPy expression as an inscription."""
+    def _written(self, node: sympy.Expr) -> Expr:
+        """A SymPy expression as one over token fields, its operations in SymPy's order."""
         if node.is_Symbol and str(node) in self._open:
             return self._open[str(node)]
-        if node in (sympy.true, sympy.false):
-            return str(bool(node)).lower()
-        if isinstance(node, sympy.logic.boolalg.BooleanFunction | sympy.core.relational.Relational):
-            return self._condition(node)
         if not self._depends(node):
-            return repr(float(self._reader.value(node)))
+            return number(float(self._reader.value(node)))
         if isinstance(node, sympy.Piecewise):
             return self._cases(node)
         parts = [self._written(part) for part in node.args]
-        if isinstance(node, sympy.Add | sympy.Mul):
-            return "(" + (" + " if isinstance(node, sympy.Add) else " * ").join(parts) + ")"
-        if isinstance(node, sympy.Pow) and abs(node.exp) in (1, sympy.Rational(1, 2)):
-            whole = abs(node.exp) == 1
-            base = parts[0] if whole else f"sqrt({parts[0]})"
-            return base if node.exp > 0 else f"(1.0 / {base})"
-        if isinstance(node, sympy.Pow) and node.base.is_number:
-            return f"exp({float(sympy.log(node.base))!r} * {parts[1]})"
-        if isinstance(node, sympy.log):
-            return f"ln({parts[0]})"
         name = type(node).__name__
+        if isinstance(node, sympy.Add | sympy.Mul):
+            return _folded("add" if isinstance(node, sympy.Add) else "mul", parts)
+        if isinstance(node, sympy.Pow) and abs(node.exp) in (1, sympy.Rational(1, 2)):
+            base = parts[0] if abs(node.exp) == 1 else Expr("sqrt", parts[0])
+            return base if node.exp > 0 else Expr("div", number(1.0), base)
+        if isinstance(node, sympy.Pow) and node.base.is_number:
+            return Expr("exp", Expr("mul", number(float(sympy.log(node.base))), parts[1]))
+        if isinstance(node, sympy.log):
+            return Expr("log", parts[0])
         if name in _ROUNDED:
-            return f"{_ROUNDED[name]}({parts[0]})"
-        if name in _FUNCTIONS:
-            found = parts[0]
-            for part in parts[1:]:
-                found = f"{_FUNCTIONS[name]}({found}, {part})"
-            return found
+            return Expr(name, parts[0])
+        if name in _OF_SEVERAL:
+            return _folded(name, parts)
         raise NotImplementedError(f"{node.func} in {node} has no form in the net's language")
 
-    def _condition(self, node: sympy.Basic) -> str:
-        """A comparison, or a combination of several, as an inscription."""
-        parts = [self._written(part) for part in node.args]
+    def _guard(self, node: sympy.Basic) -> Condition:
+        """A comparison, or a combination of several, over token fields."""
+        if node in (sympy.true, sympy.false):
+            return truth(bool(node))
         name = type(node).__name__
         if name in _COMPARED:
-            return f"({parts[0]} {_COMPARED[name]} {parts[1]})"
+            word, turned = _COMPARED[name]
+            sides = [self._written(one) for one in node.args]
+            return Condition(word, *(reversed(sides) if turned else sides))
+        parts = [self._guard(one) for one in node.args]
         if isinstance(node, sympy.Not):
-            return f"!{parts[0]}"
+            return Condition("not", parts[0])
         if isinstance(node, sympy.ITE):
             test, then, otherwise = parts
-            return f"(({test} && {then}) || (!{test} && {otherwise}))"
-        return "(" + (" && " if isinstance(node, sympy.And) else " || ").join(parts) + ")"
+            without = Condition("and", Condition("not", test), otherwise)
+            return Condition("or", Condition("and", test, then), without)
+        word = "and" if isinstance(node, sympy.And) else "or"
+        return reduce(lambda one, other: Condition(word, one, other), parts)
 
-    def _cases(self, node: sympy.Piecewise) -> str:
+    def _cases(self, node: sympy.Piecewise) -> Expr:
         """A piecewise expression as nested conditionals; the last case is the default."""
         *cases, last = node.args
         found = self._written(last.expr)
         for case in reversed(cases):
             if self._depends(case.cond):
-                found = f"if({self._written(case.cond)}, {self._written(case.expr)}, {found})"
+                found = Expr("select", self._guard(case.cond), self._written(case.expr), found)
             elif self._reader.value(case.cond):
                 found = self._written(case.expr)
         return found
+
+
+def _folded(name: str, parts: Sequence[Expr]) -> Expr:
+    """An operation of two on several operands, from the left."""
+    return reduce(lambda one, other: Expr(name, one, other), parts)
 
 
 def scaled(reader: Amounts, expression: Expr, scale: Amount) -> Amount:

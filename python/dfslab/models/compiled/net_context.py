@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
 from dfslab.models.compiled.net_amount import Amounts
-from dfslab.models.compiled.net_build import Amount, Entry, Net
 from dfslab.models.compiled.net_station import Stations
+from dfslab.models.compiled.token_flow import Amount, Entry, TokenFlow, main
 from dfslab.models.tree.placement import Placement
+from dfslab.spec.steps.expression import Condition, Expr
 from dfslab.spec.steps.node import Node, Par
+
+# A guard, and the entry of the tokens for which it holds.
+Way = tuple[Condition, Entry]
 
 
 @dataclass(frozen=True)
@@ -24,14 +28,14 @@ class Context:
     """
 
     page: str
-    stack: tuple[tuple[str, str], ...]
+    stack: tuple[tuple[str, Expr], ...]
     scale: Amount = 1.0
     calm: Amount = 1.0
-    shifts: tuple[str, ...] = ()
+    shifts: tuple[Expr, ...] = ()
     key: str = "k0"
     forks: int = 0
     loops: int = 0
-    lane: str = "a.client"
+    lane: Expr = main("client")
     lanes: int = 1
     called: bool = False
     overlapping: bool = False
@@ -41,7 +45,7 @@ class Context:
     def role(self) -> str:
         return self.stack[-1][0]
 
-    def at(self, role: str, instance: str) -> Context:
+    def at(self, role: str, instance: Expr) -> Context:
         """This context with the innermost role and instance replaced: a move, not a call."""
         return replace(self, stack=(*self.stack[:-1], (role, instance)))
 
@@ -49,7 +53,7 @@ class Context:
 class TreeCompiler(Protocol):
     """Compiles the nodes of operation trees into one net."""
 
-    net: Net
+    flow: TokenFlow
     placement: Placement
     amounts: Amounts
     stations: Stations
@@ -62,13 +66,13 @@ class TreeCompiler(Protocol):
     def unique(self, name: str) -> str:
         """A unique name: `name`, numbered from its second use on."""
 
-    def branch(self, name: str, page: str, ways: list[tuple[str, Entry]]) -> Entry:
+    def branch(self, name: str, page: str, ways: Sequence[Way]) -> Entry:
         """A place that tokens leave by the branch whose guard holds; `ways`: (guard, entry)."""
 
-    def instance(self, role: str, context: Context) -> str:
+    def instance(self, role: str, context: Context) -> Expr:
         """The instance of a role on which a node runs."""
 
-    def receiver(self, role: str, context: Context) -> str:
+    def receiver(self, role: str, context: Context) -> Expr:
         """The instance of a role that a call goes to."""
 
     def transfer(

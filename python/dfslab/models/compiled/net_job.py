@@ -7,29 +7,30 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from dfslab.documents.net_report import NetReport, net_report
+from dfslab.documents.net_run import (
+    DeclaredStation,
+    LogMonitor,
+    MarkingMonitor,
+    MonitorDefinition,
+    SojournMonitor,
+)
 from dfslab.models.compiled.net_amount import FILE_SIZE, MOST_UNITS, OF_TOKENS, Amounts
-from dfslab.models.compiled.net_build import Arc, Entry, Net, plus
 from dfslab.models.compiled.net_context import Context
 from dfslab.models.compiled.net_tree import Trees
+from dfslab.models.compiled.token_flow import Arc, Entry, TokenFlow, main, other, plus
 from dfslab.models.tree.placement import Placement, Station
 from dfslab.models.tree.reader import Reader
 from dfslab.models.tree.traced import Trace
+from dfslab.nets.build import Net
+from dfslab.nets.inscription import call, equal, number, text
+from dfslab.spec.steps.expression import Expr, floor
 from dfslab.spec.steps.node import Node
 
 BEGINS = "operation begins"
 MOST_LOGGED = 1_000_000
-ENTERING = (
-    "b.client",
-    "b.index",
-    "b.kind",
-    "b.file",
-    "b.size",
-    "b.transfer",
-    "b.offset",
-    "b.owner",
-    "b.phase",
-)
+ENTERED = ("client", "index", "kind", "file", "size", "transfer", "offset", "owner", "phase")
+# What monitors may read of an operation that begins.
+ENTERING = tuple(map(other, ENTERED))
 
 # (client, index, kind's name, file, size in bytes, bytes per call) and, as core/workload gives
 # them, (offset in bytes, the file's owner, phase).
@@ -45,21 +46,12 @@ class Watched:
     completed operations. `laws`: stations at which the engine asserts the utilisation law.
     """
 
-    named: dict[str, dict[str, Any]]
+    named: Mapping[str, MonitorDefinition]
     spans: dict[str, str]
     steps: dict[str, tuple[str, str]]
     idle: dict[Station, str]
     ends: list[str]
-    laws: list[dict[str, str]]
-
-    @property
-    def monitors(self) -> list[dict[str, Any]]:
-        """The definitions of the monitors, as input of the engine."""
-        return list(self.named.values())
-
-    def report(self, document: Mapping[str, Any]) -> NetReport:
-        """The engine's report on these monitors."""
-        return net_report(document, list(self.named))
+    laws: list[DeclaredStation]
 
 
 @dataclass(frozen=True)
@@ -77,15 +69,13 @@ class Job:
     most_units: int = MOST_UNITS
     trace: Trace | None = None
 
-    def net(
-        self, name: str, clients: int, stream: Sequence[Operation]
-    ) -> tuple[dict[str, Any], Watched]:
-        """(net document, monitors) for `clients` that run `stream`, in order for each client."""
-        net = Net(name)
+    def net(self, name: str, clients: int, stream: Sequence[Operation]) -> tuple[Net, Watched]:
+        """The net of `clients` that each run their part of `stream` in order, and its monitors."""
+        flow = TokenFlow(name)
         reader = Reader(self.placement, self.environment, self.client, self.written_back)
         opened = OF_TOKENS if self.trace else [FILE_SIZE] if self.sized else ()
         trees = Trees(
-            net,
+            flow,
             self.placement,
             Amounts(reader, opened),
             self.environment,
@@ -95,34 +85,33 @@ class Job:
             clients=clients,
         )
         names = list(self.trees)
-        ready = net.place("clients", [{"client": number} for number in range(clients)])
-        self._fill(net, names, stream, clients)
+        ready = flow.place("clients", [{"client": number} for number in range(clients)])
+        self._fill(flow, names, stream, clients)
         ways = []
-        for number, operation in enumerate(names):
-            ways.append((f"a.kind == {number}", self._operation(trees, operation, ready)))
+        for at, operation in enumerate(names):
+            ways.append((equal(main("kind"), at), self._operation(trees, operation, ready)))
         begun = ways[0][1] if len(ways) == 1 else trees.branch("which operation", "clients", ways)
         # An operation's instances follow from one draw, uniform over the instances of every role.
         roles = {role for group in self.placement.deployment.node for role in group.roles}
         counts = [self.placement.deployment.instances(role) for role in roles]
         even = math.lcm(*[count for count in counts if count])
-        row = {
-            "client": "b.client",
-            "kind": "b.kind",
-            "size": "b.size",
-            "k0": "b.k0",
-            "pick": f"floor(uniform(0.0, {even}.0))",
-        }
+        row: dict[str, Expr] = {one: other(one) for one in ("client", "kind", "size", "k0")}
+        row["pick"] = floor(call("uniform", 0.0, float(even)))
         if self.trace:
-            row |= {"size": "b.amount", "scattered": "b.scattered", "unforced": "b.unforced"}
+            row["size"] = other("amount")
+            row |= {one: other(one) for one in ("scattered", "unforced")}
         arcs = [replace(arc, fresh=True) for arc in begun(row, 0.0)]
-        net.transition(BEGINS, "clients", [ready, "stream"], arcs, "a.client == b.client")
+        same = equal(main("client"), other("client"))
+        flow.transition(BEGINS, "clients", [ready, "stream"], arcs, same)
         watched = _watched(trees, names)
-        read: dict[str, list[str]] = {BEGINS: list(ENTERING)}
-        for monitor in watched.monitors:
-            for transition in (monitor.get("from"), monitor.get("to"), monitor.get("transition")):
-                if transition:
-                    read.setdefault(transition, []).extend(["a.k0", "a.client"])
-        return net.document(read), watched
+        read: dict[str, list[Expr]] = {BEGINS: list(ENTERING)}
+        for monitor in watched.named.values():
+            for transition in _transitions(monitor):
+                read.setdefault(transition, []).extend([main("k0"), main("client")])
+        net = flow.net(read)
+        for monitored, monitor in watched.named.items():
+            net.watch(monitored, monitor)
+        return net, watched
 
     def _operation(self, trees: Trees, operation: str, ready: str) -> Entry:
         """The entry of one operation type: runs its tree, then returns to the ready client."""
@@ -131,13 +120,13 @@ class Job:
             f"{operation} ends", operation, lambda row, delay: [Arc(ready, row, plus(delay, think))]
         )
         total = self.placement.deployment.instances(self.client)
-        home = "0" if total == 1 else f"a.client % {total}"
+        home = number(0) if total == 1 else main("client") % total
         context = Context(page=operation, stack=((self.client, home),))
         tree = self.trees[operation]
         return trees.relay(f"{operation} starts", operation, trees.compiled(tree, context, back))
 
     def _fill(
-        self, net: Net, names: Sequence[str], stream: Sequence[Operation], clients: int
+        self, flow: TokenFlow, names: Sequence[str], stream: Sequence[Operation], clients: int
     ) -> None:
         """Add the streams as initial tokens, in order for each client.
 
@@ -158,10 +147,10 @@ class Job:
             for number, (client, index, kind, file, size, transfer, *place) in enumerate(stream)
         ]
         timed = self.trace is not None and self.trace.due_s
-        net.place("stream", [] if timed else tokens)
+        flow.place("stream", [] if timed else tokens)
         if timed:
-            net.place("trace", tokens)
-            net.transition("is due", "clients", ["trace"], [Arc("stream", {}, "a.due")])
+            flow.place("trace", tokens)
+            flow.transition("is due", "clients", ["trace"], [Arc("stream", {}, main("due"))])
 
     def _meaning(self, client: int, index: int) -> dict[str, float]:
         """Token fields that a trace adds to an operation, from its classified call."""
@@ -177,21 +166,33 @@ class Job:
 
 
 def _watched(trees: Trees, names: Sequence[str]) -> Watched:
-    def sojourn(first: str, last: str) -> dict[str, Any]:
-        return {"kind": "sojourn", "from": first, "to": last, "key": "a.k0"}
+    def sojourn(first: str, last: str) -> MonitorDefinition:
+        return SojournMonitor(from_=first, to=last, key=text(main("k0")))
 
-    def ends(name: str) -> dict[str, Any]:
-        fields = ["a.client"]
-        return {"kind": "log", "transition": f"{name} ends", "fields": fields, "limit": MOST_LOGGED}
+    def ends(name: str) -> MonitorDefinition:
+        client = text(main("client"))
+        return LogMonitor(transition=f"{name} ends", fields=[client], limit=MOST_LOGGED)
 
     spans = {name: f"time of {name}" for name in names}
     # A step may occur several times in a tree; each occurrence has its own monitor.
     places = {f"time of step {n}: {one[1]}": one for n, one in enumerate(trees.steps)}
     steps = {name: (operation, step) for name, (operation, step, *_) in places.items()}
-    named = {spans[name]: sojourn(f"{name} starts", f"{name} ends") for name in names}
+    named: dict[str, MonitorDefinition] = {
+        spans[name]: sojourn(f"{name} starts", f"{name} ends") for name in names
+    }
     named |= {name: sojourn(first, last) for name, (_, _, first, last) in places.items()}
     stations = trees.stations.made
     idle = {station: f"tokens of {place}" for station, place in stations.items()}
-    named |= {idle[one]: {"kind": "marking", "place": place} for one, place in stations.items()}
+    named |= {idle[one]: MarkingMonitor(place=place) for one, place in stations.items()}
     logs = {f"log of {name}": ends(name) for name in names}
     return Watched(named | logs, spans, steps, idle, list(logs), trees.stations.serving)
+
+
+def _transitions(monitor: MonitorDefinition) -> tuple[str, ...]:
+    """The transitions that a monitor watches."""
+    match monitor:
+        case SojournMonitor():
+            return monitor.from_, monitor.to
+        case MarkingMonitor():
+            return ()
+    return (monitor.transition,)

@@ -9,9 +9,23 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from dfslab.models.compiled.net_build import Amount, Arc, Entry, Net, Row, after, substituted, text
+from dfslab.documents.net_run import DeclaredStation
 from dfslab.models.compiled.net_lock import Lock
+from dfslab.models.compiled.token_flow import (
+    Amount,
+    Arc,
+    Changes,
+    Entry,
+    TokenFlow,
+    after,
+    expressed,
+    main,
+    other,
+    reread,
+)
 from dfslab.models.tree.placement import Placement, Station
+from dfslab.nets.inscription import equal, number
+from dfslab.spec.steps.expression import Expr, select
 from dfslab.spec.steps.node import Resource
 
 PAGE = "stations"
@@ -34,8 +48,8 @@ class Message:
 class Stations:
     """The stations of a deployment, added to the net on first use."""
 
-    def __init__(self, net: Net, placement: Placement) -> None:
-        self._net = net
+    def __init__(self, flow: TokenFlow, placement: Placement) -> None:
+        self._flow = flow
         self._placement = placement
         groups = placement.deployment.node
         self._first_node = {
@@ -54,48 +68,47 @@ class Stations:
         return dict(self._made)
 
     @property
-    def serving(self) -> list[dict[str, str]]:
+    def serving(self) -> list[DeclaredStation]:
         """Places of idle servers and served tokens, for stations whose service time is a demand.
 
         Resources held around other work are left out: no arc states their holding time.
         """
         locks = {lock.station for lock in self._locks.values()}
         return [
-            {"idle": idle, "served": f"{station} in service"}
+            DeclaredStation(idle=idle, served=f"{station} in service")
             for station, idle in self._made.items()
             if station not in self._held and station not in locks
         ]
 
-    def node(self, role: str, instance: str) -> str:
+    def node(self, role: str, instance: Expr) -> Expr:
         """The node of an instance of `role`; instances are assigned round robin to nodes."""
         before, parts = 0, []
         for group, _ in self._placement.shares(role):
-            local = f"({instance}) - {before}" if before else instance
-            index = "0" if group.count == 1 else f"({local}) % {group.count}"
+            index = number(0) if group.count == 1 else (instance - before) % group.count
             if group.count == self._placement.deployment.instances(role):
                 index = instance
             first = self._first_node[group.name]
-            parts.append((before + group.count * group.roles[role], _sum(first, index)))
+            parts.append((before + group.count * group.roles[role], first + index))
             before = parts[-1][0]
         found = parts[-1][1]
         for bound, index in reversed(parts[:-1]):
-            found = f"if({instance} < {bound}, {index}, {found})"
+            found = select(instance < bound, index, found)
         return found
 
     def serve(
-        self, resource: Resource, where: str, demand: Amount, step: tuple[str, str], then: Entry
+        self, resource: Resource, where: Expr, demand: Amount, step: tuple[str, str], then: Entry
     ) -> Entry:
         """Queue for a server of `resource` at node `where`, use it `demand` seconds, continue."""
         site = self._site()
         stations = [s for s, _ in self._placement.stations(resource, None)]
         for station in stations:
             self._make(station)
-            free = Arc(f"{station} servers", {"node": "a.node"})
+            free = Arc(f"{station} servers", {"node": main("node")})
             self._leave(station, site, step, [free, *then({}, 0.0)])
         return self._ask(_queue(stations[0]), where, demand, site)
 
     def hold(
-        self, resource: Resource, servers: int, where: str, step: tuple[str, str], body: Entry
+        self, resource: Resource, servers: int, where: Expr, step: tuple[str, str], body: Entry
     ) -> Entry:
         """Queue for a server at node `where` and run `body` while holding it."""
         site = self._site()
@@ -105,12 +118,12 @@ class Stations:
         self._leave(station, site, step, body({}, 0.0))
         return self._ask(_queue(station), where, 0.0, site)
 
-    def release(self, resource: Resource, servers: int, where: str) -> Entry:
+    def release(self, resource: Resource, servers: int, where: Expr) -> Entry:
         """Release the server that `hold` took."""
         (station,) = [s for s, _ in self._placement.stations(resource, servers)]
 
-        def entry(row: Row, delay: Amount) -> list[Arc]:
-            return [Arc(f"{station} servers", {"node": substituted(where, row)}, delay)]
+        def entry(row: Changes, delay: Amount) -> list[Arc]:
+            return [Arc(f"{station} servers", {"node": reread(where, row)}, delay)]
 
         return entry
 
@@ -118,14 +131,14 @@ class Stations:
         """The shared/exclusive lock of a role."""
         if role not in self._locks:
             ((station, _),) = self._placement.stations(Resource(role, "lock", "exclusive"), 1)
-            self._locks[role] = Lock(self._net, station, fair)
+            self._locks[role] = Lock(self._flow, station, fair)
             self._made[station] = self._locks[role].idle
         return self._locks[role]
 
     def send(
         self,
         roles: tuple[str, str],
-        nodes: tuple[str, str],
+        nodes: tuple[Expr, Expr],
         message: Message,
         step: tuple[str, str],
         then: Entry,
@@ -141,19 +154,19 @@ class Stations:
             for station, _ in self._placement.adapters(role, direction):
                 self._make(station)
                 if onward is not None:
-                    free = Arc(f"{station} servers", {"node": "a.node"})
+                    free = Arc(f"{station} servers", {"node": main("node")})
                     arcs = [free, *onward({}, 0.0)]
                     self._leave(station, site, (step[0], f"{step[1]} {name}"), arcs)
 
-        def entry(row: Row, delay: Amount) -> list[Arc]:
+        def entry(row: Changes, delay: Amount) -> list[Arc]:
             changes = {
                 "node": nodes[0],
-                "demand": text(message.held_out),
-                "back": str(leaving),
+                "demand": expressed(message.held_out),
+                "back": number(leaving),
                 "node_in": nodes[1],
-                "demand_in": text(message.held_in),
-                "back_in": str(arriving),
-                "lead": text(message.lead),
+                "demand_in": expressed(message.held_in),
+                "back_in": number(arriving),
+                "lead": expressed(message.lead),
             }
             return [Arc(f"{OUT} queue", after(row, changes), delay)]
 
@@ -163,9 +176,9 @@ class Stations:
         self._sites += 1
         return self._sites
 
-    def _ask(self, queue: str, where: str, demand: Amount, site: int) -> Entry:
-        def entry(row: Row, delay: Amount) -> list[Arc]:
-            changes = {"node": where, "demand": text(demand), "back": str(site)}
+    def _ask(self, queue: str, where: Expr, demand: Amount, site: int) -> Entry:
+        def entry(row: Changes, delay: Amount) -> list[Arc]:
+            changes = {"node": where, "demand": expressed(demand), "back": number(site)}
             return [Arc(queue, after(row, changes), delay)]
 
         return entry
@@ -174,29 +187,30 @@ class Stations:
         page, name = step
         label = f"{name or station.kind} leaves {station} [{site}]"
         served = f"{station} in service"
-        self._net.transition(label, page, [served], arcs, guard=f"a.back == {site}")
+        self._flow.transition(label, page, [served], arcs, equal(main("back"), site))
 
     def _make(self, station: Station) -> None:
         """Add a station's places (queue, idle servers, served) and its start transition."""
         if station in self._made:
             return
-        net, queue = self._net, self._net.place(_queue(station))
+        flow, queue = self._flow, self._flow.place(_queue(station))
         first = self._first_node[station.place] if _is_hardware(station) else 0
         nodes = range(first, first + station.copies)
-        idle = net.place(
+        idle = flow.place(
             f"{station} servers", [{"node": n} for n in nodes for _ in range(station.servers)]
         )
-        served = net.place(f"{station} in service")
-        arcs = [Arc(served, {}, "a.demand")]
+        served = flow.place(f"{station} in service")
+        arcs = [Arc(served, {}, main("demand"))]
         if station.kind == OUT:
-            arrived = {"node": "a.node_in", "demand": "a.demand_in", "back": "a.back_in"}
-            arcs.append(Arc(net.place(f"{IN} queue"), arrived, "a.lead"))
-            free = Arc(idle, {"node": "a.node"})
+            arrived = {name: main(f"{name}_in") for name in ("node", "demand", "back")}
+            arcs.append(Arc(flow.place(f"{IN} queue"), arrived, main("lead")))
+            free = Arc(idle, {"node": main("node")})
             # Return address 0: the caller waits for the response, not for its own adapter.
-            net.transition(f"leaves {station} [0]", PAGE, [served], [free], guard="a.back == 0")
+            answered = equal(main("back"), 0)
+            flow.transition(f"leaves {station} [0]", PAGE, [served], [free], answered)
         alone = self._one_node if _is_hardware(station) else station.copies == 1
-        guard = "" if alone else "a.node == b.node"
-        net.transition(f"start {station}", PAGE, [queue, idle], arcs, guard=guard)
+        guard = None if alone else equal(main("node"), other("node"))
+        flow.transition(f"start {station}", PAGE, [queue, idle], arcs, guard)
         self._made[station] = idle
 
 
@@ -206,9 +220,3 @@ def _is_hardware(station: Station) -> bool:
 
 def _queue(station: Station) -> str:
     return f"{station.kind if _is_hardware(station) else station} queue"
-
-
-def _sum(first: int, index: str) -> str:
-    if not first:
-        return index
-    return str(first) if index == "0" else f"{first} + {index}"

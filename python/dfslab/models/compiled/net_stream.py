@@ -9,11 +9,24 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 from dfslab.models.compiled.net_amount import MOST_UNITS
-from dfslab.models.compiled.net_build import Amount, Arc, Entry, Row, after, substituted, times
 from dfslab.models.compiled.net_context import Context, TreeCompiler
+from dfslab.models.compiled.token_flow import (
+    Amount,
+    Arc,
+    Changes,
+    Entry,
+    after,
+    main,
+    numbered,
+    other,
+    reread,
+    summed,
+    times,
+)
+from dfslab.nets.inscription import equal, number
+from dfslab.spec.steps.expression import Expr
 from dfslab.spec.steps.node import Call, Node, Par, Pipeline, Repeat, Seq
 
 
@@ -31,37 +44,36 @@ def pipeline(trees: TreeCompiler, node: Pipeline, context: Context, then: Entry)
             then = trees.compiled(stage, where, then)
         return then
     counter, key = f"n{context.loops + 1}", f"k{context.forks + 1}"
-    deeper: dict[str, Any] = {"loops": context.loops + 1, "forks": context.forks + 1, "key": key}
+    turn = main(counter) + 1
     name = trees.unique(f"{context.page}/{node.name or 'pipeline'}")
     deliver = trees.branch(
-        f"{name} unit done",
-        context.page,
-        [(f"a.{counter} + 1 < {units}", _nothing), (f"a.{counter} + 1 >= {units}", then)],
+        f"{name} unit done", context.page, [(turn < units, _nothing), (turn >= units, then)]
     )
-    stages = [(stage, replace(where, **deeper)) for stage, where in stages]
+    stages = [
+        (stage, replace(where, loops=context.loops + 1, forks=context.forks + 1, key=key))
+        for stage, where in stages
+    ]
     # The first stage needs no thread: it is the loop that creates the units.
     first = [] if _sends(stages[0][0]) else [stages.pop(0)]
     for stage, where in reversed(stages):
         deliver = _stage(trees, stage, where, deliver)
-    turned = trees.net.place(f"{name} next unit")
+    turned = trees.flow.place(f"{name} next unit")
 
-    def brought(row: Row, delay: Amount) -> list[Arc]:
+    def brought(row: Changes, delay: Amount) -> list[Arc]:
         return [Arc(turned, row, delay), *deliver(row, delay)]
 
     body = trees.compiled(*first[0], brought) if first else brought
 
-    def unit(number: str) -> dict[str, str]:
-        return {counter: number, key: f"a.{context.key} * {MOST_UNITS} + {number}"}
+    def unit(*at: Expr) -> Changes:
+        return {counter: summed(*at), key: numbered(context.key, MOST_UNITS, *at)}
 
-    again = body(unit(f"a.{counter} + 1"), 0.0)
-    trees.net.transition(
-        f"{turned} (1)", context.page, [turned], again, f"a.{counter} + 1 < {units}"
-    )
-    trees.net.transition(f"{turned} (2)", context.page, [turned], [], f"a.{counter} + 1 >= {units}")
-    return lambda row, delay: body(after(row, unit("0")), delay)
+    again = body(unit(main(counter), number(1)), 0.0)
+    trees.flow.transition(f"{turned} (1)", context.page, [turned], again, turn < units)
+    trees.flow.transition(f"{turned} (2)", context.page, [turned], [], turn >= units)
+    return lambda row, delay: body(after(row, unit(number(0))), delay)
 
 
-def _nothing(row: Row, delay: Amount) -> list[Arc]:
+def _nothing(row: Changes, delay: Amount) -> list[Arc]:
     return []
 
 
@@ -152,12 +164,14 @@ def _thread(
     """
     stage = trees.unique(f"{context.page}/{name}")
     lanes = trees.clients * context.lanes
-    idle = trees.net.place(f"{stage} thread", [{"t": lane} for lane in range(lanes)])
-    inbox = trees.net.place(f"{stage} inbox")
+    idle = trees.flow.place(f"{stage} thread", [{"t": lane} for lane in range(lanes)])
+    inbox = trees.flow.place(f"{stage} inbox")
 
-    def release(row: Row, delay: Amount) -> list[Arc]:
-        return [Arc(idle, {"t": substituted(context.lane, row)}, delay)]
+    def release(row: Changes, delay: Amount) -> list[Arc]:
+        return [Arc(idle, {"t": reread(context.lane, row)}, delay)]
 
     arcs = work(release)({}, 0.0)
-    trees.net.transition(f"{stage} begins", context.page, [inbox, idle], arcs, "a.t == b.t")
+    trees.flow.transition(
+        f"{stage} begins", context.page, [inbox, idle], arcs, equal(main("t"), other("t"))
+    )
     return lambda row, delay: [Arc(inbox, after(row, {"t": context.lane}), delay)]

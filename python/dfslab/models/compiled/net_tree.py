@@ -10,15 +10,30 @@ several instances, an operation first uses a random one (`pick`). Each turn of a
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from dfslab.models.compiled.net_amount import MOST_UNITS, Amounts
-from dfslab.models.compiled.net_build import Amount, Arc, Entry, Net, Row, after, plus, text, times
-from dfslab.models.compiled.net_context import Context
+from dfslab.models.compiled.net_context import Context, Way
 from dfslab.models.compiled.net_station import Message, Stations
 from dfslab.models.compiled.net_stream import pipeline
+from dfslab.models.compiled.token_flow import (
+    Amount,
+    Arc,
+    Changes,
+    Entry,
+    TokenFlow,
+    after,
+    expressed,
+    main,
+    numbered,
+    other,
+    plus,
+    times,
+)
 from dfslab.models.tree.placement import Placement
+from dfslab.nets.inscription import call, equal, every, number, unequal
+from dfslab.spec.steps.expression import Condition, Expr
 from dfslab.spec.steps.node import (
     At,
     Call,
@@ -45,11 +60,11 @@ Standing = tuple[Context, Entry]
 
 
 class Trees(Visitor[Standing, Entry]):
-    """Compiles trees into `net`; `steps` lists (operation, step, from, to) of named steps."""
+    """Compiles trees into `flow`; `steps` lists (operation, step, from, to) of named steps."""
 
     def __init__(
         self,
-        net: Net,
+        flow: TokenFlow,
         placement: Placement,
         amounts: Amounts,
         environment: dict[str, float],
@@ -60,8 +75,8 @@ class Trees(Visitor[Standing, Entry]):
         clients: int = 1,
     ) -> None:
         assert service in SERVICES, f"service {service} not in {SERVICES}"
-        self.net, self.placement, self.amounts = net, placement, amounts
-        self.stations = Stations(net, placement)
+        self.flow, self.placement, self.amounts = flow, placement, amounts
+        self.stations = Stations(flow, placement)
         self.environment = environment
         self.clients = clients
         self.most_units = most_units
@@ -88,34 +103,34 @@ class Trees(Visitor[Standing, Entry]):
 
     def relay(self, name: str, page: str, then: Entry) -> Entry:
         """A place and a transition of that name, to which a monitor can attach."""
-        place = self.net.place(name)
-        self.net.transition(name, page, [place], then({}, 0.0))
+        place = self.flow.place(name)
+        self.flow.transition(name, page, [place], then({}, 0.0))
         return lambda row, delay: [Arc(place, row, delay)]
 
-    def branch(self, name: str, page: str, ways: list[tuple[str, Entry]]) -> Entry:
+    def branch(self, name: str, page: str, ways: Sequence[Way]) -> Entry:
         """A place that tokens leave by the branch whose guard holds; `ways`: (guard, entry)."""
-        place = self.net.place(self.unique(name))
-        for number, (guard, then) in enumerate(ways, 1):
-            self.net.transition(f"{place} ({number})", page, [place], then({}, 0.0), guard)
+        place = self.flow.place(self.unique(name))
+        for at, (guard, then) in enumerate(ways, 1):
+            self.flow.transition(f"{place} ({at})", page, [place], then({}, 0.0), guard)
         return lambda row, delay: [Arc(place, row, delay)]
 
-    def instance(self, role: str, context: Context) -> str:
-        """The instance of `role` that a node at `context` uses, as an inscription."""
+    def instance(self, role: str, context: Context) -> Expr:
+        """The instance of `role` that a node at `context` uses."""
         total = self.placement.deployment.instances(role)
         if total == 1:
-            return "0"
+            return number(0)
         for known, instance in reversed(context.stack):
             if known == role:
                 return instance
-        return f"({' + '.join(['a.pick', *context.shifts])}) % {total}"
+        return sum(context.shifts, main("pick")) % total
 
-    def receiver(self, role: str, context: Context) -> str:
+    def receiver(self, role: str, context: Context) -> Expr:
         """The instance of `role` that receives a message; the next one if the sender's role is
         the same."""
         if role != context.role:
             return self.instance(role, context)
         total = self.placement.deployment.instances(role)
-        return "0" if total == 1 else f"({context.stack[-1][1]} + 1) % {total}"
+        return number(0) if total == 1 else (context.stack[-1][1] + 1) % total
 
     def use(self, node: Use, where: Standing) -> Entry:
         context, then = where
@@ -125,7 +140,7 @@ class Trees(Visitor[Standing, Entry]):
             return then
         machine = self.stations.node(role, self.instance(role, context))
         if self._is_random(resource.kind, context):
-            demand = f"exponential({text(demand)})"
+            demand = call("exponential", expressed(demand))
         step = (context.page, node.name)
         return self.stations.serve(resource, machine, demand, step, then)
 
@@ -159,7 +174,7 @@ class Trees(Visitor[Standing, Entry]):
         )
         return self.stations.hold(resource, count, instance, (context.page, node.name), body)
 
-    def _hold_lock(self, node: Hold, instance: str, context: Context, then: Entry) -> Entry:
+    def _hold_lock(self, node: Hold, instance: Expr, context: Context, then: Entry) -> Entry:
         resource = node.resource
         fair = resource.fair is None or bool(self.amounts.whole(resource.fair))
         lock = self.stations.lock(resource.role, fair)
@@ -199,7 +214,7 @@ class Trees(Visitor[Standing, Entry]):
         same = self.placement.same_node(*roles)
         hop = times(self.environment["loopback_latency"], between)
 
-        def inside(row: Row, delay: Amount) -> list[Arc]:
+        def inside(row: Changes, delay: Amount) -> list[Arc]:
             on = then(row, plus(delay, hop))
             return [*on, *sent(row, delay)] if sent else on
 
@@ -212,7 +227,7 @@ class Trees(Visitor[Standing, Entry]):
         if same == 0.0:
             return outside
         here, there = nodes
-        ways = [(f"{here} == {there}", inside), (f"{here} != {there}", outside)]
+        ways = [(equal(here, there), inside), (unequal(here, there), outside)]
         return self.branch(f"{sender.page}/{name} where", sender.page, ways)
 
     def message(self, roles: tuple[str, str], size: Amount, between: Amount) -> Message:
@@ -251,7 +266,7 @@ class Trees(Visitor[Standing, Entry]):
         inside = replace(context, overlapping=True)
         if total == 1:
             return visit(node.steps[0], inside, then)
-        changes = ["0"] * copies
+        changes = [number(0)] * copies
         if copies > 1:
             level = context.forks + 1
             inside = replace(
@@ -259,20 +274,20 @@ class Trees(Visitor[Standing, Entry]):
                 forks=level,
                 key=f"k{level}",
                 lanes=context.lanes * copies,
-                lane=f"{context.lane} * {copies} + a.c{level}",
-                shifts=(*context.shifts, f"a.c{level}"),
+                lane=context.lane * copies + main(f"c{level}"),
+                shifts=(*context.shifts, main(f"c{level}")),
             )
-            changes = [str(copy) for copy in range(copies)]
+            changes = [number(copy) for copy in range(copies)]
         joined, waiting = self._join(node, context, total, needed, then)
         branches = [visit(step, inside, joined) for step in node.steps]
 
-        def entry(row: Row, delay: Amount) -> list[Arc]:
-            arcs = [Arc(waiting, after(row, {"left": str(total)}), delay)]
+        def entry(row: Changes, delay: Amount) -> list[Arc]:
+            arcs = [Arc(waiting, after(row, {"left": number(total)}), delay)]
             for branch in branches:
                 for copy in changes:
                     split = {
                         f"c{inside.forks}": copy,
-                        inside.key: f"a.{context.key} * {copies} + {copy}",
+                        inside.key: numbered(context.key, copies, copy),
                     }
                     arcs += branch(after(row, split) if copies > 1 else row, delay)
             return arcs
@@ -284,24 +299,23 @@ class Trees(Visitor[Standing, Entry]):
     ) -> tuple[Entry, str]:
         """(entry for finished branches, place where the job waits for them)."""
         name = self.unique(f"{context.page}/{node.name or 'branches'}")
-        waiting, done = self.net.place(f"{name} waiting"), self.net.place(f"{name} done")
-        same = f"a.{context.key} == b.{context.key}"
-        rest = Arc(waiting, {"left": "a.left - 1"})
+        waiting, done = self.flow.place(f"{name} waiting"), self.flow.place(f"{name} done")
+        same, left = equal(main(context.key), other(context.key)), main("left")
+        rest = Arc(waiting, {"left": left - 1})
         enough = total - needed + 1
-        ways = [("more", f"a.left > {enough}", [rest])]
+        ways: list[tuple[str, Condition, list[Arc]]] = [("more", left > enough, [rest])]
         on = then({}, 0.0)
         if enough == 1:
-            ways.append(("all", "a.left == 1", on))
+            ways.append(("all", equal(left, 1), on))
         else:
             ways += [
-                ("enough", f"a.left == {enough}", [rest, *on]),
-                ("late", f"a.left > 1 && a.left < {enough}", [rest]),
-                ("last", "a.left == 1", []),
+                ("enough", equal(left, enough), [rest, *on]),
+                ("late", (left > 1) & (left < enough), [rest]),
+                ("last", equal(left, 1), []),
             ]
         for label, guard, arcs in ways:
-            self.net.transition(
-                f"{name} {label}", context.page, [waiting, done], arcs, f"{same} && {guard}"
-            )
+            rule = every([same, guard])
+            self.flow.transition(f"{name} {label}", context.page, [waiting, done], arcs, rule)
         return (lambda row, delay: [Arc(done, row, delay)]), waiting
 
     def repeat(self, node: Repeat, where: Standing) -> Entry:
@@ -318,21 +332,23 @@ class Trees(Visitor[Standing, Entry]):
             scale=scale,
             calm=calm,
             loops=context.loops + 1,
-            shifts=(*context.shifts, f"a.{counter}"),
+            shifts=(*context.shifts, main(counter)),
         )
-        turned = self.net.place(self.unique(f"{context.page}/{node.name or 'loop'} turn"))
+        turned = self.flow.place(self.unique(f"{context.page}/{node.name or 'loop'} turn"))
         body = self.compiled(node.body, inside, lambda row, delay: [Arc(turned, row, delay)])
+        following = main(counter) + 1
         for label, guard, arcs in (
-            ("again", f"a.{counter} + 1 < {turns}", body({counter: f"a.{counter} + 1"}, 0.0)),
-            ("over", f"a.{counter} + 1 >= {turns}", then({}, 0.0)),
+            ("again", following < turns, body({counter: following}, 0.0)),
+            ("over", following >= turns, then({}, 0.0)),
         ):
-            self.net.transition(f"{turned} {label}", context.page, [turned], arcs, guard)
-        return lambda row, delay: body(after(row, {counter: "0"}), delay)
+            self.flow.transition(f"{turned} {label}", context.page, [turned], arcs, guard)
+        return lambda row, delay: body(after(row, {counter: number(0)}), delay)
 
     def choice(self, node: Choice, where: Standing) -> Entry:
         context, then = where
-        ways: list[tuple[str, Entry]] = []
+        ways: list[Way] = []
         before: Amount = 0.0
+        draw = main("draw")
         for probability, branch in node.branches:
             share = self.amounts.of(probability)
             if share == 0.0:
@@ -341,14 +357,14 @@ class Trees(Visitor[Standing, Entry]):
             if share == 1.0:
                 return entry
             upto = plus(before, share)
-            ways.append((f"a.draw >= {text(before)} && a.draw < {text(upto)}", entry))
+            ways.append(((draw >= expressed(before)) & (draw < expressed(upto)), entry))
             before = upto
         if not ways:
             return then
-        if isinstance(before, str) or not math.isclose(before, 1.0):
-            ways.append((f"a.draw >= {text(before)}", then))
+        if isinstance(before, Expr) or not math.isclose(before, 1.0):
+            ways.append((draw >= expressed(before), then))
         chosen = self.branch(f"{context.page}/{node.name or 'choice'}", context.page, ways)
-        return lambda row, delay: chosen({**row, "draw": "uniform(0.0, 1.0)"}, delay)
+        return lambda row, delay: chosen({**row, "draw": call("uniform", 0.0, 1.0)}, delay)
 
     def either(self, node: Either, where: Standing) -> Entry:
         context, then = where
@@ -357,8 +373,8 @@ class Trees(Visitor[Standing, Entry]):
             chosen = node.then if holds else node.otherwise
             return then if chosen is None else self.compiled(chosen, context, then)
         done = self.compiled(node.then, context, then)
-        other = then if node.otherwise is None else self.compiled(node.otherwise, context, then)
-        ways = [(holds, done), (f"!({holds})", other)]
+        otherwise = then if node.otherwise is None else self.compiled(node.otherwise, context, then)
+        ways = [(holds, done), (~holds, otherwise)]
         return self.branch(f"{context.page}/{node.name or 'choice'}", context.page, ways)
 
     def pipeline(self, node: Pipeline, where: Standing) -> Entry:

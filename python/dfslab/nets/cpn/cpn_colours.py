@@ -6,8 +6,8 @@ import xml.etree.ElementTree as ET
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import product
-from typing import Any
 
+from dfslab.documents.net_definition import Cell
 from dfslab.nets.colour import LIST
 from dfslab.nets.cpn.cpn_values import (
     BOOL,
@@ -130,8 +130,8 @@ class Colours:
         self.held[self.names[kind]] = kind
         return self.names[kind]
 
-    def fields(self, kind: Kind, context: str) -> list[list[str]]:
-        return [[label, self.type_name(one, context)] for label, one in flat(kind)]
+    def fields(self, kind: Kind, context: str) -> list[tuple[str, str]]:
+        return [(label, self.type_name(one, context)) for label, one in flat(kind)]
 
     def leaves(self, value: Value, context: str) -> list[Leaf]:
         """The fields of a value, in the order of `flat`."""
@@ -201,19 +201,19 @@ class Colours:
             made.append((label, one))
         return Rec(tuple(made), value.union, value.base)
 
-    def row(self, value: Value, context: str) -> list[Any]:
+    def row(self, value: Value, context: str) -> list[Cell]:
         """A known value as the row of a first token."""
         parts = (one for _, one in value.fields) if isinstance(value, Rec) else (value,)
         return [cell for one in parts for cell in self.cells(one, context)]
 
-    def cells(self, value: Value, context: str) -> Iterator[Any]:
+    def cells(self, value: Value, context: str) -> Iterator[Cell]:
         if isinstance(value, Rec):
             for _, one in value.fields:
                 yield from self.cells(one, context)
         elif isinstance(value, Items) and value.tail is None:
             boxes = isinstance(value.items[0], Rec | Items) if value.items else False
             rows = [self.row(one, context) for one in value.items]
-            yield rows if boxes else [row[0] for row in rows]
+            yield list[Cell](rows) if boxes else [row[0] for row in rows]
         elif isinstance(value, Leaf) and value.text == "[]":
             yield []
         elif isinstance(value, Leaf) and value.known:
@@ -222,9 +222,9 @@ class Colours:
             text = value.text if isinstance(value, Leaf) else words(kind_of(value))
             raise InputError(context, text[:60], "is not known before the net runs")
 
-    def documents(self, used: set[str], context: str) -> dict[str, list[list[str]]]:
+    def documents(self, used: set[str], context: str) -> dict[str, list[tuple[str, str]]]:
         """The colours of places, and those that lists hold."""
-        made: dict[str, list[list[str]]] = {}
+        made: dict[str, list[tuple[str, str]]] = {}
         for name in sorted(used):
             made[self.colour_name(name)] = self.fields(self.sets[name].kind, context)
         waiting = [name for name in self.held if name not in made]

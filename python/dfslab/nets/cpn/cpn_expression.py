@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
-from dfslab.nets.build import Document
+from dfslab.documents.net_definition import NetDefinition, WrittenInscription
 from dfslab.spec.model import InputError
 
 TOKEN = re.compile(
@@ -54,13 +53,13 @@ CALLS = {
 class Scope:
     """What names stand for: variables with the types of their fields, and single values."""
 
-    document: Document
+    definition: NetDefinition
     names: dict[str, str]
     kinds: dict[str, dict[str, str]]
     singles: dict[str, str]
 
 
-def written(value: Any, scope: Scope, context: str) -> str:
+def written(value: WrittenInscription, scope: Scope, context: str) -> str:
     """An inscription as CPN ML."""
     if isinstance(value, bool):
         return str(value).lower()
@@ -90,9 +89,9 @@ class _Expression:
 
     def __init__(self, text: str, scope: Scope, context: str) -> None:
         self.tokens, self.at, self.context, self.scope = TOKEN.findall(text), 0, context, scope
-        self.names, document = scope.names, scope.document
-        self.enums, self.colours = document.get("enums", {}), document["colours"]
-        self.functions = document.get("functions", {})
+        self.names, definition = scope.names, scope.definition
+        self.enums, self.colours = definition.enums, definition.colours
+        self.functions = definition.functions
         self.source = text
 
     def peek(self) -> str:
@@ -160,7 +159,7 @@ class _Expression:
             cells = zip((label for label, _ in self.colours[name]), parts, strict=True)
             return "{" + ",".join(f"{label}={part}" for label, part in cells) + "}"
         if name in self.functions:
-            return _of_sort(f"{name}({', '.join(parts)})", self.functions[name]["result"])
+            return _of_sort(f"{name}({', '.join(parts)})", self.functions[name].result)
         if name not in CALLS:
             raise InputError(self.context, self.source, f"CPN Tools has no word for {name}()")
         text = CALLS[name].format(*parts)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from dfslab.nets.build import Net
 from dfslab.nets.cpn.cpn_evaluate import Evaluator
 from dfslab.nets.cpn.cpn_ml import free_names
 from dfslab.nets.cpn.cpn_values import (
@@ -42,12 +43,23 @@ class _Made:
     result: Kind = UNKNOWN
 
 
+@dataclass(frozen=True)
+class _Written:
+    """A function in the language of our inscriptions; `whole` is the one that it is a part of."""
+
+    parameters: dict[str, str]
+    result: str
+    body: str
+    draws: bool
+    whole: str
+
+
 class Functions:
     """The functions of the net that inscriptions call, made as they are met."""
 
     def __init__(self, evaluator: Evaluator) -> None:
         self.evaluator = evaluator
-        self.documents: dict[str, dict[str, Any]] = {}
+        self.written: dict[str, _Written] = {}
         self.made: dict[Any, _Made] = {}
         self.kept: list[Any] = []
         evaluator.specialised = self.called
@@ -75,7 +87,7 @@ class Functions:
     @property
     def drawing(self) -> set[str]:
         """The functions that draw, by the name of the whole."""
-        return {one["of"] for one in self.documents.values() if one["draws"]}
+        return {one.whole for one in self.written.values() if one.draws}
 
     def names(self, made: _Made) -> list[str]:
         if not isinstance(made.result, Struct):
@@ -121,19 +133,19 @@ class Functions:
         colours, context = self.evaluator.colours, f"function {made.name}"
         for name, leaf in zip(self.names(made), leaves, strict=True):
             kind = leaf.kind
-            self.documents[name] = {
-                "parameters": [
-                    [one, colours.type_name(sort, context)] for one, sort in abstract.parameters
-                ],
-                "result": colours.type_name(kind, context),
-                "body": leaf.text,
-                "draws": leaf.draws or any(f"{one}(" in leaf.text for one in self.drawing),
-                "of": made.name,
-            }
+            self.written[name] = _Written(
+                parameters={
+                    one: colours.type_name(sort, context) for one, sort in abstract.parameters
+                },
+                result=colours.type_name(kind, context),
+                body=leaf.text,
+                draws=leaf.draws or any(f"{one}(" in leaf.text for one in self.drawing),
+                whole=made.name,
+            )
 
     def free(self, name: str) -> str:
         name = clean(name)
-        taken = {one.name for one in self.made.values()} | set(self.documents)
+        taken = {one.name for one in self.made.values()} | set(self.written)
         at, own = 1, f"{name}_1"
         while own in taken or any(one.startswith(f"{own}_") for one in taken):
             at += 1
@@ -234,7 +246,7 @@ class _Abstract:
         return not is_constant(value)
 
 
-def documents(functions: Functions) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The functions as our documents have them."""
-    for name, one in functions.documents.items():
-        yield name, {key: one[key] for key in ("parameters", "result", "body")}
+def add_functions(functions: Functions, net: Net) -> None:
+    """The functions that inscriptions call, added to the net."""
+    for name, one in functions.written.items():
+        net.function(name, one.parameters, one.result, one.body)

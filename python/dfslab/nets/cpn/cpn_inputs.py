@@ -9,8 +9,8 @@ import itertools
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any
 
+from dfslab.nets.build import Local
 from dfslab.nets.cpn.cpn_declarations import Declarations
 from dfslab.nets.cpn.cpn_match import equal, matched
 from dfslab.nets.cpn.cpn_ml import Tree, free_names, parse
@@ -37,7 +37,7 @@ COUNT_KNOWN = "an input arc takes a number of tokens that is known; use two tran
 
 
 @dataclass(frozen=True)
-class Arc:
+class FileArc:
     """An arc with its place's final name and colour set; `kind` as the file writes it."""
 
     transition: str
@@ -60,7 +60,7 @@ class Taken:
 class Wanted:
     """A part of a token that an expression says; `whole` where it is all of the token."""
 
-    arc: Arc
+    arc: FileArc
     expression: Tree
     part: Value
     whole: bool
@@ -75,11 +75,11 @@ class Inputs:
         self.env: dict[str, Value] = {}
         self.conditions: list[str] = []
         self.taken: list[Taken] = []
-        self.locals: list[dict[str, Any]] = []
+        self.locals: list[Local] = []
         self.free: list[tuple[str, str, list[Value]]] = []
         self.wanted: list[Wanted] = []
 
-    def parsed(self, arc: Arc) -> Tree:
+    def parsed(self, arc: FileArc) -> Tree:
         return parse(arc.text or "()", arc.context)
 
     def terms(self, tree: Tree, context: str) -> Iterator[Tree]:
@@ -104,7 +104,7 @@ class Inputs:
             raise InputError(context, count.constant, f"an arc moves at most {WEIGHT_MOST} tokens")
         yield from (tree.parts[1] for _ in range(count.constant))
 
-    def take(self, arc: Arc) -> None:
+    def take(self, arc: FileArc) -> None:
         """Finds the tokens of an arc; patterns bind names, expressions are compared later."""
         self.evaluator.context = arc.context
         tree = self.parsed(arc)
@@ -122,7 +122,7 @@ class Inputs:
         bound = ", ".join(self.env) or "none"
         return f"is bound by no input arc, nor is it declared (bound: {bound})"
 
-    def bind(self, term: Tree, arc: Arc) -> None:
+    def bind(self, term: Tree, arc: FileArc) -> None:
         """One token taken, as far as its pattern goes."""
         kind = self.colours.sets[arc.colour].kind
         variable = f"t{len(self.taken) + 1}"
@@ -163,7 +163,7 @@ class Inputs:
         holes.append(tree)
         return Tree("name", f"?{len(holes) - 1}")
 
-    def fit(self, term: Tree, token: Value, arc: Arc) -> None:
+    def fit(self, term: Tree, token: Value, arc: FileArc) -> None:
         """Binds the names of a pattern that are new; those bound before are compared."""
         holes: list[Tree] = []
         found = matched(self.holed(term, holes), token, self.evaluator)
@@ -182,7 +182,7 @@ class Inputs:
             else:
                 self.env[name] = value
 
-    def check_type(self, name: str, value: Value, arc: Arc) -> None:
+    def check_type(self, name: str, value: Value, arc: FileArc) -> None:
         if name not in self.known.variables:
             return
         declared = self.colours.known(self.known.variables[name], f"var {name}")

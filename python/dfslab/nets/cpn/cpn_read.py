@@ -1,4 +1,4 @@
-"""Nets of CPN Tools (`.cpn`) as flat documents: the subset described in docs/nets.md.
+"""Nets of CPN Tools (`.cpn`) as flat nets: the subset described in docs/nets.md.
 
 What is not in the subset is refused in one line that names the page, the node and the inscription.
 """
@@ -10,13 +10,15 @@ import sys
 import xml.etree.ElementTree as ET
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
+from dfslab.documents.net_definition import Cell, NetDefinition
+from dfslab.nets.build import Net, Place
+from dfslab.nets.colour import UNIT, Colour
 from dfslab.nets.cpn.cpn_declarations import Declarations
-from dfslab.nets.cpn.cpn_functions import documents
-from dfslab.nets.cpn.cpn_inputs import Arc
+from dfslab.nets.cpn.cpn_functions import add_functions
+from dfslab.nets.cpn.cpn_inputs import FileArc
 from dfslab.nets.cpn.cpn_ml import parse
-from dfslab.nets.cpn.cpn_transition import Inscriptions, Transition
+from dfslab.nets.cpn.cpn_transition import Inscriptions, TransitionReader
 from dfslab.spec.model import InputError
 
 CHARACTERS_MOST, PAGES_DEEP, NODES_MOST, TOKENS_MOST = 50_000_000, 20, 100_000, 100_000
@@ -26,18 +28,18 @@ PRIORITIES = {"P_HIGH": 100, "P_NORMAL": 1000, "P_LOW": 10000}
 ORIENTATIONS = ("PtoT", "TtoP", "BOTHDIR", "Inhibitor", "Reset")
 
 
-def read(text: str) -> dict[str, Any]:
+def read(text: str) -> NetDefinition:
     """A `.cpn` file's net; the time unit of the file is taken as a second."""
-    return document_of_element(_parse(text))
+    return definition_of_element(_parse(text))
 
 
-def document_of_element(net: ET.Element) -> dict[str, Any]:
+def definition_of_element(net: ET.Element) -> NetDefinition:
     """The net of a `cpnet` element."""
     limit = sys.getrecursionlimit()
     # Functions that call themselves are followed as deep as the evaluator's own bound allows.
     sys.setrecursionlimit(max(limit, FRAMES_MOST))
     try:
-        return _Reader(net).document()
+        return _Reader(net).definition()
     except RecursionError:
         raise InputError("cpn", None, "its expressions are nested too deeply") from None
     finally:
@@ -70,7 +72,7 @@ def words(element: ET.Element | None, path: str = "text") -> str:
 
 
 @dataclass
-class _Place:
+class _FilePlace:
     key: str
     name: str
     colour: str
@@ -79,10 +81,10 @@ class _Place:
 
 
 @dataclass
-class _Page:
+class _FilePage:
     key: str
     name: str
-    places: dict[str, _Place] = field(default_factory=dict)
+    places: dict[str, _FilePlace] = field(default_factory=dict)
     transitions: dict[str, ET.Element] = field(default_factory=dict)
     arcs: list[ET.Element] = field(default_factory=list)
 
@@ -101,8 +103,10 @@ class _Reader:
             for fusion in net.findall("fusion")
             for element in fusion.findall("fusion_elm")
         }
-        self.places: dict[str, dict[str, Any]] = {}
-        self.transitions: list[dict[str, Any]] = []
+        self.net = Net(next(iter(self.pages.values())).name or "cpn")
+        self.places: dict[str, Place] = {}
+        # The colour set of each place by its name.
+        self.sets: dict[str, str] = {}
         self.laid: set[str] = set()
         used = {
             key
@@ -117,39 +121,38 @@ class _Reader:
         for page in self.pages.values():
             if page.key not in self.laid:
                 raise InputError(f"page {page.name}", None, "a page cannot contain itself")
-        if not self.transitions:
+        if not self.net.transitions:
             raise InputError("net", None, "has no transition")
 
-    def document(self) -> dict[str, Any]:
-        used = {one["colour"] for one in self.places.values()}
-        made = {
-            "name": next(iter(self.pages.values())).name or "cpn",
-            "enums": self.colours.enums,
-            "colours": self.colours.documents(used, "declarations"),
-            "constants": self.constants(),
-            "places": [
-                one | {"colour": self.colours.colour_name(one["colour"])}
-                for one in self.places.values()
-            ],
-            "transitions": self.transitions,
-        }
-        functions = dict(documents(self.known.functions))
-        return made | ({"functions": functions} if functions else {})
+    def definition(self) -> NetDefinition:
+        """The net, once all colour sets in use are known."""
+        net = self.net
+        for name, values in self.colours.enums.items():
+            net.enum(name, *values)
+        fields = self.colours.documents(set(self.sets.values()), "declarations")
+        net.colours = {name: Colour(name, tuple(of)) for name, of in fields.items()}
+        for name, value in self.constants().items():
+            net.constant(name, value)
+        for place in self.places.values():
+            place.colour = net.colours[self.colours.colour_name(self.sets[place.name])]
+        net.places = list(self.places.values())
+        add_functions(self.known.functions, net)
+        return net.document()
 
     def constants(self) -> dict[str, float]:
         """The numbers whose names nothing else in our document has."""
         taken = {value for values in self.colours.enums.values() for value in values}
         return {key: one for key, one in self.known.constants.items() if key not in taken}
 
-    def page(self, element: ET.Element) -> _Page:
+    def page(self, element: ET.Element) -> _FilePage:
         attributes = element.find("pageattr")
         name = attributes.get("name", "") if attributes is not None else ""
-        page = _Page(element.get("id", ""), name or element.get("id", ""))
+        page = _FilePage(element.get("id", ""), name or element.get("id", ""))
         names: set[str] = set()
         for node in element.iter("place"):
             key, named = self.node(node, page, names)
             context = f"page {page.name}, place {named}"
-            page.places[key] = _Place(
+            page.places[key] = _FilePlace(
                 key,
                 named,
                 self.colours.known(words(node, "type/text") or "UNIT", f"{context}, type").name,
@@ -162,7 +165,7 @@ class _Reader:
         page.arcs = list(element.iter("arc"))
         return page
 
-    def node(self, node: ET.Element, page: _Page, names: set[str]) -> tuple[str, str]:
+    def node(self, node: ET.Element, page: _FilePage, names: set[str]) -> tuple[str, str]:
         """The id and a name that is unique on the page."""
         key = node.get("id", "")
         if not key or key in page.places or key in page.transitions:
@@ -178,7 +181,7 @@ class _Reader:
         found = transition.find("subst")
         return found.get("subpage", "") if found is not None else ""
 
-    def lay(self, page: _Page, path: str, sockets: Mapping[str, str], deep: int) -> None:
+    def lay(self, page: _FilePage, path: str, sockets: Mapping[str, str], deep: int) -> None:
         """Add one copy of a page; `sockets` names what stands for its port places, by id."""
         if deep > PAGES_DEEP:
             raise InputError(f"page {page.name}", path, "a page cannot contain itself")
@@ -202,25 +205,25 @@ class _Reader:
     def free(self, name: str) -> str:
         return name if name not in self.places else f"{name}'"
 
-    def place(self, page: _Page, place: _Place, name: str) -> None:
+    def place(self, page: _FilePage, place: _FilePlace, name: str) -> None:
         context = f"page {page.name}, place {place.name}"
         rows = self.rows(place.marking, place.colour, f"{context}, initial marking")
         if name in self.places:
-            if self.places[name]["colour"] != place.colour:
+            if self.sets[name] != place.colour:
                 raise InputError(context, place.colour, f"fusion {name} needs one colour")
-            if not self.places[name]["initial"]:
-                self.places[name]["initial"] = rows
+            if not self.places[name].initial:
+                self.places[name].initial = rows
             return
-        self.places[name] = {"name": name, "colour": place.colour, "initial": rows}
+        self.places[name], self.sets[name] = Place(name, UNIT, rows), place.colour
 
-    def rows(self, text: str, colour: str, context: str) -> list[list[Any]]:
+    def rows(self, text: str, colour: str, context: str) -> list[list[Cell]]:
         """An initial marking as rows."""
         if not text:
             return []
         evaluator = self.known.evaluator
         evaluator.context, evaluator.unknown = context, "is not declared"
         value = evaluator.value(parse(text, context), {})
-        made: list[list[Any]] = []
+        made: list[list[Cell]] = []
         for entry in self.known.tokens(value, colour):
             if not entry.count.known or entry.when or entry.delay:
                 reason = "a first token is known, and there from the start"
@@ -231,14 +234,14 @@ class _Reader:
                 raise InputError(context, len(made), f"at most {TOKENS_MOST} tokens")
         return made
 
-    def inner(self, node: ET.Element, page: _Page, name: str) -> _Page:
+    def inner(self, node: ET.Element, page: _FilePage, name: str) -> _FilePage:
         key = self.subpage(node)
         if key not in self.pages:
             raise InputError(f"page {page.name}, transition {name}", key, "is no page of the net")
         return self.pages[key]
 
     def ports(
-        self, node: ET.Element, page: _Page, name: str, names: Mapping[str, str]
+        self, node: ET.Element, page: _FilePage, name: str, names: Mapping[str, str]
     ) -> dict[str, str]:
         """`(port,socket)(port,socket)` as port id to the place that stands for it."""
         text = node.find("subst").get("portsock", "")  # type: ignore[union-attr]
@@ -252,14 +255,14 @@ class _Reader:
                 )
         return {port: names[socket] for port, socket in found}
 
-    def arcs(self, page: _Page, names: Mapping[str, str]) -> dict[str, list[Arc]]:
-        found: dict[str, list[Arc]] = {}
+    def arcs(self, page: _FilePage, names: Mapping[str, str]) -> dict[str, list[FileArc]]:
+        found: dict[str, list[FileArc]] = {}
         for arc in page.arcs:
             for one in self.arc(arc, page, names):
                 found.setdefault(one.transition, []).append(one)
         return found
 
-    def arc(self, arc: ET.Element, page: _Page, names: Mapping[str, str]) -> Iterator[Arc]:
+    def arc(self, arc: ET.Element, page: _FilePage, names: Mapping[str, str]) -> Iterator[FileArc]:
         context = f"page {page.name}, arc {arc.get('id', '')}"
         ends = {}
         for tag, allowed in (("transend", page.transitions), ("placeend", page.places)):
@@ -274,7 +277,7 @@ class _Reader:
         if kind not in ORIENTATIONS:
             raise InputError(context, kind, f"the orientation is one of {', '.join(ORIENTATIONS)}")
         for one in ("PtoT", "TtoP") if kind == "BOTHDIR" else (kind,):
-            yield Arc(
+            yield FileArc(
                 ends["transend"],
                 names[place.key],
                 place.colour,
@@ -283,12 +286,10 @@ class _Reader:
                 context,
             )
 
-    def transition(self, page: _Page, node: ET.Element, name: str, arcs: list[Arc]) -> None:
+    def transition(self, page: _FilePage, node: ET.Element, name: str, arcs: list[FileArc]) -> None:
         context = f"page {page.name}, transition {name}"
-        one = Transition(name, page.name, self.known, context)
+        one = TransitionReader(name, page.name, self.known, context)
         texts = Inscriptions(*(words(node, f"{part}/text") for part in ("cond", "time", "code")))
-        made, places = one.document(arcs, texts)
-        self.places.update((place["name"], place) for place in places)
         priority = words(node, "priority/text")
         level = PRIORITIES.get(priority or "P_NORMAL")
         if level is None:
@@ -296,6 +297,6 @@ class _Reader:
             if not re.fullmatch(r"\d{1,9}", str(constant)):
                 raise InputError(f"{context}, priority", priority, "must be a whole number")
             level = int(constant)
-        if level != PRIORITIES["P_NORMAL"]:
-            made["priority"] = PRIORITIES["P_NORMAL"] - level
-        self.transitions.append(made)
+        urgency = PRIORITIES["P_NORMAL"] - level
+        for place, colour in one.add_to(self.net, self.places, arcs, texts, urgency):
+            self.places[place.name], self.sets[place.name] = place, colour

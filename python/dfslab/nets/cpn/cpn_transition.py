@@ -7,12 +7,13 @@ stands on several input arcs becomes a condition that those fields are equal.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
+from dfslab.nets.build import Local, Net, Place, Put, Take
+from dfslab.nets.colour import UNIT
 from dfslab.nets.cpn.cpn_evaluate import EFFECTS_REFUSED, has_effects
-from dfslab.nets.cpn.cpn_inputs import WEIGHT_MOST, Arc, Inputs, split
+from dfslab.nets.cpn.cpn_inputs import WEIGHT_MOST, FileArc, Inputs, split
 from dfslab.nets.cpn.cpn_merge import merged
 from dfslab.nets.cpn.cpn_ml import COMMENT, Tree, conjuncts, free_names, names_of, parse
 from dfslab.nets.cpn.cpn_values import (
@@ -33,6 +34,7 @@ from dfslab.nets.cpn.cpn_values import (
     made_of,
     words,
 )
+from dfslab.nets.inscription import Inscription
 from dfslab.spec.model import InputError
 
 CODE = re.compile(
@@ -51,59 +53,57 @@ class Inscriptions:
     code: str = ""
 
 
-class Transition(Inputs):
+class TransitionReader(Inputs):
     """What the names of a transition's inscriptions stand for."""
 
-    def document(
-        self, arcs: list[Arc], texts: Inscriptions
-    ) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-        """The transition as our documents have it, and the places of its free variables."""
-        made: dict[str, Any] = {"name": self.name, "page": self.page}
+    def add_to(
+        self,
+        net: Net,
+        places: Mapping[str, Place],
+        arcs: list[FileArc],
+        texts: Inscriptions,
+        priority: int,
+    ) -> list[tuple[Place, str]]:
+        """Adds the transition; the places of its free variables, each with its colour set."""
+        self.places = dict(places)
         guards = conjuncts(texts.guard, f"{self.context}, guard")
         for arc in arcs:
             if arc.kind == "PtoT":
                 self.take(arc)
-        for kind, key in (("Inhibitor", "inhibit"), ("Reset", "reset")):
-            found = [{"place": arc.place} for arc in arcs if arc.kind == kind]
-            if found:
-                made[key] = found
         guards = self.bound_by_guard(guards)
         outputs = [(arc, self.parsed(arc)) for arc in arcs if arc.kind == "TtoP"]
         code = self.code(texts.code)
         self.bind_free(guards, [tree for _, tree in outputs], code)
         self.compare_wanted()
         self.guard(guards)
-        places = [self.free_place(*one) for one in self.free]
+        free = [self.free_place(*one) for one in self.free]
+        self.places |= {place.name: place for place in free}
         self.evaluator.hoist = self.local
         try:
             self.run_code(code)
-            made["in"] = [{"place": one.place, "var": one.variable} for one in self.taken]
             delay = self.delay(texts.time)
-            made["out"] = [one for arc, tree in outputs for one in self.puts(arc, tree)]
+            puts = [one for arc, tree in outputs for one in self.puts(arc, tree)]
         finally:
             self.evaluator.hoist = None
-        self.finish(made, delay)
-        return made, places
-
-    def finish(self, made: dict[str, Any], delay: Leaf | None) -> None:
-        """The parts that many transitions do not have."""
-        for name, _, _ in self.free:
-            made["in"].append({"place": self.free_name(name), "var": clean(name)})
-            if delay is not None:
-                # The value of a free variable is back at once, so the delay is each arc's own.
-                delay = delay if delay.known else self.local(delay)
-        if delay is not None and self.free:
-            for one in made["out"]:
-                own = one.get("delay")
-                one["delay"] = delay.text if own is None else f"({delay.text} + {own})"
-        elif delay is not None:
-            made["delay"] = delay.text
-        for name, _, _ in self.free:
-            made["out"].append({"place": self.free_name(name), "token": clean(name)})
-        if self.conditions:
-            made["guard"] = " && ".join(self.conditions)
-        if self.locals:
-            made["locals"] = self.locals
+        if delay is not None and free:
+            # The value of a free variable is back at once, so the delay is each arc's own.
+            delay = delay if delay.known else self.local(delay)
+            puts = [_later(one, delay.text) for one in puts]
+        names = [(self.places[self.free_name(name)], clean(name)) for name, _, _ in self.free]
+        taken = [Take(self.places[one.place], one.variable) for one in self.taken]
+        net.transition(
+            self.name,
+            [*taken, *(Take(place, name) for place, name in names)],
+            [*puts, *(Put(place, name) for place, name in names)],
+            guard=" && ".join(self.conditions),
+            delay=None if delay is None or free else delay.text,
+            priority=priority,
+            inhibit=[places[arc.place] for arc in arcs if arc.kind == "Inhibitor"],
+            reset=[places[arc.place] for arc in arcs if arc.kind == "Reset"],
+            page=self.page,
+            locals=self.locals,
+        )
+        return [(place, colour) for place, (_, colour, _) in zip(free, self.free, strict=True)]
 
     # Guards, and names that no arc binds.
 
@@ -159,17 +159,15 @@ class Transition(Inputs):
     def free_name(self, variable: str) -> str:
         return f"{self.name}, any {variable}"
 
-    def free_place(self, name: str, colour: str, members: list[Value]) -> dict[str, Any]:
+    def free_place(self, name: str, colour: str, members: list[Value]) -> Place:
         """A place with every value, from which the variable's is taken and given back."""
         places = [one.place for one in self.taken]
         chosen = not self.conditions and len(set(places)) == len(places)
-        return {
-            "name": self.free_name(name),
-            "colour": colour,
-            # The engine draws where it need not search; else the values take turns.
-            "discipline": "random" if chosen else "fifo",
-            "initial": [self.colours.row(one, self.context) for one in members],
-        }
+        # The engine draws where it need not search; else the values take turns.
+        discipline = "random" if chosen else "fifo"
+        rows = [self.colours.row(one, self.context) for one in members]
+        # Which colour a colour set becomes is known once the whole file is read.
+        return Place(self.free_name(name), UNIT, rows, discipline)
 
     def guard(self, guards: list[Tree]) -> None:
         context = f"{self.context}, guard"
@@ -222,7 +220,7 @@ class Transition(Inputs):
         while name in self.env or name in self.known.constants:
             name += "_"
         kind = self.colours.type_name(value.kind, self.context)
-        self.locals.append({"name": name, "type": kind, "value": value.text})
+        self.locals.append(Local(name, kind, value.text))
         return Leaf(name, value.kind)
 
     def delay(self, time: str) -> Leaf | None:
@@ -236,13 +234,13 @@ class Transition(Inputs):
         tree = parse(text, context)
         return self.evaluator.leaf(tree, self.env, (INT, REAL), "a delay")
 
-    def puts(self, arc: Arc, tree: Tree) -> Iterator[dict[str, Any]]:
+    def puts(self, arc: FileArc, tree: Tree) -> Iterator[Put]:
         self.evaluator.context, self.evaluator.unknown = arc.context, self.unbound()
         value = self.evaluator.value(tree, self.env)
         for entry in self.known.tokens(value, arc.colour):
             yield from self.put(entry, arc)
 
-    def put(self, entry: Entry, arc: Arc) -> Iterator[dict[str, Any]]:
+    def put(self, entry: Entry, arc: FileArc) -> Iterator[Put]:
         """The output arcs of an entry of a multiset."""
         always = entry.count.known and entry.when is None
         if always and entry.count.constant > WEIGHT_MOST:
@@ -258,11 +256,11 @@ class Transition(Inputs):
             value = self.evaluator.once(value)
             delay = delay if delay is None or not delay.draws else self.local(delay)
         value = self.colours.fitted(value, arc.colour, arc.context)
-        made: dict[str, Any] = {"place": arc.place, "token": self.token(value, arc)}
-        if delay is not None:
-            made["delay"] = delay.text
+        place, token = self.places[arc.place], self.token(value, arc)
+        wait = None if delay is None else delay.text
         if always:
-            yield from (dict(made) for _ in range(entry.count.constant))
+            if entry.count.constant > 0:
+                yield Put(place, token, wait, int(entry.count.constant))
             return
         zero = constant(0, INT)
         count = (
@@ -271,12 +269,17 @@ class Transition(Inputs):
             else merged(entry.when, entry.count, zero, self.evaluator)
         )
         assert isinstance(count, Leaf)
-        yield made | {"count": count.text}
+        yield Put(place, token, wait, count.text)
 
-    def token(self, value: Value, arc: Arc) -> list[Any] | str:
+    def token(self, value: Value, arc: FileArc) -> list[Inscription] | str:
         if isinstance(value, Rec) and value.base and value.fields:
             return value.base
         return [one.text for one in self.colours.leaves(value, arc.context)]
+
+
+def _later(put: Put, delay: str) -> Put:
+    """The arc with a further delay."""
+    return replace(put, delay=delay if put.delay is None else f"({delay} + {put.delay})")
 
 
 @dataclass(frozen=True)

@@ -4,10 +4,17 @@ refused, place disciplines excepted: there CPN Tools takes any token."""
 from __future__ import annotations
 
 import xml.etree.ElementTree as ET
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
 
-from dfslab.nets.build import Document, Net, document_of
+from dfslab.documents.net_definition import (
+    Cell,
+    NetDefinition,
+    OutputDefinition,
+    PlaceDefinition,
+    TransitionDefinition,
+    WrittenToken,
+)
+from dfslab.nets.build import Net, definition_of
 from dfslab.nets.colour import LIST
 from dfslab.nets.cpn.cpn_expression import Scope, quoted, written
 from dfslab.spec.model import InputError
@@ -16,14 +23,14 @@ SORTS = {"int": "INT", "real": "REAL", "bool": "BOOL", "text": "STRING"}
 NORMAL = 1000
 
 
-def write(net: Net | Document) -> str:
+def write(net: Net | NetDefinition) -> str:
     """The file's text; one page, all nodes on it."""
-    return _Writer(document_of(net)).text()
+    return _Writer(definition_of(net)).text()
 
 
 class _Writer:
-    def __init__(self, document: Document) -> None:
-        self.document = document
+    def __init__(self, definition: NetDefinition) -> None:
+        self.definition = definition
         self.ids = 0
         self.root = ET.Element("workspaceElements")
         ET.SubElement(self.root, "generator", tool="dfslab", version="1", format="6")
@@ -31,10 +38,10 @@ class _Writer:
         self.block = ET.SubElement(ET.SubElement(self.net, "globbox"), "block", id=self.key())
         ET.SubElement(self.block, "id").text = "Declarations"
         self.page = ET.SubElement(self.net, "page", id=self.key())
-        ET.SubElement(self.page, "pageattr", name=str(document["name"]))
+        ET.SubElement(self.page, "pageattr", name=definition.name)
         self.declare()
-        self.places = {one["name"]: self.place(one) for one in document["places"]}
-        for one in document["transitions"]:
+        self.places = {one.name: self.place(one) for one in definition.places}
+        for one in definition.transitions:
             self.transition(one)
 
     def text(self) -> str:
@@ -50,25 +57,25 @@ class _Writer:
             made = ET.SubElement(self.block, "color", id=self.key())
             ET.SubElement(made, "id").text = sort
             ET.SubElement(made, sort.lower())
-        for name, values in self.document.get("enums", {}).items():
+        for name, values in self.definition.enums.items():
             made = ET.SubElement(self.block, "color", id=self.key())
             ET.SubElement(made, "id").text = name
             kind = ET.SubElement(made, "enum")
             for value in values:
                 ET.SubElement(kind, "id").text = value
-        taken = {*SORTS.values(), *self.document.get("enums", {})}
+        taken = {*SORTS.values(), *self.definition.enums}
         self.sets = {
-            name: f"{name}_set" if name in taken else name for name in self.document["colours"]
+            name: f"{name}_set" if name in taken else name for name in self.definition.colours
         }
         self.lists: dict[str, str] = {}
         self.declared: set[str] = set()
         names = taken | set(self.sets.values())
-        for name in self.document["colours"]:
+        for name in self.definition.colours:
             self.declare_colour(name, names)
         for sort in self.sorts():
             self.declare_sort(sort, names)
-        for name, value in self.document.get("constants", {}).items():
-            text = str(value).replace("-", "~")
+        for name, number in self.definition.constants.items():
+            text = str(number).replace("-", "~")
             ET.SubElement(self.block, "ml", id=self.key()).text = f"val {name} = {text};"
         self.variables: dict[str, str] = {}
         self.declare_functions()
@@ -76,11 +83,11 @@ class _Writer:
     def declare_functions(self) -> None:
         """All functions in one declaration, as each may call the others."""
         texts = []
-        for name, one in self.document.get("functions", {}).items():
-            parameters = dict(one["parameters"])
-            scope = Scope(self.document, {key: key for key in parameters}, {}, parameters)
+        for name, one in self.definition.functions.items():
+            parameters = dict(one.parameters)
+            scope = Scope(self.definition, {key: key for key in parameters}, {}, parameters)
             sorts = (f"{key} : {self.sort(kind)}" for key, kind in parameters.items())
-            body = written(one["body"], scope, f"function {name}")
+            body = written(one.body, scope, f"function {name}")
             texts.append(f"{name} ({', '.join(sorts)}) = {body}")
         if texts:
             made = ET.SubElement(self.block, "ml", id=self.key())
@@ -95,7 +102,7 @@ class _Writer:
         if name in self.declared:
             return
         self.declared.add(name)
-        fields = self.document["colours"][name]
+        fields = self.definition.colours[name]
         for _, sort in fields:
             self.declare_sort(sort, taken)
         made = ET.SubElement(self.block, "color", id=self.key())
@@ -109,23 +116,23 @@ class _Writer:
 
     def sorts(self) -> Iterator[str]:
         """The types of all fields, parameters, results and locals."""
-        for fields in self.document["colours"].values():
+        for fields in self.definition.colours.values():
             yield from (sort for _, sort in fields)
-        for one in self.document.get("functions", {}).values():
-            yield from (sort for _, sort in one["parameters"])
-            yield one["result"]
-        for transition in self.document["transitions"]:
-            yield from (local["type"] for local in transition.get("locals", ()))
+        for one in self.definition.functions.values():
+            yield from (sort for _, sort in one.parameters)
+            yield one.result
+        for transition in self.definition.transitions:
+            yield from (local.type for local in transition.locals)
 
     def declare_sort(self, sort: str, taken: set[str]) -> None:
         """A colour set for a kind of list, with a name that is free."""
         if not sort.startswith(LIST) or sort in self.lists:
             return
         inner = sort.removeprefix(LIST)
-        if inner in self.document["colours"]:
+        if inner in self.definition.colours:
             self.declare_colour(inner, taken)
         held = SORTS.get(inner) or (
-            inner if inner in self.document.get("enums", {}) else self.sets.get(inner, inner)
+            inner if inner in self.definition.enums else self.sets.get(inner, inner)
         )
         name = f"{held}_list"
         while name in taken:
@@ -148,28 +155,28 @@ class _Writer:
             raise InputError(context, name, "the name is used for another colour")
         return own
 
-    def place(self, one: Mapping[str, Any]) -> tuple[str, str]:
+    def place(self, one: PlaceDefinition) -> tuple[str, str]:
         node = ET.SubElement(self.page, "place", id=self.key())
-        ET.SubElement(node, "text").text = one["name"]
+        ET.SubElement(node, "text").text = one.name
         kind = ET.SubElement(node, "type", id=self.key())
-        ET.SubElement(kind, "text").text = self.sets[one["colour"]]
-        fields = self.document["colours"][one["colour"]]
+        ET.SubElement(kind, "text").text = self.sets[one.colour]
+        fields = self.definition.colours[one.colour]
         counts: dict[str, int] = {}
-        for row in one.get("initial", ()):
+        for row in one.initial:
             value = self.row(fields, row)
             counts[value] = counts.get(value, 0) + 1
         if counts:
             mark = ET.SubElement(node, "initmark", id=self.key())
             terms = [f"{count}`{value}" for value, count in counts.items()]
             ET.SubElement(mark, "text").text = "++".join(terms)
-        return node.get("id", ""), one["colour"]
+        return node.get("id", ""), one.colour
 
-    def row(self, fields: Sequence[Sequence[str]], row: Sequence[Any]) -> str:
-        def cell(value: Any, sort: str) -> str:
+    def row(self, fields: Sequence[Sequence[str]], row: Sequence[Cell]) -> str:
+        def cell(value: Cell, sort: str) -> str:
             if sort == "text":
-                return quoted(value)
+                return quoted(str(value))
             if isinstance(value, list | tuple) and not sort.startswith(LIST):
-                return self.row(self.document["colours"][sort], value)
+                return self.row(self.definition.colours[sort], value)
             if isinstance(value, list | tuple):
                 return "[" + ",".join(cell(one, sort.removeprefix(LIST)) for one in value) + "]"
             text = str(float(value) if sort == "real" else value)
@@ -182,54 +189,54 @@ class _Writer:
         ]
         return "{" + ",".join(cells) + "}"
 
-    def transition(self, one: Mapping[str, Any]) -> None:
-        context = f"page {one.get('page', 'main')}, transition {one['name']}"
-        if one.get("weight") is not None:
-            raise InputError(context, one["weight"], "CPN Tools has no weights")
+    def transition(self, one: TransitionDefinition) -> None:
+        context = f"page {one.page}, transition {one.name}"
+        if one.weight is not None:
+            raise InputError(context, one.weight, "CPN Tools has no weights")
         node = ET.SubElement(self.page, "trans", id=self.key(), explicit="false")
-        ET.SubElement(node, "text").text = one["name"]
+        ET.SubElement(node, "text").text = one.name
         scope = self.taken(one, node, context)
-        if one.get("guard"):
-            self.label(node, "cond", f"[{written(one['guard'], scope, context)}]")
+        if one.guard:
+            self.label(node, "cond", f"[{written(one.guard, scope, context)}]")
         self.code(one, node, scope, context)
-        if one.get("delay") is not None:
-            self.label(node, "time", f"@+{written(one['delay'], scope, context)}")
-        if one.get("priority"):
-            self.label(node, "priority", str(NORMAL - int(one["priority"])))
-        for arc in one.get("inhibit", ()):
-            if arc.get("at_least", 1) != 1:
-                raise InputError(context, arc["at_least"], "CPN Tools inhibits on any token")
-            self.arc("Inhibitor", node, self.places[arc["place"]][0], "")
-        for arc in one.get("reset", ()):
-            self.arc("Reset", node, self.places[arc["place"]][0], "")
-        for arc in one.get("out", ()):
-            place, colour = self.places[arc["place"]]
+        if one.delay is not None:
+            self.label(node, "time", f"@+{written(one.delay, scope, context)}")
+        if one.priority:
+            self.label(node, "priority", str(NORMAL - int(one.priority)))
+        for blocking in one.inhibit:
+            if blocking.at_least != 1:
+                raise InputError(context, blocking.at_least, "CPN Tools inhibits on any token")
+            self.arc("Inhibitor", node, self.places[blocking.place][0], "")
+        for emptied in one.reset:
+            self.arc("Reset", node, self.places[emptied.place][0], "")
+        for arc in one.out:
+            place, colour = self.places[arc.place]
             text = self.counted(arc, colour, scope, context)
-            if arc.get("delay") is not None:
-                text += f" @+ {written(arc['delay'], scope, context)}"
+            if arc.delay is not None:
+                text += f" @+ {written(arc.delay, scope, context)}"
             self.arc("TtoP", node, place, text)
 
-    def taken(self, one: Mapping[str, Any], node: ET.Element, context: str) -> Scope:
+    def taken(self, one: TransitionDefinition, node: ET.Element, context: str) -> Scope:
         """The input arcs, and what their variables are called."""
         names: dict[str, str] = {}
         kinds: dict[str, dict[str, str]] = {}
-        for at, arc in enumerate(one.get("in", ())):
-            place, colour = self.places[arc["place"]]
-            fields = self.document["colours"][colour]
-            word = arc.get("var") or f"t{at + 1}"
+        for at, arc in enumerate(one.in_):
+            place, colour = self.places[arc.place]
+            fields = self.definition.colours[colour]
+            word = arc.var or f"t{at + 1}"
             own = "()" if not fields else self.variable(word, self.sets[colour], context)
             names[word], kinds[word] = own, dict(fields)
             self.arc("PtoT", node, place, own)
-        return Scope(self.document, names, kinds, {})
+        return Scope(self.definition, names, kinds, {})
 
-    def code(self, one: Mapping[str, Any], node: ET.Element, scope: Scope, context: str) -> None:
+    def code(self, one: TransitionDefinition, node: ET.Element, scope: Scope, context: str) -> None:
         """What is computed once a firing, as a code segment."""
         steps, inputs = [], [name for name in scope.names.values() if name != "()"]
         outputs = []
-        for local in one.get("locals", ()):
-            value = written(local["value"], scope, context)
-            own = self.variable(local["name"], self.sort(local["type"]), context)
-            scope.names[local["name"]], scope.singles[local["name"]] = own, local["type"]
+        for local in one.locals:
+            value = written(local.value, scope, context)
+            own = self.variable(local.name, self.sort(local.type), context)
+            scope.names[local.name], scope.singles[local.name] = own, local.type
             steps.append(f"val {own} = {value}")
             outputs.append(own)
         if steps:
@@ -238,33 +245,33 @@ class _Writer:
             text = f"input ({', '.join(inputs)}); output ({given}); action ({action});"
             self.label(node, "code", text)
 
-    def counted(self, arc: Mapping[str, Any], colour: str, scope: Scope, context: str) -> str:
+    def counted(self, arc: OutputDefinition, colour: str, scope: Scope, context: str) -> str:
         """A token, a number of them, or one for each element of a list."""
-        count = arc.get("count")
+        count = arc.count
         if count is None:
-            return self.token(arc.get("token"), colour, scope, context)
+            return self.token(arc.token, colour, scope, context)
         listed = str(count).removeprefix("length(").removesuffix(")")
-        each, fields = f"at({listed}, turn)", self.document["colours"][colour]
-        token = arc.get("token")
+        each, fields = f"at({listed}, turn)", self.definition.colours[colour]
+        token = arc.token
         if token == [each] or token in (each, [f"{each}.{label}" for label, _ in fields]):
             text = written(listed, scope, context)
             if token == [each]:
                 text = f"(map (fn x => {{{fields[0][0]}=x}}) ({text}))"
             return f"list_to_ms ({text})"
-        if "turn" in str(token) or "turn" in str(arc.get("delay")):
+        if "turn" in str(token) or "turn" in str(arc.delay):
             raise InputError(context, token, "CPN Tools does not number the tokens of an arc")
         value = self.token(token, colour, scope, context)
         return f"({written(count, scope, context)})`{value}"
 
-    def token(self, token: Any, colour: str, scope: Scope, context: str) -> str:
-        fields = self.document["colours"][colour]
+    def token(self, token: WrittenToken | None, colour: str, scope: Scope, context: str) -> str:
+        fields = self.definition.colours[colour]
         if not fields:
             return "()"
         if isinstance(token, str):
             return scope.names.get(token) or written(token, scope, context)
         cells = [
             f"{label}={written(value, scope, context)}"
-            for (label, _), value in zip(fields, token, strict=True)
+            for (label, _), value in zip(fields, token or (), strict=True)
         ]
         return "{" + ",".join(cells) + "}"
 

@@ -11,10 +11,11 @@ from __future__ import annotations
 import json
 import xml.etree.ElementTree as ET
 from collections.abc import Mapping
-from typing import Any
+from dataclasses import dataclass, field
 
-from dfslab.nets.build import Document, Net, document_of
-from dfslab.nets.cpn.cpn_read import document_of_element
+from dfslab.documents.net_definition import NetDefinition, TransitionDefinition
+from dfslab.nets.build import Net, Place, Put, Take, definition_of
+from dfslab.nets.cpn.cpn_read import definition_of_element
 from dfslab.nets.pnml.pnml_symmetric import SYMMETRIC, converted
 from dfslab.spec.model import InputError
 
@@ -24,8 +25,8 @@ TOKENS_MOST, WEIGHT_MOST, CHARACTERS_MOST = 1_000_000, 1_000, 50_000_000
 IGNORED = {"name", "graphics", "toolspecific"}
 
 
-def read(text: str) -> dict[str, Any]:
-    """A P/T net as a flat document of unit-coloured places; a symmetric net with its colours."""
+def read(text: str) -> NetDefinition:
+    """A P/T net of unit-coloured places; a symmetric net with its colours."""
     root = _parse(text)
     if _tag(root) != "pnml":
         raise InputError("pnml", _tag(root), "the outermost element must be pnml")
@@ -34,10 +35,10 @@ def read(text: str) -> dict[str, Any]:
         raise InputError("pnml", len(nets), "must hold exactly one net")
     kind = nets[0].get("type", "")
     if kind.rsplit("/", 1)[-1] in SYMMETRIC:
-        return document_of_element(converted(nets[0]))
+        return definition_of_element(converted(nets[0]))
     if kind.rsplit("/", 1)[-1] != "ptnet":
         raise InputError("net type", kind, f"{PTNET} and symmetric nets are read")
-    return _Reader(nets[0]).document()
+    return _Reader(nets[0]).definition()
 
 
 def _parse(text: str) -> ET.Element:
@@ -55,26 +56,39 @@ def _tag(element: ET.Element) -> str:
     return element.tag.rsplit("}", 1)[-1] if isinstance(element.tag, str) else "comment"
 
 
+@dataclass
+class _TransitionNode:
+    """A transition while its arcs are read."""
+
+    name: str
+    page: str
+    takes: list[Take] = field(default_factory=list)
+    puts: list[Put] = field(default_factory=list)
+    inhibit: list[tuple[Place, int]] = field(default_factory=list)
+    reset: list[Place] = field(default_factory=list)
+
+
 class _Reader:
     """Nodes first, arcs after them, over all pages."""
 
     def __init__(self, net: ET.Element) -> None:
         self.name = self.text(net, "name") or net.get("id") or "net"
-        self.places: dict[str, dict[str, Any]] = {}
-        self.transitions: dict[str, dict[str, Any]] = {}
+        self.net = Net(self.name)
+        self.places: dict[str, Place] = {}
+        self.transitions: dict[str, _TransitionNode] = {}
         self.arcs: list[ET.Element] = []
         self.taken: set[str] = set()
         self.gather(net, "main")
         for arc in self.arcs:
             self.arc(arc)
 
-    def document(self) -> dict[str, Any]:
-        return {
-            "name": self.name,
-            "colours": {"unit": []},
-            "places": list(self.places.values()),
-            "transitions": list(self.transitions.values()),
-        }
+    def definition(self) -> NetDefinition:
+        """The net of the nodes and arcs that were read."""
+        for one in self.transitions.values():
+            self.net.transition(
+                one.name, one.takes, one.puts, inhibit=one.inhibit, reset=one.reset, page=one.page
+            )
+        return self.net.document()
 
     def gather(self, parent: ET.Element, page: str) -> None:
         for child in parent:
@@ -83,18 +97,11 @@ class _Reader:
                 self.gather(child, self.text(child, "name") or child.get("id") or page)
             elif tag == "place":
                 tokens = self.number(child, "initialMarking", 0, TOKENS_MOST)
-                self.places[self.identity(child)] = {
-                    "name": self.named(child),
-                    "colour": "unit",
-                    "initial": [[]] * tokens,
-                }
+                key = self.identity(child)
+                self.places[key] = self.net.place(self.named(child), initial=[()] * tokens)
             elif tag == "transition":
-                self.transitions[self.identity(child)] = {
-                    "name": self.named(child),
-                    "page": page,
-                    "in": [],
-                    "out": [],
-                }
+                key = self.identity(child)
+                self.transitions[key] = _TransitionNode(self.named(child), page)
             elif tag == "arc":
                 self.arcs.append(child)
             elif tag not in IGNORED and tag != "comment":
@@ -151,78 +158,73 @@ class _Reader:
         if source in self.transitions:
             if kind not in ("", "normal"):
                 raise InputError(context, kind, "such an arc goes from a place to a transition")
-            out = {"place": self.places[target]["name"]}
-            self.transitions[source]["out"] += [dict(out) for _ in range(weight)]
+            self.transitions[source].puts.append(Put(self.places[target], count=weight))
             return
-        place, transition = self.places[source]["name"], self.transitions[target]
+        place, transition = self.places[source], self.transitions[target]
         if kind == "inhibitor":
-            transition.setdefault("inhibit", []).append({"place": place, "at_least": weight})
+            transition.inhibit.append((place, weight))
         elif kind == "reset":
-            transition.setdefault("reset", []).append({"place": place})
+            transition.reset.append(place)
         else:
-            transition["in"] += [{"place": place} for _ in range(weight)]
+            transition.takes.append(Take(place, count=weight))
 
 
-def write(net: Net | Document) -> str:
+def write(net: Net | NetDefinition) -> str:
     """The net as PNML; what a P/T net has no words for is kept as tool-specific text."""
-    document = document_of(net)
+    definition = definition_of(net)
     root = ET.Element("pnml", xmlns=NAMESPACE)
     made = ET.SubElement(root, "net", id="net", type=PTNET)
-    _label(made, "name", document["name"])
+    _label(made, "name", definition.name)
     page = ET.SubElement(made, "page", id="page")
-    places = {one["name"]: f"p{at}" for at, one in enumerate(document["places"])}
-    for one in document["places"]:
-        node = ET.SubElement(page, "place", id=places[one["name"]])
-        _label(node, "name", one["name"])
-        if one.get("initial"):
-            _label(node, "initialMarking", str(len(one["initial"])))
-        _tool(
-            node,
-            {
-                key: one[key]
-                for key in ("colour", "discipline", "initial")
-                if one.get(key) not in (None, "unit", "fifo") and one["colour"] != "unit"
-            },
-        )
-    for at, one in enumerate(document["transitions"]):
+    places = {one.name: f"p{at}" for at, one in enumerate(definition.places)}
+    for place in definition.places:
+        node = ET.SubElement(page, "place", id=places[place.name])
+        _label(node, "name", place.name)
+        if place.initial:
+            _label(node, "initialMarking", str(len(place.initial)))
+        if place.colour != "unit":
+            kept: dict[str, object] = {"colour": place.colour}
+            if place.discipline != "fifo":
+                kept["discipline"] = place.discipline
+            _tool(node, kept | {"initial": place.initial})
+    for at, one in enumerate(definition.transitions):
         node = ET.SubElement(page, "transition", id=f"t{at}")
-        _label(node, "name", one["name"])
-        _tool(
-            node,
-            {
-                key: one[key]
-                for key in ("guard", "delay", "priority", "weight")
-                if one.get(key) not in (None, "", 0)
-            },
-        )
+        _label(node, "name", one.name)
+        noted = {
+            "guard": one.guard,
+            "delay": one.delay,
+            "priority": one.priority,
+            "weight": one.weight,
+        }
+        _tool(node, {key: value for key, value in noted.items() if value not in (None, "", 0)})
         _arcs(page, one, f"t{at}", places)
     ET.indent(root)
     return ET.tostring(root, encoding="unicode", xml_declaration=True) + "\n"
 
 
 def _arcs(
-    page: ET.Element, transition: Mapping[str, Any], node: str, places: Mapping[str, str]
+    page: ET.Element, transition: TransitionDefinition, node: str, places: Mapping[str, str]
 ) -> None:
     counts: dict[tuple[str, str, str], int] = {}
-    notes: dict[tuple[str, str, str], list[Any]] = {}
+    notes: dict[tuple[str, str, str], list[Mapping[str, object]]] = {}
 
-    def add(source: str, target: str, kind: str, weight: int, note: Mapping[str, Any]) -> None:
+    def add(source: str, target: str, kind: str, weight: int, note: Mapping[str, object]) -> None:
         key = (source, target, kind)
         counts[key] = counts.get(key, 0) + weight
         if note:
-            notes.setdefault(key, []).append(dict(note))
+            notes.setdefault(key, []).append(note)
 
-    def rest(arc: Mapping[str, Any]) -> dict[str, Any]:
-        return {key: value for key, value in arc.items() if key != "place" and value is not None}
-
-    for arc in transition.get("in", ()):
-        add(places[arc["place"]], node, "normal", 1, rest(arc))
-    for arc in transition.get("inhibit", ()):
-        add(places[arc["place"]], node, "inhibitor", arc.get("at_least", 1), {})
-    for arc in transition.get("reset", ()):
-        add(places[arc["place"]], node, "reset", 1, {})
-    for arc in transition.get("out", ()):
-        add(node, places[arc["place"]], "normal", 1, rest(arc))
+    for taken in transition.in_:
+        var = {} if taken.var is None else {"var": taken.var}
+        add(places[taken.place], node, "normal", 1, var)
+    for blocking in transition.inhibit:
+        add(places[blocking.place], node, "inhibitor", blocking.at_least, {})
+    for emptied in transition.reset:
+        add(places[emptied.place], node, "reset", 1, {})
+    for put in transition.out:
+        note = {"token": put.token, "delay": put.delay, "count": put.count}
+        kept = {key: value for key, value in note.items() if value is not None}
+        add(node, places[put.place], "normal", 1, kept)
     for (source, target, kind), weight in counts.items():
         key = f"{source}-{target}" + ("" if kind == "normal" else f"-{kind}")
         made = ET.SubElement(page, "arc", id=key, source=source, target=target)
@@ -239,7 +241,7 @@ def _label(parent: ET.Element, tag: str, text: str) -> None:
     ET.SubElement(ET.SubElement(parent, tag), "text").text = text
 
 
-def _tool(parent: ET.Element, values: Mapping[str, Any]) -> None:
+def _tool(parent: ET.Element, values: Mapping[str, object]) -> None:
     if values:
         made = ET.SubElement(parent, "toolspecific", tool="dfslab", version="1")
         made.text = json.dumps(values)

@@ -1,1 +1,1 @@
-"""Sections of the page: one file each, found by discovery, ordered by ORDER."""
+"""Sections of the page: one file each, found by discovery, ordered by their `order`."""

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from markupsafe import Markup
 
+from dfslab.report.contract import PageSection
 from dfslab.report.flame import NOTE, flame
 from dfslab.report.table import folded, note, percent, seconds, share, table, wide
 from dfslab.studies.bottlenecks import Bottlenecks, Function, Gain, Programs
@@ -99,3 +100,6 @@ def _ranked(study: FinishedRun, rows: Sequence[Bottlenecks]) -> Markup:
 
 def _sure(one: Gain) -> tuple[str, str]:
     return f"{percent(one.low)} to {percent(one.high)}", one.verdict
+
+
+SECTION = PageSection(TITLE, ORDER, EMPTY, render)

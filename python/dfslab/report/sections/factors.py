@@ -7,6 +7,8 @@ from typing import Any
 
 from markupsafe import Markup
 
+from dfslab.report.contract import PageSection
+from dfslab.report.figure import Curve, Layout
 from dfslab.report.plot import axis, chart, colour, heading, log_axis, with_interval, words
 from dfslab.report.table import folded, note, number, percent, signed, table, wide
 from dfslab.result import Metric
@@ -58,7 +60,7 @@ def _importance(found: Learning) -> Markup:
         _bars("total", [o.factor for o in ordered], [o.total for o in ordered], 0.35),
         _bars("first order", [o.factor for o in ordered], [o.first_order for o in ordered], 1.0),
     ]
-    layout = {
+    layout: Layout = {
         "title": heading("Share of the variance of log rate that each factor decides"),
         "barmode": "group",
         "height": 120 + 34 * len(ordered),
@@ -92,7 +94,7 @@ def _importance(found: Learning) -> Markup:
     )
 
 
-def _bars(name: str, factors: Sequence[str], metrics: Sequence[Metric], opacity: float) -> Any:
+def _bars(name: str, factors: Sequence[str], metrics: Sequence[Metric], opacity: float) -> Curve:
     bars = with_interval(metrics)
     return {
         "type": "bar",
@@ -182,7 +184,7 @@ def _parity(found: Learning) -> Markup:
     if not values:
         return Markup("")
     ends = [min(values) / 2, max(values) * 2]
-    data: list[dict[str, Any]] = [
+    data: list[Curve] = [
         {
             "type": "scatter",
             "mode": "lines",
@@ -208,7 +210,7 @@ def _parity(found: Learning) -> Markup:
                     "visible": True if method == "greybox" else "legendonly",
                 }
             )
-    layout = {
+    layout: Layout = {
         "title": heading("Measured against predicted, on layouts left out"),
         "height": 460,
         "xaxis": log_axis("measured operations per second", values),
@@ -221,7 +223,7 @@ def _curve(found: Learning) -> Markup:
     if not found.curve:
         return Markup("")
     names = list(dict.fromkeys(name for step in found.curve for name in step.median_abs_error))
-    data = [
+    data: list[Curve] = [
         {
             "type": "scatter",
             "mode": "lines+markers",
@@ -232,7 +234,7 @@ def _curve(found: Learning) -> Markup:
         }
         for name in names
     ]
-    layout = {
+    layout: Layout = {
         "title": heading("Median |error| on testbeds never seen, against hours of measurement"),
         "xaxis": axis("hours measured", rangemode="tozero"),
         "yaxis": axis("median |error|", tickformat=".0%", rangemode="tozero"),
@@ -301,3 +303,6 @@ def _next(found: Learning) -> Markup:
     return Markup("<h3>The next runs, by what they tell for each hour</h3>{}").format(
         table(head, rows)
     )
+
+
+SECTION = PageSection(TITLE, ORDER, EMPTY, render)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 from markupsafe import Markup
@@ -11,6 +10,8 @@ from markupsafe import Markup
 from dfslab.documents import metrics
 from dfslab.documents.measured_load import Buckets
 from dfslab.documents.table import Name
+from dfslab.report.contract import PageSection
+from dfslab.report.figure import Curve, Layout
 from dfslab.report.plot import SEQUENCE, axis, chart, heading, words
 from dfslab.report.table import DASH, folded, note, seconds, table
 from dfslab.result import Result
@@ -115,7 +116,7 @@ def _chart(operation: str, groups: Sequence[Sequence[Result]], name: Name) -> Ma
             if merged:
                 shade = SEQUENCE[number % len(SEQUENCE)]
                 data.append(_curve(name(group[0].labels) + said, merged, shade, dash))
-    layout = {
+    layout: Layout = {
         "title": heading(f"{operation}: share of operations that took longer"),
         "xaxis": axis("", type="log", tickformat="~s", ticksuffix="s", dtick=1),
         "yaxis": axis("", type="log", tickformat="~%", dtick=1),
@@ -126,7 +127,7 @@ def _chart(operation: str, groups: Sequence[Sequence[Result]], name: Name) -> Ma
     return chart(data, layout, f"share of {operation} operations that took longer than a latency")
 
 
-def _curve(name: str, histogram: Mapping[float, float], shade: str, dash: str) -> dict[str, Any]:
+def _curve(name: str, histogram: Mapping[float, float], shade: str, dash: str) -> Curve:
     total = sum(histogram.values())
     left, times, shares = total, [], []
     for low_ns in sorted(histogram):
@@ -142,3 +143,6 @@ def _curve(name: str, histogram: Mapping[float, float], shade: str, dash: str) -
         "line": {"shape": "hv", "color": shade, "width": 2, "dash": dash},
         "hovertemplate": "%{y:.2%} took longer than %{x:.3s}s<extra></extra>",
     }
+
+
+SECTION = PageSection(TITLE, ORDER, EMPTY, render)

@@ -12,6 +12,8 @@ from markupsafe import Markup
 
 from dfslab.documents.load_report import GeneratorReport, Second
 from dfslab.documents.measured_load import CountedCalls, DiskReads, MeasuredLoad, MeasuredPhase
+from dfslab.report.contract import PageSection
+from dfslab.report.figure import Curve, Layout
 from dfslab.report.plot import SEQUENCE, axis, chart, heading, words
 from dfslab.report.table import DASH, folded, note, number, percent, seconds, table
 from dfslab.result import Result
@@ -281,7 +283,7 @@ def _course(names: Sequence[str], ordered: Sequence[Sequence[Run]]) -> Markup:
     for turn, place in enumerate(places):
         name, told = long[round(place)]
         data.append(_curve(name, told, SEQUENCE[turn % len(SEQUENCE)]))
-    layout = {
+    layout: Layout = {
         "title": heading("operations of each second"),
         "xaxis": axis("seconds after the start"),
         "yaxis": axis("operations per second", rangemode="tozero"),
@@ -291,7 +293,7 @@ def _course(names: Sequence[str], ordered: Sequence[Sequence[Run]]) -> Markup:
     return chart(data, layout, "operations of each second of the load")
 
 
-def _curve(name: str, told: Sequence[Second], shade: str) -> dict[str, Any]:
+def _curve(name: str, told: Sequence[Second], shade: str) -> Curve:
     # The last second is incomplete.
     counts = [one.count for one in told[:-1]]
     return {
@@ -302,3 +304,6 @@ def _curve(name: str, told: Sequence[Second], shade: str) -> dict[str, Any]:
         "x": [place + 0.5 for place in range(len(counts))],
         "line": {"color": shade, "width": 2, "shape": "hvh"},
     }
+
+
+SECTION = PageSection(TITLE, ORDER, EMPTY, render)

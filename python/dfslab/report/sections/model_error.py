@@ -5,11 +5,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any
 
 from markupsafe import Markup
 
 from dfslab.documents.answers import RegressionFit
+from dfslab.report.contract import PageSection
+from dfslab.report.figure import Curve, Layout
 from dfslab.report.plot import axis, chart, colour, heading, words
 from dfslab.report.table import folded, note, number, percent, share, signed, table, wide
 from dfslab.studies.compare import Comparison, Score
@@ -62,7 +63,7 @@ def _chart(sets: Sets, noise: float) -> Markup:
         for m in dict.fromkeys(name for s in sets.values() for name in _ordered(s))
         if m != "ideal"
     ]
-    data: list[dict[str, Any]] = []
+    data: list[Curve] = []
     for shade, (title, scores) in zip(SHADES, sets.items(), strict=True):
         if scores:
             data.append(
@@ -77,7 +78,7 @@ def _chart(sets: Sets, noise: float) -> Markup:
             )
     if not methods:
         return Markup("")
-    layout: dict[str, Any] = {
+    layout: Layout = {
         "title": heading("Median |error|: held out, cross-validated and fitted (paler)"),
         "barmode": "group",
         "bargap": 0.35,
@@ -180,3 +181,6 @@ def _importance(fit: RegressionFit) -> Markup:
     left_out = folded("What the regression leaves out", note("; ".join(dropped)))
     shown = table(["quantity", "first-order index", "share"], rows) if rows else Markup("")
     return shown + (left_out if dropped else "")
+
+
+SECTION = PageSection(TITLE, ORDER, EMPTY, render)

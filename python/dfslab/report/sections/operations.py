@@ -7,7 +7,10 @@ from typing import Any
 
 from markupsafe import Markup
 
+from dfslab.documents.table import Value
 from dfslab.models.fit.step_terms import WHOLE
+from dfslab.report.contract import PageSection
+from dfslab.report.figure import Curve, Line
 from dfslab.report.plot import INK, SEQUENCE, colour, log_axis, panels, with_interval, words
 from dfslab.report.table import DASH, folded, note, number, percent, seconds, signed, table
 from dfslab.result import Metric
@@ -59,7 +62,7 @@ def _grouped(ones: Sequence[At], key: Any) -> dict[str, list[At]]:
     return groups
 
 
-def _deployed(one: At) -> dict[str, Any]:
+def _deployed(one: At) -> dict[str, Value]:
     """Varied keys other than sizes and counts."""
     return {k: v for k, v in one.labels.items() if k != SIZE and k not in COUNTS}
 
@@ -111,14 +114,14 @@ def gapped(
     return [told for line in lines for told in (*map(value, line), None)][:-1]
 
 
-def _curve(ones: Sequence[At], method: str) -> list[dict[str, Any]]:
+def _curve(ones: Sequence[At], method: str) -> list[Curve]:
     """A model's line and its interval band."""
     lines = lines_of([one for one in ones if method in one.predictions])
 
     def said(of: Callable[[Metric], float | None]) -> list[float | None]:
         return gapped(lines, lambda one: of(one.predictions[method]))
 
-    line = {
+    line: Curve = {
         "type": "scatter",
         "mode": "lines+markers",
         "name": words(method),
@@ -127,9 +130,9 @@ def _curve(ones: Sequence[At], method: str) -> list[dict[str, Any]]:
         "line": {"color": colour(method), "width": 1.5},
         "marker": {"color": colour(method), "size": 3},
     }
-    edges = [
-        line
-        | {
+    edges: list[Curve] = [
+        {
+            **line,
             "name": f"{words(method)}, 90 %",
             "y": end,
             "mode": "lines",
@@ -141,7 +144,8 @@ def _curve(ones: Sequence[At], method: str) -> list[dict[str, Any]]:
     return [line, *edges]
 
 
-def points_of(ones: Sequence[At]) -> list[dict[str, Any]]:
+def points_of(ones: Sequence[At]) -> list[Curve]:
+    """The measured times, with their intervals."""
     lines = lines_of(ones)
     ordered = [one for line in lines for one in line]
     shapes = ["square" if place else "circle" for place, line in enumerate(lines) for _ in line]
@@ -152,7 +156,7 @@ def points_of(ones: Sequence[At]) -> list[dict[str, Any]]:
             "name": "measured",
             "x": [one.size_bytes for one in ordered],
             "y": [one.measured.value for one in ordered],
-            "error_y": with_interval([one.measured for one in ordered]) | {"color": INK},
+            "error_y": {**with_interval([one.measured for one in ordered]), "color": INK},
             "text": [f"{one.count} files, {one.clients} at a time" for one in ordered],
             "hovertemplate": "%{x:.3s}B, %{text}: %{y:.3s}s<extra></extra>",
             "marker": {
@@ -169,7 +173,7 @@ def points_of(ones: Sequence[At]) -> list[dict[str, Any]]:
 
 def _together(ones: Sequence[At], name: str) -> Markup:
     """All steps in one panel: the time of all files of a run, as in the paper's figures."""
-    traces = []
+    traces: list[Curve] = []
     shown = [(step, of) for step, of in _grouped(ones, _step).items() if not step.endswith("/rest")]
     times: list[float] = []
     for index, (step, of) in enumerate(shown):
@@ -177,7 +181,7 @@ def _together(ones: Sequence[At], name: str) -> Markup:
         x = gapped(lines, lambda one: one.size_bytes)
         y = gapped(lines, lambda one: one.measured.value * one.count)
         times += [time for time in y if time is not None]
-        ink: dict[str, Any] = {"color": SEQUENCE[index % len(SEQUENCE)]}
+        ink: Line = {"color": SEQUENCE[index % len(SEQUENCE)]}
         traces.append(
             {
                 "type": "scatter",
@@ -186,7 +190,7 @@ def _together(ones: Sequence[At], name: str) -> Markup:
                 "x": x,
                 "y": y,
                 "line": ink,
-                "marker": ink | {"size": 5},
+                "marker": {"color": ink["color"], "size": 5},
             }
         )
     sizes = [one.size_bytes for one in ones]
@@ -293,3 +297,6 @@ def _told(metric: Metric | None) -> str:
     if metric.low is None or metric.high is None:
         return seconds(metric.value)
     return f"{seconds(metric.value)} ({seconds(metric.low)} to {seconds(metric.high)})"
+
+
+SECTION = PageSection(TITLE, ORDER, EMPTY, render)

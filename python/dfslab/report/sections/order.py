@@ -6,6 +6,7 @@ from typing import Any
 
 from markupsafe import Markup
 
+from dfslab.report.contract import PageSection
 from dfslab.report.table import note, percent, table, wide
 from dfslab.studies.compare import Comparison
 from dfslab.studies.contract import FinishedRun
@@ -39,3 +40,6 @@ def _one(order: Order) -> Markup:
     rows.append(["pairs in the measured order", "", *(percent(order.pairs[m]) for m in methods)])
     body = table(["configuration", "measured", *methods], rows)
     return Markup("<h3>{}</h3>{}").format(order.load, body)
+
+
+SECTION = PageSection(TITLE, ORDER, EMPTY, render)

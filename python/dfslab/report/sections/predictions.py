@@ -10,6 +10,8 @@ from typing import Any
 from markupsafe import Markup
 
 from dfslab.documents.table import Name
+from dfslab.report.contract import PageSection
+from dfslab.report.figure import Curve, Layout
 from dfslab.report.plot import BASELINES, INK, SYMBOLS, chart, colour, heading, log_axis, words
 from dfslab.report.table import FAR_OFF, note, number, predicted, signed, table
 from dfslab.studies.compare import Comparison, Row
@@ -52,10 +54,10 @@ def _parity(comparison: Comparison, methods: list[str], name: Name) -> Markup:
     if not values:
         return Markup("")
     ends = [min(values) / 1.6, max(values) * 1.6]
-    data = [
+    data: list[Curve] = [
         _line(ends, 1.0, "predicted = measured", "solid"),
         _line(ends, 1 + FAR_OFF, "±25 %", "dot"),
-        _line(ends, 1 - FAR_OFF, "±25 %", "dot") | {"showlegend": False},
+        {**_line(ends, 1 - FAR_OFF, "±25 %", "dot"), "showlegend": False},
     ]
     for method in methods:
         for held in (True, False):
@@ -69,7 +71,7 @@ def _parity(comparison: Comparison, methods: list[str], name: Name) -> Markup:
             ]
             if rows:
                 data.append(_points(rows, method, held, name))
-    layout = {
+    layout: Layout = {
         "title": heading("Predicted against measured; filled marks were held out"),
         "xaxis": log_axis("measured operations per second", values),
         "yaxis": log_axis("predicted operations per second", values),
@@ -80,7 +82,7 @@ def _parity(comparison: Comparison, methods: list[str], name: Name) -> Markup:
     return chart(data, layout, "predicted against measured rates of every method")
 
 
-def _line(ends: Sequence[float], factor: float, name: str, dash: str) -> dict[str, Any]:
+def _line(ends: Sequence[float], factor: float, name: str, dash: str) -> Curve:
     return {
         "type": "scatter",
         "mode": "lines",
@@ -93,7 +95,7 @@ def _line(ends: Sequence[float], factor: float, name: str, dash: str) -> dict[st
     }
 
 
-def _points(rows: Sequence[Row], method: str, held: bool, name: Name) -> dict[str, Any]:
+def _points(rows: Sequence[Row], method: str, held: bool, name: Name) -> Curve:
     shape = SYMBOLS.get(method, "triangle-up")
     return {
         "type": "scatter",
@@ -124,3 +126,6 @@ def _hover(row: Row, method: str, name: Name) -> str:
         f"{name(row.labels)}: {method} {number(one.value)}{bounds}, measured "
         f"{number(row.measured.value)}, error {signed(row.errors.get(method))}"
     )
+
+
+SECTION = PageSection(TITLE, ORDER, EMPTY, render)

@@ -9,6 +9,8 @@ from typing import Any, NamedTuple
 from markupsafe import Markup
 
 from dfslab.models.learn.features import describe
+from dfslab.report.contract import PageSection
+from dfslab.report.figure import Curve, Layout
 from dfslab.report.plot import SEQUENCE, axis, chart, log_axis, with_interval, words
 from dfslab.report.sections.scaling import PROCESSES, THREADS, rest, way
 from dfslab.report.table import note, number, predicted, table
@@ -52,7 +54,7 @@ def render(study: FinishedRun) -> Markup | None:
         return None
     rates = [metric.value for pair in pairs for metric in (pair.threads, pair.apart)]
     what = "operations per second"
-    layout = {
+    layout: Layout = {
         "height": 110 + 24 * len(pairs),
         "xaxis": log_axis(what, rates),
         "yaxis": axis("", type="category", autorange="reversed", automargin=True),
@@ -89,9 +91,7 @@ def _pairs(study: FinishedRun) -> list[Pair]:
     ]
 
 
-def _trace(
-    spread: str, places: Sequence[str], metrics: Sequence[Metric], colour: str
-) -> dict[str, Any]:
+def _trace(spread: str, places: Sequence[str], metrics: Sequence[Metric], colour: str) -> Curve:
     return {
         "type": "scatter",
         "mode": "markers",
@@ -113,3 +113,6 @@ def _row(pair: Pair) -> list[Any]:
     counts = [str(pair.work.clients), str(pair.processes)]
     rates = [predicted(pair.threads), predicted(pair.apart)]
     return [pair.work.varied, *counts, *rates, number(pair.apart.value / pair.threads.value)]
+
+
+SECTION = PageSection(TITLE, ORDER, EMPTY, render)

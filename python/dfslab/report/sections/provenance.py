@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from markupsafe import Markup
 
 from dfslab.documents.table import labels_text
+from dfslab.report.contract import PageSection
 from dfslab.report.table import folded, table, wide
 from dfslab.spec import units
 from dfslab.studies.contract import FinishedRun
@@ -67,3 +68,6 @@ def _results(study: FinishedRun) -> Markup:
     ]
     head = ["method", "configuration", "id", "repetition", "complete", "begun", "notes"]
     return folded(f"All {len(rows)} results", table(head, rows, texts=3))
+
+
+SECTION = PageSection(TITLE, ORDER, EMPTY, render)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from markupsafe import Markup
 
 from dfslab.documents.measured_load import FaultReport
+from dfslab.report.contract import PageSection
+from dfslab.report.figure import Annotation, Curve, Layout, Shape
 from dfslab.report.plot import SEQUENCE, axis, chart, heading, words
 from dfslab.report.table import DASH, note, number, seconds, table
 from dfslab.result import Result
@@ -55,7 +57,7 @@ def _title(study: FinishedRun, result: Result) -> str:
 
 def _figure(title: str, faults: FaultReport) -> Markup:
     step_s = faults.step_s
-    line = {
+    line: Curve = {
         "type": "scatter",
         "mode": "lines",
         "name": "operations per second",
@@ -63,7 +65,7 @@ def _figure(title: str, faults: FaultReport) -> Markup:
         "y": faults.rates_per_s,
         "line": {"color": SEQUENCE[0], "width": 2, "shape": "hvh"},
     }
-    shapes = [
+    shapes: list[Shape] = [
         {
             "type": "line",
             "x0": one.at_s,
@@ -75,7 +77,7 @@ def _figure(title: str, faults: FaultReport) -> Markup:
         }
         for one in faults.done
     ]
-    marks = [
+    marks: list[Annotation] = [
         # Labels of neighbouring faults are placed below each other.
         {
             "x": one.at_s,
@@ -88,7 +90,7 @@ def _figure(title: str, faults: FaultReport) -> Markup:
         }
         for turn, one in enumerate(faults.done)
     ]
-    layout = {
+    layout: Layout = {
         "title": heading(title),
         "xaxis": axis("seconds after the start"),
         "yaxis": axis("operations per second", rangemode="tozero"),
@@ -132,3 +134,6 @@ def _rate(value: float | None) -> str:
 
 def _count(value: float | None) -> str:
     return DASH if value is None else f"{value:,.0f}"
+
+
+SECTION = PageSection(TITLE, ORDER, EMPTY, render)

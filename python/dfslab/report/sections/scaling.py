@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from markupsafe import Markup
 
+from dfslab.report.contract import PageSection
+from dfslab.report.figure import AxisOptions, Curve
 from dfslab.report.plot import INK, SEQUENCE, axis, panels, words
 from dfslab.report.table import DASH, note, number, table
 from dfslab.result import Result
@@ -48,10 +49,14 @@ def render(study: FinishedRun) -> Markup | None:
     names = sorted({name for series in panel_of.values() for name in series})
     groups = [(spread, _curves(series, names)) for spread, series in sorted(panel_of.items())]
     clients = sorted({n for s in panel_of.values() for places in s.values() for n in places})
-    ticks = {"tickvals": clients, "ticktext": [str(count) for count in clients]}
+    ticks: AxisOptions = {
+        "type": "log",
+        "tickvals": clients,
+        "ticktext": [str(count) for count in clients],
+    }
     figure = panels(
         groups,
-        axis("clients", type="log", **ticks),
+        axis("clients", **ticks),
         axis("speed-up", type="log"),
         "measured speed-up against clients",
     )
@@ -97,9 +102,9 @@ def _rates(places: Mapping[int, Sequence[Result]]) -> dict[int, float]:
     }
 
 
-def _curves(series: Series, names: Sequence[str]) -> list[dict[str, Any]]:
+def _curves(series: Series, names: Sequence[str]) -> list[Curve]:
     """Curves of the series; a series has the same colour in every panel."""
-    curves = []
+    curves: list[Curve] = []
     for name, places in sorted(series.items()):
         rates = _rates(places)
         first = next(iter(rates))
@@ -139,3 +144,6 @@ def _rows(spread: str, series: Series) -> list[list[str]]:
             told = number(speed_up) if count != first else DASH
             rows.append([spread, name, str(count), f"{number(rate)}/s", told, f"{efficiency:.0%}"])
     return rows
+
+
+SECTION = PageSection(TITLE, ORDER, EMPTY, render)

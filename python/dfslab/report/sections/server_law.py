@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Sequence
-from typing import Any
 
 from markupsafe import Markup
 
+from dfslab.report.contract import PageSection
+from dfslab.report.figure import Curve as Drawn
+from dfslab.report.figure import Line
 from dfslab.report.plot import INK, SEQUENCE, axis, log_axis, panels, with_interval
 from dfslab.report.table import DASH, note, number, percent, seconds, signed, table
 from dfslab.studies.contract import FinishedRun
@@ -63,7 +65,7 @@ def _title(curve: Curve) -> str:
     return f"{curve.operation}, {curve.share:g} cores, as many {files}"
 
 
-def _colour(law: str) -> dict[str, Any]:
+def _colour(law: str) -> Line:
     """A law's colour, the same in all panels."""
     return {"color": SEQUENCE[LAWS.index(law) % len(SEQUENCE)], "width": 1.5}
 
@@ -71,7 +73,7 @@ def _colour(law: str) -> dict[str, Any]:
 def _responses(curves: Sequence[Curve]) -> Markup:
     groups = []
     for curve in curves:
-        lines = [
+        lines: list[Drawn] = [
             {
                 "type": "scatter",
                 "mode": "lines",
@@ -93,14 +95,14 @@ def _responses(curves: Sequence[Curve]) -> Markup:
     )
 
 
-def _points(curve: Curve) -> dict[str, Any]:
+def _points(curve: Curve) -> Drawn:
     return {
         "type": "scatter",
         "mode": "markers",
         "name": "measured",
         "x": curve.clients,
         "y": [one.value for one in curve.response],
-        "error_y": with_interval(curve.response) | {"color": INK},
+        "error_y": {**with_interval(curve.response), "color": INK},
         "marker": {
             "color": INK,
             "size": 7,
@@ -110,23 +112,20 @@ def _points(curve: Curve) -> dict[str, Any]:
 
 
 def _residuals(curves: Sequence[Curve]) -> Markup:
-    groups = [
-        (
-            _title(curve),
-            [
-                {
-                    "type": "scatter",
-                    "mode": "lines+markers",
-                    "name": told.law,
-                    "x": curve.clients,
-                    "y": told.residuals,
-                    "line": _colour(told.law),
-                }
-                for told in curve.fits
-            ],
-        )
-        for curve in curves
-    ]
+    groups = []
+    for curve in curves:
+        lines: list[Drawn] = [
+            {
+                "type": "scatter",
+                "mode": "lines+markers",
+                "name": told.law,
+                "x": curve.clients,
+                "y": told.residuals,
+                "line": _colour(told.law),
+            }
+            for told in curve.fits
+        ]
+        groups.append((_title(curve), lines))
     clients = [n for curve in curves for n in curve.clients]
     return panels(
         groups,
@@ -238,3 +237,6 @@ def _bursts(bursts: Sequence[Burst]) -> Markup:
         "measured",
     ]
     return table(head, rows)
+
+
+SECTION = PageSection(TITLE, ORDER, EMPTY, render)

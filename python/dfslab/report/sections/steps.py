@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from markupsafe import Markup
 
 from dfslab.documents.table import Name
+from dfslab.report.contract import PageSection
+from dfslab.report.figure import Curve, Layout
 from dfslab.report.plot import axis, chart, colour, heading, time_scale, words
 from dfslab.report.table import DASH, folded, note, seconds, signed, table
 from dfslab.studies.compare import Comparison, Row
@@ -84,7 +86,7 @@ def _chart(row: Row, methods: list[str], name: Name) -> Markup:
     several = len({operation for operation, _ in order}) > 1
     names = [words(f"{operation}: {step}" if several else step) for operation, step in order]
     factor, unit = time_scale([time for times in steps.values() for time in times.values()])
-    data = []
+    data: list[Curve] = []
     for method, times in steps.items():
         values = [times[key] * factor if key in times else None for key in order]
         data.append(
@@ -97,7 +99,7 @@ def _chart(row: Row, methods: list[str], name: Name) -> Markup:
                 "hovertemplate": f"%{{x}} %{{y:.3g}} {unit}",
             }
         )
-    layout = {
+    layout: Layout = {
         "title": heading(name(row.labels)),
         "barmode": "group",
         "bargap": 0.3,
@@ -108,3 +110,6 @@ def _chart(row: Row, methods: list[str], name: Name) -> Markup:
         "legend": {"orientation": "h", "y": -0.16, "yanchor": "top", "x": 0},
     }
     return chart(data, layout, f"time per step of {name(row.labels)}")
+
+
+SECTION = PageSection(TITLE, ORDER, EMPTY, render)

@@ -10,6 +10,7 @@ from markupsafe import Markup
 
 from dfslab.documents.table import Name
 from dfslab.lazily import lazily
+from dfslab.report.contract import PageSection
 from dfslab.report.plot import BASELINES
 from dfslab.report.table import number, percent
 from dfslab.result import Result
@@ -269,3 +270,6 @@ def _limits(study: FinishedRun) -> list[Markup]:
             ).format(best.change, study.name(best.labels), best.gain)
         )
     return found
+
+
+SECTION = PageSection(TITLE, ORDER, EMPTY, render)

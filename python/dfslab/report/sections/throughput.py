@@ -10,6 +10,8 @@ from markupsafe import Markup
 
 from dfslab.documents.table import labels_text
 from dfslab.models.learn.features import describe
+from dfslab.report.contract import PageSection
+from dfslab.report.figure import Axis, AxisOptions, Curve
 from dfslab.report.plot import (
     BASELINES,
     DASHES,
@@ -93,7 +95,7 @@ def _clients(count: float) -> str:
     return "1 client" if count == 1 else f"{count:.0f} clients"
 
 
-def _legend_order(trace: Mapping[str, Any]) -> tuple[bool, bool]:
+def _legend_order(trace: Curve) -> tuple[bool, bool]:
     return (trace["name"] != "measured", trace["visible"] is not True)
 
 
@@ -102,7 +104,7 @@ def _axis_of(described: Sequence[Mapping[str, Any]]) -> str:
     return max(ALONG, key=lambda key: len({one.get(key) for one in described}))
 
 
-def _along_axis(results: Sequence[Result], described: Described, along: str) -> dict[str, Any]:
+def _along_axis(results: Sequence[Result], described: Described, along: str) -> Axis:
     """Ticks at the configurations, written as in the scenario."""
     written: dict[float, str] = {}
     for result in results:
@@ -111,13 +113,15 @@ def _along_axis(results: Sequence[Result], described: Described, along: str) -> 
         default = number(place) if along == "clients" else units.text(place, "B", 3)
         written[place] = words(str(default if label is None else label))
     places = sorted(written)
-    ticks = {"tickvals": places, "ticktext": [written[place] for place in places]}
-    return axis(ALONG[along], type="log", **ticks)
+    ticks: AxisOptions = {
+        "type": "log",
+        "tickvals": places,
+        "ticktext": [written[place] for place in places],
+    }
+    return axis(ALONG[along], **ticks)
 
 
-def _trace(
-    results: Sequence[Result], described: Described, along: str, metric: str
-) -> dict[str, Any]:
+def _trace(results: Sequence[Result], described: Described, along: str, metric: str) -> Curve:
     """Measured points with error bars, one for each configuration, or the line of one model."""
     points: dict[tuple[float, str], list[Result]] = {}
     method = results[0].method
@@ -133,12 +137,12 @@ def _trace(
     ]
     held = [any(result.point.held_out for result in group) for group in groups]
     crowded = len(places) > len(set(places))
-    lines = {
+    lines: Curve = {
         "mode": "lines" if len(places) > 1 else "markers",
         "line": {"color": colour(method), "width": 2, "dash": DASHES.get(method, "solid")},
         "marker": {"color": colour(method), "symbol": "line-ew-open", "size": 18},
     }
-    marks = {
+    marks: Curve = {
         "mode": "markers",
         "error_y": {**with_interval(metrics), "color": INK},
         "marker": {
@@ -177,3 +181,6 @@ def _hover(method: str, one: Metric, metric: str, labels: Mapping[str, Any]) -> 
 
 def _text(value: float, unit: str) -> str:
     return units.text(value, unit, 3) if math.isfinite(value) else "–"
+
+
+SECTION = PageSection(TITLE, ORDER, EMPTY, render)

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from markupsafe import Markup
 
+from dfslab.documents.trace_analysis import (
+    CohortComparison,
+    ModelledStep,
+    PartRanking,
+    TraceAnalysis,
+)
+from dfslab.documents.trace_profile import Clock, Entry, Savings, TraceProfile
 from dfslab.report import repeats
+from dfslab.report.contract import PageSection
 from dfslab.report.flame import NOTE, flame
 from dfslab.report.table import (
     DASH,
@@ -29,6 +36,7 @@ TITLE = "Trace"
 ORDER = 70
 EMPTY = "Nothing was traced."
 MOST_ROWS = 25
+NO_PATH = Markup('<td class="wide" title="{0}">{0}</td>').format(DASH)
 RANKED = "The table ranks steps by the time they spend themselves, their own steps not counted."
 GAINED = (
     "Each step is made {factor:g} times faster in a replay of the trees, where everything else "
@@ -69,72 +77,70 @@ DIFFER = (
 def render(study: FinishedRun) -> Markup | None:
     """The trees of a run's traces."""
     found = study.find(Traced)
-    return body({} if found is None else found.profile)
+    return None if found is None else body(found.profile)
 
 
-def body(profile: Mapping[str, Any]) -> Markup | None:
+def body(profile: TraceProfile) -> Markup | None:
     """The degree of compression, what faster steps would gain, the trees, the rankings."""
-    if not profile.get("roots"):
+    if not profile.roots:
         return None
-    compared = profile.get("compared")
+    analysis = TraceAnalysis.of(profile)
     parts = [
         Markup("<p>{}</p>").format(_compression(profile)),
-        _gains(profile.get("savings")),
-        _parts(profile.get("parts")),
-        _modelled(profile.get("modelled") or ()),
+        _gains(profile.savings),
+        _parts(analysis.parts),
+        _modelled(analysis.modelled or ()),
     ]
-    if compared:
+    if compared := analysis.compared:
         parts += [
             Markup("<h3>{}</h3>").format(CHANGED),
             _differ(compared),
-            flame(profile["roots"], "changed call trees", compared["changes"]),
+            flame(profile.roots, "changed call trees", compared.changes),
             _changes(compared),
         ]
     parts += [
         Markup("<h3>Call trees</h3>"),
         note(NOTE),
-        flame(profile["roots"], "call trees by time"),
-        timelines(profile.get("timelines") or ()),
+        flame(profile.roots, "call trees by time"),
+        timelines(profile.timelines),
     ]
-    parts += [Markup("<h3>Steps by self time</h3>"), note(RANKED), _steps(profile["ranking"])]
-    if profile.get("waits"):
-        parts += [
-            Markup("<h3>Waits: queues, locks, other processes</h3>"),
-            _steps(profile["waits"]),
-        ]
+    parts += [Markup("<h3>Steps by self time</h3>"), note(RANKED), _steps(profile.ranking)]
+    if profile.waits:
+        parts += [Markup("<h3>Waits: queues, locks, other processes</h3>"), _steps(profile.waits)]
     parts += [_repeats(profile)]
-    if profile.get("clocks"):
-        parts += [Markup("<h3>Clocks</h3>"), note(CLOCKS), _clocks(profile["clocks"])]
+    if profile.clocks:
+        parts += [Markup("<h3>Clocks</h3>"), note(CLOCKS), _clocks(profile.clocks)]
     return Markup("").join(parts)
 
 
-def _repeats(profile: Mapping[str, Any]) -> Markup:
+def _repeats(profile: TraceProfile) -> Markup:
     """Retried steps, and steps that callers repeat."""
     text = Markup("")
     if retried := repeats.retries(profile):
         rows = [
-            [path, f"{failed:,}", f"{attempts:,}", seconds(time_ns / 1e9)]
-            for path, failed, attempts, time_ns in retried[:MOST_ROWS]
+            [str(one.path), f"{one.failed:,}", f"{one.attempts:,}", seconds(one.failed_ns / 1e9)]
+            for one in retried[:MOST_ROWS]
         ]
         text += Markup("<h3>{}</h3>").format(repeats.RETRIES) + note(RETRIED)
         text += table(repeats.RETRY_HEAD, rows)
     if repeated := repeats.loops(profile):
         shown = [
-            [path, *(f"{count:,}" for count in counts)] for path, *counts in repeated[:MOST_ROWS]
+            [str(path), *(f"{count:,}" for count in counts)]
+            for path, *counts in repeated[:MOST_ROWS]
         ]
         text += folded(repeats.LOOPS, note(LOOPED) + table(repeats.LOOP_HEAD, shown))
     return text
 
 
-def _clocks(clocks: list[dict[str, Any]]) -> Markup:
+def _clocks(clocks: Sequence[Clock]) -> Markup:
     """Each host's clock offset from the first host's clock."""
     rows = [
         [
-            clock["host"],
-            _signed_seconds(clock["ahead_ns"]),
-            seconds(clock["residual_ns"] / 1e9),
-            f"{clock['calls']:,}",
-            f"{clock['against']:,}",
+            clock.host,
+            _signed_seconds(clock.ahead_ns),
+            seconds(clock.residual_ns / 1e9),
+            f"{clock.calls:,}",
+            f"{clock.against:,}",
         ]
         for clock in clocks
     ]
@@ -146,13 +152,13 @@ def _signed_seconds(ahead_ns: int) -> str:
     return ("-" if ahead_ns < 0 else "") + seconds(abs(ahead_ns) / 1e9)
 
 
-def _steps(ranking: list[dict[str, Any]]) -> Markup:
+def _steps(ranking: Sequence[Entry]) -> Markup:
     rows = [
         [
-            path_cell(row["path"]),
-            f"{row['count']:,}",
+            path_cell(row.path),
+            f"{row.count:,}",
             *_times(row),
-            units.text(row["bytes"], "B") if row["bytes"] else "",
+            units.text(row.bytes, "B") if row.bytes else "",
         ]
         for row in ranking[:MOST_ROWS]
     ]
@@ -162,62 +168,63 @@ def _steps(ranking: list[dict[str, Any]]) -> Markup:
     return table(head, rows) + more
 
 
-def _times(row: Mapping[str, Any]) -> list[Any]:
+def _times(row: Entry) -> list[Markup | str]:
     """Self time, its share and the mean duration; unknown where calls were only counted."""
-    if row.get("timed", row["count"]) == 0:
+    timed = row.count if row.timed is None else row.timed
+    if timed == 0:
         return ["-", "-", "-"]
-    mean_s = row["total_s"] / row.get("timed", row["count"])
-    return [seconds(row["self_s"]), share(row["share"]), seconds(mean_s)]
+    mean_s = row.total_s / timed
+    return [seconds(row.self_s), share(row.share), seconds(mean_s)]
 
 
-def _gains(savings: Mapping[str, Any] | None) -> Markup:
+def _gains(savings: Savings | None) -> Markup:
     """The steps, ranked by the end-to-end time that making each faster would save."""
-    if not savings or not savings["steps"]:
+    if not savings or not savings.steps:
         return Markup("")
-    finishers = any("last_finisher_share" in step for step in savings["steps"])
+    finishers = any(step.last_finisher_share is not None for step in savings.steps)
     rows = []
-    for step in savings["steps"][:MOST_ROWS]:
+    for step in savings.steps[:MOST_ROWS]:
         row = [
-            path_cell(step["step"]),
-            share(step["saving"]),
-            _range(step, "low", "high"),
-            step["verdict"],
-            *(seconds(step[key]) if step[key] else "" for key in ("work_s", "waited_s")),
+            path_cell(step.step),
+            share(step.saving),
+            _range(step.low, step.high),
+            step.verdict,
+            *(seconds(spent_s) if spent_s else "" for spent_s in (step.work_s, step.waited_s)),
         ]
-        row += [percent(step["utilisation"])] if finishers else []
-        row += [percent(step["summed_share"])]
-        rows.append(row + ([percent(step["last_finisher_share"])] if finishers else []))
+        row += [percent(step.utilisation)] if finishers else []
+        row += [percent(step.summed_share)]
+        rows.append(row + ([percent(step.last_finisher_share)] if finishers else []))
     head = ["step", "time saved", "90 % interval", "verdict", "works", "waits"]
     head += ["busy", "by sum", "by last finisher"] if finishers else ["by sum"]
-    unexplained = savings.get("unexplained", 0.0)
+    unexplained = savings.unexplained or 0.0
     rest = (
         note(f"{percent(unexplained)} of the time is in pauses that nothing in the trace ends.")
         if unexplained > 0
         else Markup("")
     )
     title = Markup("<h3>What a faster step would gain</h3>")
-    return title + note(GAINED.format(factor=savings["factor"])) + table(head, rows) + rest
+    return title + note(GAINED.format(factor=savings.factor)) + table(head, rows) + rest
 
 
-def _parts(found: Mapping[str, Any] | None) -> Markup:
+def _parts(found: PartRanking | None) -> Markup:
     """Processors, disks and links, ranked by the end-to-end time that making each faster would
     save."""
-    if not found or not found["parts"]:
+    if not found or not found.parts:
         return Markup("")
     others = [
-        {row["part"]: row["share"] for row in found[key]} for key in ("by_sum", "by_last_finisher")
+        {row.part: row.share for row in ranks} for ranks in (found.by_sum, found.by_last_finisher)
     ]
     rows = [
         [
-            row["part"],
-            share(row["saving"]),
-            _range(row, "least", "most"),
-            row["verdict"],
-            _range(row, "low", "high"),
-            percent(row["utilisation"]),
-            *(percent(other.get(row["part"], 0.0)) for other in others),
+            row.part,
+            share(row.saving),
+            _range(row.least, row.most),
+            row.verdict,
+            _range(row.low, row.high),
+            percent(row.utilisation),
+            *(percent(other.get(row.part, 0.0)) for other in others),
         ]
-        for row in found["parts"][:MOST_ROWS]
+        for row in found.parts[:MOST_ROWS]
     ]
     head = [
         "part",
@@ -230,71 +237,71 @@ def _parts(found: Mapping[str, Any] | None) -> Markup:
         "by last finisher",
     ]
     title = Markup("<h3>What a faster part would gain</h3>")
-    return title + note(PARTS.format(factor=found["factor"])) + table(head, rows)
+    return title + note(PARTS.format(factor=found.factor)) + table(head, rows)
 
 
-def _modelled(rows: Sequence[Mapping[str, Any]]) -> Markup:
+def _modelled(rows: Sequence[ModelledStep]) -> Markup:
     """Traced steps compared with the description's; unmatched steps of either at the end."""
     if not rows:
         return Markup("")
-    known = [row for row in rows if row["modelled_s"] is not None]
+    known = [row for row in rows if row.modelled_s is not None]
     told = [
         [
-            row["operation"],
-            row["step"],
-            path_cell(row["traced"] or DASH),
-            f"{row['count']:,}",
-            seconds(row["traced_s"]),
-            seconds(row["modelled_s"]),
-            signed(row["error"]),
+            row.operation,
+            row.step,
+            path_cell(row.traced) if row.traced else NO_PATH,
+            f"{row.count:,}",
+            seconds(row.traced_s),
+            seconds(row.modelled_s),
+            signed(row.error),
         ]
         for row in known
     ]
     head = ["operation", "step", "as traced", "calls", "traced", "modelled", "error"]
     only = [
-        [path_cell(row["traced"]), f"{row['count']:,}", seconds(row["traced_s"])]
+        [path_cell(row.traced), f"{row.count:,}", seconds(row.traced_s)]
         for row in rows
-        if row["modelled_s"] is None
+        if row.modelled_s is None and row.traced
     ]
     rest = note(ONLY_TRACED) + table(["step", "calls", "mean"], only) if only else Markup("")
     title = Markup("<h3>Steps beside the model</h3>")
     return title + note(MODELLED) + table(head, told, texts=3) + rest
 
 
-def _range(row: Mapping[str, Any], low: str, high: str) -> str:
-    return f"{percent(row[low])} to {percent(row[high])}"
+def _range(low: float, high: float) -> str:
+    return f"{percent(low)} to {percent(high)}"
 
 
-def _differ(compared: Mapping[str, Any]) -> Markup:
-    before, now = compared["sides"]
-    sure = SURE if compared.get("several") else ""
-    return note(DIFFER.format(tests=compared["tests"], before=before, now=now, sure=sure))
+def _differ(compared: CohortComparison) -> Markup:
+    before, now = compared.sides
+    sure = SURE if compared.several else ""
+    return note(DIFFER.format(tests=compared.tests, before=before, now=now, sure=sure))
 
 
-def _changes(compared: Mapping[str, Any]) -> Markup:
+def _changes(compared: CohortComparison) -> Markup:
     """Steps that changed significantly, the largest effect on total time first."""
-    several = any(row["cohort"] for row in compared["rows"])
+    several = any(row.cohort for row in compared.rows)
     rows = [
         [
-            *([row["cohort"]] if several else []),
-            path_cell(row["path"]),
-            f"{row['count_before']:,}",
-            f"{row['count']:,}",
-            seconds(row["mean_before_s"]),
-            seconds(row["mean_s"]),
-            signed(row["change"]),
-            f"{row['p_corrected']:.2g}",
+            *([row.cohort] if several else []),
+            path_cell(row.path),
+            f"{row.count_before:,}",
+            f"{row.count:,}",
+            seconds(row.mean_before_s),
+            seconds(row.mean_s),
+            signed(row.change),
+            f"{row.p_corrected:.2g}",
         ]
-        for row in compared["rows"][:MOST_ROWS]
+        for row in compared.rows[:MOST_ROWS]
     ]
-    one, other = compared["sides"]
+    one, other = compared.sides
     sides = [
         note(
-            f"Only {side}: {', '.join(paths[:MOST_ROWS])}"
+            f"Only {side}: {', '.join(map(str, paths[:MOST_ROWS]))}"
             + (f" and {len(paths) - MOST_ROWS} more" if len(paths) > MOST_ROWS else "")
             + "."
         )
-        for side, paths in ((one, compared["only_before"]), (other, compared["only_now"]))
+        for side, paths in ((one, compared.only_before), (other, compared.only_now))
         if paths
     ]
     if not rows:
@@ -314,41 +321,40 @@ def _changes(compared: Mapping[str, Any]) -> Markup:
     return table(head, rows, texts=1 + several) + Markup("").join(sides)
 
 
-def _sampled(profile: Mapping[str, Any]) -> Markup:
+def _sampled(profile: TraceProfile) -> Markup:
     """A note that counts and sums are estimates, where the recorder sampled calls."""
-    if not (told := profile.get("sampling")):
+    if not (told := profile.sampling):
         return Markup("")
     return Markup(
         "<strong>Counts and sums are estimates</strong> of about {:,} spans: calls were "
         "kept with probability {:.3g} to {:.3g}. Of those kept: "
-    ).format(told["spans_estimated"], told["probability_least"], told["probability_most"])
+    ).format(told.spans_estimated, told.probability_least, told.probability_most)
 
 
-def _compression(profile: Mapping[str, Any]) -> Markup:
+def _compression(profile: TraceProfile) -> Markup:
     """The numbers of spans and trees before and after compression, and losses."""
     # Traced JVMs count every call and record no spans.
-    calls = "calls" if profile.get("processes") else "spans"
+    calls = "calls" if profile.processes else "spans"
     told = f"{{:,}} {calls} in {{:,}} call trees, merged into <strong>{{}}</strong>"
-    if profile.get("counted"):
+    if profile.counted:
         told = (
             "{:,} calls as servers counted them, {:,} of them outermost, in "
             "<strong>{}</strong>; of sums no single call and no quantile is known"
         )
     text = _sampled(profile) + Markup(told).format(
-        profile["spans"],
-        profile["trees"],
-        "1 shape" if profile["shapes"] == 1 else f"{profile['shapes']:,} shapes",
+        profile.spans,
+        profile.trees,
+        "1 shape" if profile.shapes == 1 else f"{profile.shapes:,} shapes",
     )
-    after = (profile.get("reduction") or {}).get("spans_after")
-    if after and profile["spans"]:
-        removed = 1 - after / profile["spans"]
+    after = profile.reduction.spans_after
+    if after and profile.spans:
+        removed = 1 - after / profile.spans
         text += Markup(" of {:,} steps: {:.2%} of the {} say nothing new").format(
             after, removed, calls
         )
-    lost = [
-        f"{count:,} {kind.replace('_', ' ')}"
-        for kind, count in (profile.get("losses") or {}).items()
-        if count
-    ]
-    text += f". Repaired or dropped: {', '.join(lost)}." if lost else ". Nothing was lost."
+    lost = repeats.lost(profile)
+    text += f". Repaired or dropped: {lost}." if lost else ". Nothing was lost."
     return text + "".join(f" {line}" for line in repeats.left_out(profile))
+
+
+SECTION = PageSection(TITLE, ORDER, EMPTY, render)

@@ -23,7 +23,7 @@ Number: TypeAlias = "int | float | Fraction"
 # SymPy has no types, so that the type checker lets its objects pass, too.
 Operand: TypeAlias = "Expr | int | float | Fraction"
 _INFIX = {"add": "+", "sub": "-", "mul": "*", "div": "/", "pow": "**"}
-_INFIX |= {"gt": ">", "ge": ">=", "and": "&", "or": "|"}
+_INFIX |= {"mod": "%", "floordiv": "//", "gt": ">", "ge": ">=", "and": "&", "or": "|"}
 _FUNCTIONS = ("Max", "Min", "ceiling", "floor", "sqrt", "log")
 
 
@@ -132,6 +132,18 @@ class Expr:
     def __rtruediv__(self, other: Operand) -> Expr:
         return _combined("div", other, self)
 
+    def __mod__(self, other: Operand) -> Expr:
+        return _combined("mod", self, other)
+
+    def __rmod__(self, other: Operand) -> Expr:
+        return _combined("mod", other, self)
+
+    def __floordiv__(self, other: Operand) -> Expr:
+        return _combined("floordiv", self, other)
+
+    def __rfloordiv__(self, other: Operand) -> Expr:
+        return _combined("floordiv", other, self)
+
     def __pow__(self, other: Operand) -> Expr:
         return _combined("pow", self, other)
 
@@ -181,8 +193,11 @@ _COMPUTED: dict[str, Callable[[Any, Any], Any]] = {
     "sub": lambda a, b: a - b,
     "mul": lambda a, b: a * b,
     "div": lambda a, b: a / b,
+    "mod": lambda a, b: a % b,
+    "floordiv": lambda a, b: a // b,
     "pow": lambda a, b: a**b,
 }
+_DIVIDING = ("div", "mod", "floordiv")
 ZERO, ONE = Expr("number", 0), Expr("number", 1)
 
 
@@ -215,7 +230,7 @@ def _simplest(name: str, left: Expr, right: Expr) -> Expr:
     """The operation without neutral elements: x + 0, x * 1, x * 0 (parameters are finite)."""
     if left.name == right.name == "number":
         values = [Fraction(v) if isinstance(v, int) else v for v in (left.args[0], right.args[0])]
-        if name != "pow" and not (name == "div" and values[1] == 0):
+        if name != "pow" and not (name in _DIVIDING and values[1] == 0):
             found = _COMPUTED[name](*values)
             whole = isinstance(found, Fraction) and found.denominator == 1
             return Expr("number", int(found) if whole else found)
@@ -393,7 +408,7 @@ def function(root: Expr, arrays: bool = False) -> tuple[tuple[str, ...], Callabl
 
 # Precedence of each operation, lowest first.
 _BINDS = {"or": 1, "and": 2, "not": 3, "gt": 4, "ge": 4, "add": 5, "sub": 5}
-_BINDS |= {"mul": 6, "div": 6, "pow": 7}
+_BINDS |= {"mul": 6, "div": 6, "mod": 6, "floordiv": 6, "pow": 7}
 _WORDS = {**_INFIX, "and": "and", "or": "or", "ge": "≥", "mul": "·", "pow": "^"}
 _CALLED = {"ceiling": "ceil", "Max": "max", "Min": "min"}
 
@@ -421,7 +436,7 @@ def readable(value: Expr, within: int = 0) -> str:
         return _negated(value.args[0], within)
     # Right operands of - and / keep their brackets, since these operations are not associative.
     first, *rest = value.args
-    right = binds + (value.name in ("sub", "div", "pow"))
+    right = binds + (value.name in ("sub", "pow", *_DIVIDING))
     parts = [readable(first, binds), *(readable(one, right) for one in rest)]
     joined = f" {_WORDS[value.name]} ".join(parts)
     return f"({joined})" if binds < within else joined

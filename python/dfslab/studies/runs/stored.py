@@ -55,8 +55,8 @@ def inputs_hash(folder: Path) -> str:
             _add(digest, str(path.relative_to(folder)), str(path.stat().st_size).encode())
     for path in _descriptions():
         _add(digest, str(path), path.read_bytes())
-    # Studies of installed packages: what they compute may change with their version.
-    for entry in sorted(metadata.entry_points(group=discover.STUDIES)):
+    # Members of installed packages: what they compute may change with their version.
+    for entry in sorted(discover.installed()):
         version = entry.dist.version if entry.dist is not None else ""
         _add(digest, f"{entry.name} {entry.value}", version.encode())
     return digest.hexdigest()

@@ -29,8 +29,22 @@ MEASURED = (LATENCY, RESPONSE, STEP, COUNT, SCORE)
 
 def write(results: Sequence[Result], path: Path) -> int:
     """Write the complete measurements and return their number."""
+    write_atomically(path, as_csv(results))
+    measured = _measured(results)
+    if measured:
+        write_atomically(path.with_suffix(".json"), about(results))
+    return len(measured)
+
+
+def _measured(results: Sequence[Result]) -> list[Result]:
+    """The complete measurements in the order of their starts."""
     measured = [r for r in results if r.method == "measure" and r.complete]
-    measured.sort(key=lambda result: (result.provenance.started, result.point_id))
+    return sorted(measured, key=lambda result: (result.provenance.started, result.point_id))
+
+
+def as_csv(results: Sequence[Result]) -> bytes:
+    """The complete measurements, one row each, with a header."""
+    measured = _measured(results)
     keys = list(dict.fromkeys(key for result in measured for key in result.labels))
     latencies = sorted({m for r in measured for m in r.metrics if m.startswith(MEASURED)})
     parts = sorted({name for result in measured for name in _parts(result)})
@@ -54,16 +68,20 @@ def write(results: Sequence[Result], path: Path) -> int:
                 *(more.get(name, "") for name in parts),
             ]
         )
-    write_atomically(path, text.getvalue())
-    if measured:
-        provenance = measured[0].provenance.model_dump(mode="json")
-        about = {
-            "rows": len(measured),
-            "provenance": provenance,
-            "configurations": len({r.point_id for r in measured}),
-        }
-        write_atomically(path.with_suffix(".json"), json.dumps(about, indent=1) + "\n")
-    return len(measured)
+    return text.getvalue().encode()
+
+
+def about(results: Sequence[Result]) -> bytes:
+    """The origin of the rows as JSON. RunFailed if nothing was measured."""
+    measured = _measured(results)
+    if not measured:
+        raise RunFailed("holds no complete measurement")
+    document = {
+        "rows": len(measured),
+        "provenance": measured[0].provenance.model_dump(mode="json"),
+        "configurations": len({r.point_id for r in measured}),
+    }
+    return (json.dumps(document, indent=1) + "\n").encode()
 
 
 def _number(result: Result, name: str) -> Any:

@@ -9,10 +9,15 @@ independent, so slow drift within a cohort looks like a change.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
+from dfslab.documents.call_path import CallPath
+from dfslab.documents.otlp import OtlpDocument, OtlpResourceSpans, OtlpScopeSpans, OtlpSpan
+from dfslab.documents.trace_analysis import CohortComparison, StepChange
+from dfslab.documents.trace_profile import TraceProfile, TreeNode
+from dfslab.documents.trace_tree import walk
 from dfslab.lazily import lazily
 
 if TYPE_CHECKING:
@@ -38,7 +43,7 @@ class Sums:
     total_s: float = 0.0
     squares: float = 0.0
     self_s: float = 0.0
-    paths: set[str] = field(default_factory=set)
+    paths: set[CallPath] = field(default_factory=set)
 
     @classmethod
     def of(cls, count: int, total_s: float, sd_s: float, self_s: float) -> Sums:
@@ -66,73 +71,85 @@ class Sums:
         return math.sqrt(variance * self.count / max(1, self.count - 1))
 
 
-Steps = Mapping[str, Sums]
+Steps = Mapping[CallPath, Sums]
 
 
-def compare(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
+@dataclass(frozen=True)
+class Pair:
+    """Two cohorts to compare: the others and this one, which has a name among several pairs."""
+
+    name: str
+    old: Steps
+    new: Steps
+
+
+def compare(before: TraceProfile, after: TraceProfile) -> CohortComparison:
     """Changed steps, sorted by change of self time, and changes of all steps for colouring."""
-    return compare_all([("", steps(before["roots"]), steps(after["roots"]))])
+    return compare_all([Pair("", steps(before.roots), steps(after.roots))])
 
 
-def compare_all(
-    pairs: Sequence[tuple[str, Steps, Steps]], sides: tuple[str, str] = BEFORE_AND_NOW
-) -> dict[str, Any]:
-    """`compare` for several pairs (name, one side, other side), with a joint correction.
+def compare_all(pairs: Sequence[Pair], sides: tuple[str, str] = BEFORE_AND_NOW) -> CohortComparison:
+    """`compare` for several pairs, with a joint correction.
 
     A step is coloured by its largest significant change over all pairs. Steps on one side only are
     reported for a single pair only: among several pairs, every cohort lacks some steps.
     """
-    rows: list[dict[str, Any]] = []
-    for name, old, new in pairs:
-        rows += _rows(name, old, new) + _rows(name, _by_process(old), _by_process(new))
-    for row, p in zip(rows, holm([row["p"] for row in rows]), strict=True):
-        row["p_corrected"] = p
-    rows.sort(key=lambda row: (-abs(row["own_change_s"]), row["path"], row["cohort"]))
-    sure = [row for row in rows if row["p_corrected"] < LEVEL]
-    old, new = pairs[0][1:] if len(pairs) == 1 else ({}, {})
+    tested: list[StepChange] = []
+    for pair in pairs:
+        merged = replace(pair, old=_by_process(pair.old), new=_by_process(pair.new))
+        tested += _rows(pair) + _rows(merged)
+    corrected = holm([row.p for row in tested])
+    rows = [
+        row.model_copy(update={"p_corrected": p}) for row, p in zip(tested, corrected, strict=True)
+    ]
+    rows.sort(key=lambda row: (-abs(row.own_change_s), str(row.path), row.cohort))
+    significant = [row for row in rows if row.p_corrected < LEVEL]
+    single = pairs[0] if len(pairs) == 1 else Pair("", {}, {})
+    old, new = single.old, single.new
     changes = {
         path: new[path].mean_s / old[path].mean_s - 1
-        for path in sorted(set(old) & set(new))
+        for path in sorted(set(old) & set(new), key=str)
         if old[path].mean_s > 0
     }
-    for row in sure if len(pairs) > 1 else ():
-        changes[row["path"]] = max(changes.get(row["path"], 0.0), row["change"], key=abs)
-    return {
-        "level": LEVEL,
-        "sides": list(sides),
-        "tests": len(rows),
-        "several": len(pairs) > 1,
-        "changes": changes,
-        "rows": sure,
-        "only_before": sorted(set(old) - set(new)),
-        "only_now": sorted(set(new) - set(old)),
-    }
+    for row in significant if len(pairs) > 1 else ():
+        changes[row.path] = max(changes.get(row.path, 0.0), row.change, key=abs)
+    return CohortComparison(
+        level=LEVEL,
+        sides=sides,
+        tests=len(rows),
+        several=len(pairs) > 1,
+        changes=changes,
+        rows=significant,
+        only_before=sorted(set(old) - set(new), key=str),
+        only_now=sorted(set(new) - set(old), key=str),
+    )
 
 
-def hosts_beside(roots: Sequence[Mapping[str, Any]]) -> list[tuple[str, Steps, Steps]]:
-    """Spans as pairs (host, all other hosts, this host), for hosts with a common step."""
-    of: dict[str, dict[str, Sums]] = {}
-    for path, node in _walk(roots):
-        for host, (count, self_ns, _, total_ns, sd_ns) in node.get("of", {}).items():
-            own = Sums.of(count, total_ns / 1e9, sd_ns / 1e9, self_ns / 1e9)
+def host_pairs(roots: Sequence[TreeNode]) -> list[Pair]:
+    """Spans as pairs (all other hosts, this host), for hosts with a common step."""
+    of: dict[str, dict[CallPath, Sums]] = {}
+    for path, node in walk(roots):
+        for host, (count, self_ns, _, total_ns, sd_ns) in node.of.items():
+            # Processes of JVM profiles record no spread, and are not compared here.
+            own = Sums.of(count, total_ns / 1e9, (sd_ns or 0.0) / 1e9, self_ns / 1e9)
             own.paths.add(path)
             of.setdefault(host, {}).setdefault(path, Sums()).add(own)
-    found: list[tuple[str, Steps, Steps]] = []
+    found: list[Pair] = []
     for host, own_steps in sorted(of.items()):
-        others: dict[str, Sums] = {}
-        for other in (places for name, places in of.items() if name != host):
+        others: dict[CallPath, Sums] = {}
+        for other in (steps for name, steps in of.items() if name != host):
             for path, sums in other.items():
                 others.setdefault(path, Sums()).add(sums)
-        found.append((host, others, own_steps))
+        found.append(Pair(host, others, own_steps))
     return found
 
 
-def slow_and_fast(document: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+def slow_and_fast(document: OtlpDocument) -> tuple[OtlpDocument, OtlpDocument]:
     """An OTLP document split into (the slowest traces of each kind of root, the others).
 
     Kinds with too few traces are in neither part.
     """
-    spans: dict[str, list[tuple[str, Mapping[str, Any]]]] = {}
+    spans: dict[str, list[tuple[str, OtlpSpan]]] = {}
     for resource in document["resourceSpans"]:
         for scope in resource["scopeSpans"]:
             for span in scope["spans"]:
@@ -141,13 +158,13 @@ def slow_and_fast(document: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str
     for trace, members in spans.items():
         known = {span["spanId"] for _, span in members}
         tops = [
-            (_took_ns(span), where, span["name"])
+            (_duration_ns(span), where, span["name"])
             for where, span in members
             if span.get("parentSpanId", "") not in known
         ]
         if tops:
-            took_ns, *kind = max(tops)
-            kinds.setdefault((kind[0], kind[1]), []).append((took_ns, trace))
+            duration_ns, where, name = max(tops)
+            kinds.setdefault((where, name), []).append((duration_ns, trace))
     slow: set[str] = set()
     fast: set[str] = set()
     for ranked in (sorted(found) for found in kinds.values() if len(found) >= LEAST_TRACES):
@@ -157,14 +174,14 @@ def slow_and_fast(document: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str
     return _only(document, slow), _only(document, fast)
 
 
-def _took_ns(span: Mapping[str, Any]) -> int:
+def _duration_ns(span: OtlpSpan) -> int:
     return int(span["endTimeUnixNano"]) - int(span["startTimeUnixNano"])
 
 
-def _only(document: Mapping[str, Any], traces: set[str]) -> dict[str, Any]:
-    kept = []
+def _only(document: OtlpDocument, traces: set[str]) -> OtlpDocument:
+    kept: list[OtlpResourceSpans] = []
     for resource in document["resourceSpans"]:
-        scopes = [
+        scopes: list[OtlpScopeSpans] = [
             {**scope, "spans": [s for s in scope["spans"] if s["traceId"] in traces]}
             for scope in resource["scopeSpans"]
         ]
@@ -183,48 +200,40 @@ def holm(values: list[float]) -> list[float]:
     return corrected
 
 
-def steps(roots: Sequence[Mapping[str, Any]]) -> Steps:
+def steps(roots: Sequence[TreeNode]) -> Steps:
     """Path -> sums of its calls; different tree shapes of one path are merged."""
-    found: dict[str, Sums] = {}
-    for path, node in _walk(roots):
-        count, sd_s = node["count"], node.get("sd_s", 0.0)
+    found: dict[CallPath, Sums] = {}
+    for path, node in walk(roots):
         # Server counters have no standard deviation, so they cannot be tested.
-        if count and sd_s is not None:
+        if node.count and node.sd_s is not None:
             sums = found.setdefault(path, Sums(paths={path}))
-            sums.add(Sums.of(count, node["total_s"], sd_s, node["self_s"]))
+            sums.add(Sums.of(node.count, node.total_s, node.sd_s, node.self_s))
     return found
 
 
-def _walk(roots: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    open_nodes = [(node["name"], node) for node in roots]
-    while open_nodes:
-        path, node = open_nodes.pop()
-        yield path, node
-        open_nodes += [(f"{path}/{child['name']}", child) for child in node["children"]]
-
-
-def _by_process(places: Steps) -> Steps:
+def _by_process(steps: Steps) -> Steps:
     """Sums by process and step, merged over calling contexts; spans name no process."""
-    found: dict[str, Sums] = {}
-    for path, one in places.items():
-        process = path.rpartition(":")[0].rpartition("/")[2]
-        step = path.rpartition("/")[2].rpartition(":")[2]
-        found.setdefault(f"{process or ANYWHERE}: {step}", Sums()).add(one)
+    found: dict[CallPath, Sums] = {}
+    for path, one in steps.items():
+        # Printed with a space, since no single call has this path.
+        merged = CallPath(path.within or ANYWHERE, f" {path.step}")
+        found.setdefault(merged, Sums()).add(one)
     return found
 
 
-def _rows(cohort: str, old: Steps, new: Steps) -> list[dict[str, Any]]:
+def _rows(pair: Pair) -> list[StepChange]:
     """Rows of steps with enough calls on both sides, each calling context once."""
     found = []
-    for path in sorted(set(old) & set(new)):
-        one, other = old[path], new[path]
-        places = one.paths | other.paths
-        if min(one.count, other.count) >= LEAST_CALLS and (path in places or len(places) > 1):
-            found.append(_row(cohort, path, one, other))
+    for path in sorted(set(pair.old) & set(pair.new), key=str):
+        one, other = pair.old[path], pair.new[path]
+        paths = one.paths | other.paths
+        if min(one.count, other.count) >= LEAST_CALLS and (path in paths or len(paths) > 1):
+            found.append(_row(pair.name, path, one, other))
     return found
 
 
-def _row(cohort: str, path: str, one: Sums, other: Sums) -> dict[str, Any]:
+def _row(cohort: str, path: CallPath, one: Sums, other: Sums) -> StepChange:
+    """The test of one step, not yet corrected for the others."""
     if one.sd_s + other.sd_s > 0:
         p = float(
             scipy.stats.ttest_ind_from_stats(
@@ -240,14 +249,15 @@ def _row(cohort: str, path: str, one: Sums, other: Sums) -> dict[str, Any]:
     else:
         p = 1.0 if one.mean_s == other.mean_s else 0.0
     own_s = other.self_s / other.count - one.self_s / one.count
-    return {
-        "cohort": cohort,
-        "path": path,
-        "count_before": one.count,
-        "count": other.count,
-        "mean_before_s": one.mean_s,
-        "mean_s": other.mean_s,
-        "own_change_s": own_s * other.count,
-        "change": other.mean_s / one.mean_s - 1 if one.mean_s else math.inf,
-        "p": p,
-    }
+    return StepChange(
+        cohort=cohort,
+        path=path,
+        count_before=one.count,
+        count=other.count,
+        mean_before_s=one.mean_s,
+        mean_s=other.mean_s,
+        own_change_s=own_s * other.count,
+        change=other.mean_s / one.mean_s - 1 if one.mean_s else math.inf,
+        p=p,
+        p_corrected=p,
+    )

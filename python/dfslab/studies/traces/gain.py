@@ -9,11 +9,11 @@ the one waited for (a pipeline is bounded by its slowest stage).
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
 
-from dfslab.instruments.tracing.callprofile import WAITS, Node
+from dfslab.documents.call_path import CallPath
+from dfslab.documents.trace_profile import Saving, Savings
+from dfslab.instruments.tracing.callprofile import WAITS, Node, walk
 
 FACTOR = 2.0
 MOST_STEPS = 200
@@ -30,16 +30,15 @@ LEAST_CALLS = 5
 
 
 @dataclass
-class Place:
+class LaneStep:
     """A step of a logical thread."""
 
-    path: str
     node: Node
 
     @property
-    def above(self) -> str:
-        """The path of the parent step."""
-        return self.path.rpartition("/")[0]
+    def path(self) -> CallPath:
+        """The path of the step."""
+        return self.node.call
 
     @property
     def wait(self) -> bool:
@@ -56,34 +55,38 @@ class Place:
 class Lane:
     """A logical thread: the sequential calls of one thread of control for an operation."""
 
-    name: str
-    places: list[Place] = field(default_factory=list)
+    path: CallPath
+    steps: list[LaneStep] = field(default_factory=list)
 
     @property
     def busy_ns(self) -> int:
         """Work of the thread without its waits."""
-        return sum(max(0, p.node.own_ns) for p in self.places if not p.wait)
+        return sum(max(0, one.node.own_ns) for one in self.steps if not one.wait)
 
 
-def savings(top: Node, factor: float = FACTOR) -> dict[str, Any]:
+def savings(top: Node, factor: float = FACTOR) -> Savings:
     """Steps sorted by saving, with their share of summed self time."""
     assert factor > 1
     roots = operations(top)
     whole_ns = sum(root.total_ns for root in roots)
-    steps: list[dict[str, Any]] = []
+    steps: list[Saving] = []
     for root in roots:
         steps += _operation(root, 1 - 1 / factor, whole_ns)
-    summed_ns = sum(step["own_ns"] for step in steps)
-    for step in steps:
-        step["summed_share"] = step["own_ns"] / summed_ns if summed_ns else 0.0
-    steps.sort(key=lambda step: (-step["saving"], -step["high"], step["step"]))
-    return {
-        "factor": factor,
-        "end_to_end_s": whole_ns / 1e9,
-        "trees": sum(r.count for r in roots),
-        "operations": sorted(root.name for root in roots),
-        "steps": steps[:MOST_STEPS],
-    }
+    summed_ns = sum(step.own_ns or 0 for step in steps)
+    steps = [
+        step.model_copy(
+            update={"summed_share": (step.own_ns or 0) / summed_ns if summed_ns else 0.0}
+        )
+        for step in steps
+    ]
+    steps.sort(key=lambda step: (-step.saving, -step.high, str(step.step)))
+    return Savings(
+        factor=factor,
+        end_to_end_s=whole_ns / 1e9,
+        trees=sum(r.count for r in roots),
+        operations=sorted(root.name for root in roots),
+        steps=steps[:MOST_STEPS],
+    )
 
 
 def operations(top: Node) -> list[Node]:
@@ -91,106 +94,93 @@ def operations(top: Node) -> list[Node]:
 
     A wait at the root of a thread is no operation: the thread waits for another operation.
     """
-    serving = {name.partition(":")[0] for path, name in _names(top) if "/" in path}
+    serving = {path.process for path, _ in walk(top) if path.process is not None and path.parent}
     return [
         root
-        for name, root in sorted(top.children.items())
-        if name.partition(":")[0] not in serving and root.kind not in WAITS
+        for _, root in sorted(top.children.items())
+        if root.call.process not in serving and root.kind not in WAITS
     ]
-
-
-def _names(top: Node) -> Iterator[tuple[str, str]]:
-    """(path, service and name) of every first step in a process."""
-    open_nodes = [("", top)]
-    while open_nodes:
-        path, node = open_nodes.pop()
-        for name, child in node.children.items():
-            below = f"{path}/{name}" if path else name
-            if ":" in name:
-                yield below, name
-            open_nodes.append((below, child))
 
 
 def lanes(root: Node) -> list[Lane]:
     """An operation's own logical thread first, then those that run in parallel."""
-    found = [Lane(root.name)]
-    open_nodes = [(found[0], Place(root.name, root))]
+    found = [Lane(root.call)]
+    open_nodes = [(found[0], root)]
     while open_nodes:
-        lane, place = open_nodes.pop()
-        if place.node.count and place.node.kind != "detail":
-            lane.places.append(place)
-        node = place.node
+        lane, node = open_nodes.pop()
+        if node.count and node.kind != "detail":
+            lane.steps.append(LaneStep(node))
         in_turn = node.kind == "blocked" and node.served_ns <= node.self_ns
-        for name, child in sorted(node.children.items(), reverse=True):
-            path = f"{place.path}/{name}"
-            below = Place(path, child)
-            beside = child.handed or (":" in name and not in_turn)
-            if beside:
-                found.append(Lane(path))
-            open_nodes.append((found[-1] if beside else lane, below))
+        for _, child in sorted(node.children.items(), reverse=True):
+            called = child.call.process is not None
+            parallel = child.handed or (called and not in_turn)
+            if parallel:
+                found.append(Lane(child.call))
+            open_nodes.append((found[-1] if parallel else lane, child))
     return found
 
 
-def _operation(root: Node, part: float, whole_ns: int) -> list[dict[str, Any]]:
+def _operation(root: Node, part: float, whole_ns: int) -> list[Saving]:
     """Savings by steps of one operation; `part`: share by which a step's time is reduced."""
     own, *others = lanes(root)
-    waits_ns = sum(p.node.own_ns for p in own.places if p.wait and not p.sleeps)
+    waits_ns = sum(p.node.own_ns for p in own.steps if p.wait and not p.sleeps)
     busy = sorted((lane.busy_ns for lane in others), reverse=True)
     # Waits of the requesting thread that the busiest parallel thread explains.
     explained_ns = min(waits_ns, busy[0]) if busy else 0
     # Paths of parent steps within which the operation waited notably for other threads.
     notable_ns = waits_ns * NOTABLE
     phases = {
-        p.above
-        for p in own.places
+        p.path.parent
+        for p in own.steps
         if p.wait and not p.sleeps and explained_ns and p.node.own_ns > notable_ns
     }
     steps = []
-    for place in own.places:
-        cut_ns = max(0, place.node.own_ns) * part
+    for step in own.steps:
+        cut_ns = max(0, step.node.own_ns) * part
         low_ns, point_ns, high_ns = cut_ns, cut_ns, cut_ns
-        if place.wait and not place.sleeps:
+        if step.wait and not step.sleeps:
             free = 1 - explained_ns / waits_ns if waits_ns else 1.0
             point_ns = cut_ns * free
             low_ns = max(0.0, min(point_ns, cut_ns - sum(busy) * part))
-        elif any(f"{place.path}/".startswith(f"{phase}/") for phase in phases):
+        elif any(phase is not None and step.path.is_at_or_below(phase) for phase in phases):
             # The saved time may be spent waiting for other threads instead.
             low_ns, point_ns = max(0.0, cut_ns - explained_ns), max(0.0, cut_ns - explained_ns)
-        steps.append(_step(place, root, (low_ns, point_ns, high_ns), whole_ns))
+        steps.append(_saving(step, root, (low_ns, point_ns, high_ns), whole_ns))
     for lane in others:
         rest = max((other.busy_ns for other in others if other is not lane), default=0)
-        for place in lane.places:
-            cut_ns = 0.0 if place.wait else max(0, place.node.own_ns) * part
+        for step in lane.steps:
+            cut_ns = 0.0 if step.wait else max(0, step.node.own_ns) * part
             left = max(rest, lane.busy_ns - cut_ns)
             point_ns = max(0.0, explained_ns - min(waits_ns, left))
             high_ns = min(cut_ns, waits_ns)
-            steps.append(_step(place, root, (0.0, min(point_ns, high_ns), high_ns), whole_ns))
+            steps.append(_saving(step, root, (0.0, min(point_ns, high_ns), high_ns), whole_ns))
     return steps
 
 
-def _step(
-    place: Place, root: Node, saved_ns: tuple[float, float, float], whole_ns: int
-) -> dict[str, Any]:
+def _saving(
+    step: LaneStep, root: Node, saved_ns: tuple[float, float, float], whole_ns: int
+) -> Saving:
     """A row of the ranking; the interval includes variance between calls and between runs."""
-    node = place.node
+    node = step.node
     low, point, high = (ns / whole_ns if whole_ns else 0.0 for ns in saved_ns)
     calls = relative_error(node) if node.count >= LEAST_CALLS else 0.0
     spread = Z90 * math.hypot(calls, RUNS_DIFFER)
     low, high = max(0.0, low * (1 - spread)), min(1.0, high * (1 + spread))
-    return {
-        "step": place.path,
-        "operation": root.name,
-        "kind": node.kind or "service",
-        "wait": place.wait,
-        "count": node.count,
-        "own_ns": max(0, node.own_ns),
-        "work_s": 0.0 if place.wait else node.own_ns / 1e9,
-        "waited_s": node.own_ns / 1e9 if place.wait else 0.0,
-        "saving": point,
-        "low": low,
-        "high": high,
-        "verdict": verdict(low, high),
-    }
+    return Saving(
+        step=step.path,
+        operation=root.name,
+        kind=node.kind or "service",
+        wait=step.wait,
+        count=node.count,
+        own_ns=max(0, node.own_ns),
+        work_s=0.0 if step.wait else node.own_ns / 1e9,
+        waited_s=node.own_ns / 1e9 if step.wait else 0.0,
+        saving=point,
+        low=low,
+        high=high,
+        verdict=verdict(low, high),
+        summed_share=0.0,
+    )
 
 
 def verdict(low: float, high: float) -> str:

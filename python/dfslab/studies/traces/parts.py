@@ -18,8 +18,9 @@ import math
 import statistics
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
+from dfslab.documents.call_path import CallPath
+from dfslab.documents.trace_analysis import PartGain, PartRanking, PartShare
 from dfslab.instruments.tracing.callprofile import WAITS, File, Node, walk
 from dfslab.studies.traces import gain
 
@@ -124,41 +125,40 @@ class Parts:
     edges: list[Edge] = field(default_factory=list)
 
 
-def ranking(top: Node, ran: Mapping[str, Processor], factor: float = FACTOR) -> dict[str, Any]:
+def ranking(top: Node, ran: Mapping[str, Processor], factor: float = FACTOR) -> PartRanking:
     """Parts sorted by saving if each were `factor` times faster, and two other rankings."""
     assert factor > 1
     seen = _collect(top)
     busy = _utilisation(top, ran)
-    parts = sorted(
-        (
-            {**_row(name, ns, seen), "utilisation": busy.get(name)}
-            for name, ns in _savings(seen, ran, factor).items()
-        ),
-        key=lambda row: (-row["saving"], row["part"]),
+    found = [
+        _gain(name, ns, seen, busy.get(name)) for name, ns in _savings(seen, ran, factor).items()
+    ]
+    return PartRanking(
+        factor=factor,
+        end_to_end_s=seen.whole_ns / 1e9,
+        parts=sorted(found, key=lambda one: (-one.saving, one.part)),
+        by_sum=_shares(_summed(top)),
+        by_last_finisher=_shares(_last_finishers(top)),
     )
-    return {
-        "factor": factor,
-        "end_to_end_s": seen.whole_ns / 1e9,
-        "parts": parts,
-        "by_sum": _shares(_summed(top)),
-        "by_last_finisher": _shares(_last_finishers(top)),
-    }
 
 
-def _row(part: str, saved_ns: tuple[float, float, float], seen: Parts) -> dict[str, Any]:
+def _gain(
+    part: str, saved_ns: tuple[float, float, float], seen: Parts, utilisation: float | None
+) -> PartGain:
     whole_ns = seen.whole_ns or 1.0
     least, point, most = (ns / whole_ns for ns in saved_ns)
     # Variance of other parts cannot widen the interval by more than the saving's upper bound.
     half = min(most, _among_runs_ns(part, saved_ns[1], seen) / whole_ns)
-    return {
-        "part": part,
-        "saving": point,
-        "least": least,
-        "most": most,
-        "low": max(0.0, least - half),
-        "high": min(1.0, most + half),
-        "verdict": gain.verdict(least, most),
-    }
+    return PartGain(
+        part=part,
+        saving=point,
+        least=least,
+        most=most,
+        low=max(0.0, least - half),
+        high=min(1.0, most + half),
+        verdict=gain.verdict(least, most),
+        utilisation=utilisation,
+    )
 
 
 def _collect(top: Node) -> Parts:
@@ -167,37 +167,39 @@ def _collect(top: Node) -> Parts:
     for root in gain.operations(top):
         seen.whole_ns += root.total_ns
         own, *others = gain.lanes(root)
-        for place in own.places:
+        for step in own.steps:
             # A path with a second process is inside a call, and counted by that call.
-            if place.path.count(":") == 1:
-                _own_time(place, seen)
+            if step.path.processes == 1:
+                _own_time(step, seen)
         for lane in others:
-            for place in lane.places:
-                if place.path.count(":") == 1 and (server := _asked(place.node)):
-                    seen.calls.setdefault(server, Calls()).beside_ns += place.node.self_ns
-            first = lane.places[0] if lane.places else None
-            if first and ":" in first.node.name and first.path.count(":") == 2:
-                _stream(_work(first.node), root.name.partition(":")[0], seen)
+            for step in lane.steps:
+                if step.path.processes == 1 and (server := _asked(step.node)):
+                    seen.calls.setdefault(server, Calls()).beside_ns += step.node.self_ns
+            first = lane.steps[0] if lane.steps else None
+            if first and first.path.process is not None and first.path.processes == 2:
+                _stream(_work(first.node), root.call.process or root.name, seen)
     return seen
 
 
 def _asked(node: Node) -> str:
     """The server whose response a step waited for; empty if the step is no call."""
-    servers = [name.partition(":")[0] for name in node.children if ":" in name]
+    processes = [child.call.process for child in node.children.values()]
+    servers = [process for process in processes if process is not None]
     called = node.kind == "blocked" and servers and node.served_ns <= node.self_ns
     return servers[0] if called else ""
 
 
-def _own_time(place: gain.Place, seen: Parts) -> None:
-    node = place.node
+def _own_time(step: gain.LaneStep, seen: Parts) -> None:
+    """Add a step of a client's own thread."""
+    node, client = step.node, step.path.within or step.path.names[0]
     if node.kind == "sleep":
-        _add(seen.sleeps_ns, f"{place.path.partition(':')[0]}: {node.name}", node.self_ns)
+        _add(seen.sleeps_ns, f"{client}: {node.name}", node.self_ns)
     elif server := _asked(node):
         seen.calls.setdefault(server, Calls()).add(node)
     elif node.kind in WAITS:
         seen.waited_ns += node.self_ns
     else:
-        _add(seen.client_ns, place.path.partition(":")[0], max(0, node.own_ns))
+        _add(seen.client_ns, client, max(0, node.own_ns))
 
 
 def _stream(first: Work, client: str, seen: Parts) -> None:
@@ -259,13 +261,13 @@ def _lane(node: Node) -> Iterator[Node]:
         yield here
         open_nodes += [
             child
-            for name, child in sorted(here.children.items(), reverse=True)
-            if not child.handed and ":" not in name and child.kind != "detail"
+            for _, child in sorted(here.children.items(), reverse=True)
+            if not child.handed and child.call.process is None and child.kind != "detail"
         ]
 
 
 def _work(node: Node) -> Work:
-    work = Work(node.name.partition(":")[0], node.count, spread=gain.relative_error(node))
+    work = Work(node.call.process or node.name, node.count, spread=gain.relative_error(node))
     for step in _lane(node):
         ns, streamed = max(0, step.self_ns), step.count > STREAMED * node.count
         if step.kind == "disk":
@@ -279,7 +281,8 @@ def _work(node: Node) -> Work:
         elif step.kind == "service":
             work.processor_ns += ns
         work.bytes = max(work.bytes, step.bytes)
-        work.below += [_work(c) for n, c in sorted(step.children.items()) if ":" in n and c.count]
+        below = [child for _, child in sorted(step.children.items())]
+        work.below += [_work(one) for one in below if one.call.process is not None and one.count]
     return work
 
 
@@ -413,19 +416,19 @@ def _more(
     found[name] = (before[0] + ns[0], before[1] + ns[1], before[2] + ns[2])
 
 
-def _part(path: str, node: Node) -> str:
+def _part(path: CallPath, node: Node) -> str:
     """The part to which a step's self time is attributed, ignoring happens-before order."""
-    process = path.rpartition(":")[0].rpartition("/")[2]
+    process = path.within or ""
     if node.kind == "sleep":
         return f"{process}: {node.name}"
     resource = {"disk": "disk", "service": "processor"}.get(node.kind, "link")
     return f"{process}: {resource}"
 
 
-def _shares(sums: Mapping[str, float]) -> list[dict[str, Any]]:
+def _shares(sums: Mapping[str, float]) -> list[PartShare]:
     whole = sum(sums.values())
-    rows = [{"part": name, "share": ns / whole if whole else 0.0} for name, ns in sums.items()]
-    return sorted(rows, key=lambda row: (-row["share"], row["part"]))
+    rows = [PartShare(part=name, share=ns / whole if whole else 0.0) for name, ns in sums.items()]
+    return sorted(rows, key=lambda row: (-row.share, row.part))
 
 
 def _summed(top: Node) -> dict[str, float]:
@@ -433,8 +436,8 @@ def _summed(top: Node) -> dict[str, float]:
     sums: dict[str, float] = {}
     for root in gain.operations(top):
         for lane in gain.lanes(root):
-            for place in lane.places:
-                _add(sums, _part(place.path, place.node), max(0, place.node.own_ns))
+            for step in lane.steps:
+                _add(sums, _part(step.path, step.node), max(0, step.node.own_ns))
     return sums
 
 
@@ -444,24 +447,24 @@ def _last_finishers(top: Node) -> dict[str, float]:
     for root in gain.operations(top):
         own, *others = gain.lanes(root)
         waits_ns = 0.0
-        for place in own.places:
-            if place.wait:
-                waits_ns += place.node.own_ns
+        for step in own.steps:
+            if step.wait:
+                waits_ns += step.node.own_ns
             else:
-                _add(sums, _part(place.path, place.node), max(0, place.node.own_ns))
-        ends = [lane for lane in others if lane.places and lane.places[0].path.count(":") > 1]
+                _add(sums, _part(step.path, step.node), max(0, step.node.own_ns))
+        ends = [lane for lane in others if lane.steps and lane.steps[0].path.processes > 1]
         # The last process of a pipeline finishes last, and all upstream processes wait for it.
         last = [
             lane
             for lane in ends
             if not any(
-                o.name.startswith(f"{lane.name}/") and o.places[0].node.name.count(":")
-                for o in ends
+                one.path.is_below(lane.path) and one.steps[0].path.process is not None
+                for one in ends
             )
         ]
-        whole = sum(max(0, p.node.own_ns) for lane in last for p in lane.places)
+        whole = sum(max(0, one.node.own_ns) for lane in last for one in lane.steps)
         for lane in last:
-            for place in lane.places:
-                ns = max(0, place.node.own_ns) * waits_ns / whole if whole else 0.0
-                _add(sums, _part(place.path, place.node), ns)
+            for step in lane.steps:
+                ns = max(0, step.node.own_ns) * waits_ns / whole if whole else 0.0
+                _add(sums, _part(step.path, step.node), ns)
     return sums

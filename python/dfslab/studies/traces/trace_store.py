@@ -5,12 +5,16 @@ from __future__ import annotations
 import math
 import os
 import re
-from collections.abc import Iterator, Mapping
 from decimal import Decimal
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from dfslab.documents.call_path import CallPath
+from dfslab.documents.table import Value
+from dfslab.documents.trace_analysis import PartRanking, TraceAnalysis
+from dfslab.documents.trace_profile import Savings, TraceProfile, TreeNode
+from dfslab.documents.trace_tree import walk
 from dfslab.lazily import lazily
 from dfslab.spec.model import InputError
 
@@ -23,13 +27,7 @@ else:
     pa = lazily("pyarrow")
     pq = lazily("pyarrow.parquet")
 
-_TIMES = ("total_ns", "self_ns")
-_SECONDS = ("min_s", "max_s", "p50_s", "p99_s", "sd_s")
-_REPEATS = ("least", "p50", "most")
-_SHARES = ("work_s", "waited_s", "utilisation", "summed_share", "last_finisher_share")
-_BOUNDS = ("saving", "least", "most", "low", "high", "utilisation")
-_RANKS = ("by_sum", "by_last_finisher")
-_WHOLE = ("depth", "name", "place", "about", "start_s", "duration_s", "wait", "error")
+Rows = list[dict[str, Value]]
 
 
 # The columns of every table: name:type, the types as `_schemas` names them.
@@ -85,128 +83,138 @@ LABEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 MOST_ROWS = 100_000
 
 
-def write(profile: Mapping[str, Any], folder: Path, label: str) -> None:
+def write(profile: TraceProfile, folder: Path, label: str) -> None:
     """One file a table for a profile; the files of another profile of that label are replaced."""
     if not LABEL.fullmatch(label):
         raise InputError("--label", label, "must be letters, digits, - and _, at most 64")
     folder.mkdir(exist_ok=True)
-    for name, rows in tables(profile, label).items():
+    for name, rows in tables(profile).items():
         path = folder / f"{label}.{name}.parquet"
         temporary = folder / f".{path.name}.{os.getpid()}.tmp"
+        labelled = [{"trace": label, **row} for row in rows]
         try:
-            pq.write_table(pa.Table.from_pylist(rows, schema=_schemas()[name]), temporary)
+            pq.write_table(pa.Table.from_pylist(labelled, schema=_schemas()[name]), temporary)
             os.replace(temporary, path)
         finally:
             temporary.unlink(missing_ok=True)
 
 
-def tables(profile: Mapping[str, Any], label: str) -> dict[str, list[dict[str, Any]]]:
-    """The rows of every table."""
-    calls: list[dict[str, Any]] = []
-    exemplars: list[dict[str, Any]] = []
-    hosts: list[dict[str, Any]] = []
-    for number, parent, path, node in _walk(profile):
-        told = {key: node.get(key) for key in ("kind", "count", "errors", "bytes", *_TIMES)}
-        seconds = {key: node.get(key) for key in _SECONDS}
-        # Calls that were read, and whether counts and sums are estimates of more.
-        told["read"] = node.get("read", node["count"])
-        told["estimated"] = told["read"] != node["count"]
-        # Failed attempts stand apart, and repetitions of one caller are counted, in spans only.
-        told["again"] = node.get("again", False)
-        told |= {f"times_{key}": (node.get("times") or {}).get(key) for key in _REPEATS}
-        calls.append(
-            {
-                "trace": label,
-                "node": number,
-                "parent": parent,
-                "path": "/".join(path),
-                "name": node["name"],
-                "depth": len(path),
-                **told,
-                **seconds,
-            }
-        )
-        exemplars += [
-            {"trace": label, "node": number, **one}
-            for one in node.get("exemplars", ())
-            if "trace_id" in one
+def tables(profile: TraceProfile) -> dict[str, Rows]:
+    """The rows of every table, without the label of the trace."""
+    analysis = TraceAnalysis.of(profile)
+    found: dict[str, Rows] = {"calls": [], "exemplars": [], "hosts": []}
+    numbers: dict[CallPath | None, int] = {}
+    for number, (path, node) in enumerate(walk(profile.roots)):
+        # Depth first: the last node of a path is the parent of those that follow below it.
+        numbers[path] = number
+        found["calls"].append(_call(number, numbers.get(path.parent), path, node))
+        found["exemplars"] += [
+            {"node": number, **one.model_dump(mode="json")} for one in node.exemplars
         ]
-        hosts += [
-            {
-                "trace": label,
-                "node": number,
-                "host": host,
-                **dict(zip(("count", "self_ns", "bytes"), of, strict=False)),
-            }
-            for host, of in node.get("of", {}).items()
+        found["hosts"] += [
+            {"node": number, "host": host, "count": count, "self_ns": self_ns, "bytes": moved}
+            for host, (count, self_ns, moved, *_) in node.of.items()
         ]
-    savings = profile.get("savings") or {"steps": ()}
-    losses = profile.get("losses") or {}
-    gained = ("step", "saving", "low", "high", "verdict", *_SHARES)
     return {
-        "calls": calls,
-        "exemplars": exemplars,
-        "hosts": hosts,
-        "savings": [
-            {"trace": label, "factor": savings["factor"], **{key: step.get(key) for key in gained}}
-            for step in savings["steps"]
-        ],
-        "parts": _parts(profile.get("parts") or {"parts": ()}, label),
-        "clocks": [{"trace": label, **clock} for clock in profile.get("clocks") or ()],
-        "timelines": _timelines(profile, label),
+        **found,
+        "savings": _savings(profile.savings) if profile.savings else [],
+        "parts": _parts(analysis.parts) if analysis.parts else [],
+        "clocks": [clock.model_dump(mode="json") for clock in profile.clocks],
+        "timelines": _timelines(profile),
         "losses": [
-            {"trace": label, "kind": kind, "count": count}
-            for kind, count in losses.items()
-            if isinstance(count, int) and count
+            {"kind": kind, "count": count} for kind, count in profile.losses.items() if count
         ],
         "left_out": [
-            {"trace": label, "rule": rule, **told}
-            for rule, told in (profile.get("left_out") or {}).items()
+            {"rule": rule, **told.model_dump(mode="json")}
+            for rule, told in profile.left_out.items()
         ],
     }
 
 
-def _timelines(profile: Mapping[str, Any], label: str) -> list[dict[str, Any]]:
-    """Every call of the exemplar traces, in the order of the file."""
-    return [
-        {"trace": label, "whole": number, "call": place, **{key: call.get(key) for key in _WHOLE}}
-        for number, whole in enumerate(profile.get("timelines") or ())
-        for place, call in enumerate(whole["calls"])
-    ]
+def _call(number: int, parent: int | None, path: CallPath, node: TreeNode) -> dict[str, Value]:
+    """A row of `calls`; `read` calls were recorded, from which others may be estimated."""
+    return {
+        "node": number,
+        "parent": parent,
+        "path": str(path),
+        "name": node.name,
+        "kind": node.kind,
+        "depth": len(path.names),
+        "count": node.count,
+        "read": node.read,
+        "estimated": node.read != node.count,
+        "errors": node.errors,
+        "bytes": node.bytes,
+        "total_ns": node.total_ns,
+        "self_ns": node.self_ns,
+        "min_s": node.min_s,
+        "max_s": node.max_s,
+        "p50_s": node.p50_s,
+        "p99_s": node.p99_s,
+        "sd_s": node.sd_s,
+        # Failed attempts stand apart, and repetitions of one caller are counted, in spans only.
+        "again": node.again,
+        "times_least": node.times.least if node.times else None,
+        "times_p50": node.times.p50 if node.times else None,
+        "times_most": node.times.most if node.times else None,
+    }
 
 
-def _parts(found: Mapping[str, Any], label: str) -> list[dict[str, Any]]:
-    """Rows of processors, disks and links, with their shares in the other rankings."""
-    ranks = {key: {row["part"]: row["share"] for row in found.get(key, ())} for key in _RANKS}
+def _savings(savings: Savings) -> Rows:
     return [
         {
-            "trace": label,
-            "factor": found["factor"],
-            "part": row["part"],
-            "verdict": row["verdict"],
-            **{key: row.get(key) for key in _BOUNDS},
-            **{key: shares.get(row["part"], 0.0) for key, shares in ranks.items()},
+            "factor": savings.factor,
+            "step": str(one.step),
+            "saving": one.saving,
+            "low": one.low,
+            "high": one.high,
+            "verdict": one.verdict,
+            "work_s": one.work_s,
+            "waited_s": one.waited_s,
+            "utilisation": one.utilisation,
+            "summed_share": one.summed_share,
+            "last_finisher_share": one.last_finisher_share,
         }
-        for row in found["parts"]
+        for one in savings.steps
     ]
 
 
-def _walk(
-    profile: Mapping[str, Any],
-) -> Iterator[tuple[int, int | None, tuple[str, ...], Mapping[str, Any]]]:
-    waiting: list[tuple[int | None, tuple[str, ...], Mapping[str, Any]]] = [
-        (None, (root["name"],), root) for root in reversed(profile["roots"])
+def _timelines(profile: TraceProfile) -> Rows:
+    """Every call of the exemplar traces, in the order of the file."""
+    return [
+        {
+            "whole": number,
+            "call": place,
+            "depth": call.depth,
+            "name": call.name,
+            "place": call.place,
+            "about": call.about,
+            "start_s": call.start_s,
+            "duration_s": call.duration_s,
+            "wait": call.wait,
+            "error": call.error,
+        }
+        for number, whole in enumerate(profile.timelines)
+        for place, call in enumerate(whole.calls)
     ]
-    number = 0
-    while waiting:
-        parent, path, node = waiting.pop()
-        yield number, parent, path, node
-        below = reversed(node["children"])
-        waiting += [(number, (*path, child["name"]), child) for child in below]
-        number += 1
 
 
-def query(folder: Path, sql: str) -> tuple[list[str], list[tuple[Any, ...]]]:
+def _parts(found: PartRanking) -> Rows:
+    """Rows of processors, disks and links, with their shares in the other rankings."""
+    by_sum = {row.part: row.share for row in found.by_sum}
+    by_last_finisher = {row.part: row.share for row in found.by_last_finisher}
+    return [
+        {
+            "factor": found.factor,
+            **row.model_dump(mode="json"),
+            "by_sum": by_sum.get(row.part, 0.0),
+            "by_last_finisher": by_last_finisher.get(row.part, 0.0),
+        }
+        for row in found.parts
+    ]
+
+
+def query(folder: Path, sql: str) -> tuple[list[str], list[tuple[Value, ...]]]:
     """(columns, rows) of a query. Tables are loaded into memory; SQL cannot access files."""
     with duckdb.connect() as database:
         found = 0
@@ -238,7 +246,7 @@ def query(folder: Path, sql: str) -> tuple[list[str], list[tuple[Any, ...]]]:
     return columns, [tuple(_plain(value) for value in row) for row in rows]
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: Any) -> Value:
     """A value that JSON can hold as well: sums are whole, and what is no number is nothing."""
     if isinstance(value, Decimal):
         return int(value) if value == value.to_integral_value() else float(value)

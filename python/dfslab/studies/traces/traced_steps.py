@@ -7,10 +7,13 @@ side only are reported as such.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
+from dfslab.documents.call_path import CallPath
+from dfslab.documents.trace_analysis import ModelledStep
+from dfslab.documents.trace_profile import TreeNode
+from dfslab.documents.trace_tree import walk
 from dfslab.result import Step
 
 # Of steps that no description has, those that take longest.
@@ -18,47 +21,23 @@ MOST_ONLY_TRACED = 10
 
 
 @dataclass
-class Row:
-    """Mean seconds that one operation spends in a step; None on a side without the step.
-
-    `traced` names the steps of the trace, `count` is how many calls they were.
-    """
-
-    operation: str
-    step: str
-    modelled_s: float | None = None
-    traced: str = ""
-    traced_s: float | None = None
-    count: int = 0
-
-    @property
-    def error(self) -> float | None:
-        """Modelled / traced - 1."""
-        if self.modelled_s is None or not self.traced_s:
-            return None
-        return self.modelled_s / self.traced_s - 1
-
-
-@dataclass
 class _Calls:
     count: int = 0
     total_s: float = 0.0
-    ends: list[str] = field(default_factory=list)
+    paths: list[CallPath] = field(default_factory=list)
 
 
 def beside(
-    roots: Sequence[Mapping[str, Any]],
-    modelled: Sequence[Step],
-    named: Mapping[tuple[str, ...], str],
-) -> list[Row]:
-    """A row for every step of each modelled operation, then those that only the trace has.
+    roots: Sequence[TreeNode], modelled: Sequence[Step], named: Mapping[tuple[str, ...], str]
+) -> list[ModelledStep]:
+    """One entry for every step of each modelled operation, then those that only the trace has.
 
     `named` maps steps of the description, one or several together, to the end of a traced path.
     """
-    as_described = bool({root["name"] for root in roots} & {one.operation for one in modelled})
+    as_described = bool({root.name for root in roots} & {one.operation for one in modelled})
     ends: dict[tuple[str, ...], str] = {} if as_described else dict(named)
     rows = []
-    taken: set[str] = set()
+    taken: set[CallPath] = set()
     for operation in dict.fromkeys(one.operation for one in modelled):
         steps = {one.step: one.time_s_mean for one in modelled if one.operation == operation}
         groups = [group for group in ends if set(group) & set(steps)]
@@ -77,76 +56,77 @@ def beside(
         }
         operations = _operations(roots, operation, found, as_described)
         for group, calls in found.items():
-            taken |= set(calls.ends)
-            known = [steps[step] for step in group if step in steps]
+            taken |= set(calls.paths)
+            known = sum(steps[step] for step in group if step in steps)
             seen = calls.count > 0 and operations > 0
+            traced_s = calls.total_s / operations if seen else None
+            where = CallPath.read(ends.get(group) or "/".join((operation, *group)))
             rows.append(
-                Row(
-                    operation,
-                    " + ".join(step for step in group if step in steps),
-                    sum(known),
-                    (ends.get(group) or "/".join((operation, *group))) if seen else "",
-                    calls.total_s / operations if seen else None,
-                    calls.count,
+                ModelledStep(
+                    operation=operation,
+                    step=" + ".join(step for step in group if step in steps),
+                    modelled_s=known,
+                    traced=where if seen else None,
+                    traced_s=traced_s,
+                    count=calls.count,
+                    error=known / traced_s - 1 if traced_s else None,
                 )
             )
     return rows + _only_traced(roots, taken)
 
 
 def _operations(
-    roots: Sequence[Mapping[str, Any]],
+    roots: Sequence[TreeNode],
     operation: str,
     found: Mapping[tuple[str, ...], _Calls],
     as_described: bool,
 ) -> int:
     """How many operations the trace holds: as many as their own spans, or as their first steps."""
     if as_described:
-        return sum(root["count"] for root in roots if root["name"] == operation)
+        return sum(root.count for root in roots if root.name == operation)
     return next((calls.count for calls in found.values() if calls.count), 0)
 
 
-def _calls(roots: Sequence[Mapping[str, Any]], end: str, whole: bool) -> _Calls:
+def _calls(roots: Sequence[TreeNode], end: str, whole: bool) -> _Calls:
     """All calls whose path ends so (or is so), each outermost one once."""
-    calls, wanted, outermost = _Calls(), end.split("/"), ""
-    if not end:
-        return calls
-    for path, node in _walk(roots):
-        words = [word.rpartition(":")[2] for word in path.split("/")]
-        inside = outermost and path.startswith(f"{outermost}/")
-        if inside or (words != wanted if whole else words[-len(wanted) :] != wanted):
+    calls = _Calls()
+    outermost: CallPath | None = None
+    for path, node in walk(roots) if end else ():
+        inside = outermost is not None and path.is_below(outermost)
+        if inside or not ("/".join(path.steps) == end if whole else path.ends_with(end)):
             continue
         outermost = path
-        calls.count += node["count"]
-        calls.total_s += node["total_s"]
-        calls.ends.append(path)
+        calls.count += node.count
+        calls.total_s += node.total_s
+        calls.paths.append(path)
     return calls
 
 
-def _only_traced(roots: Sequence[Mapping[str, Any]], taken: set[str]) -> list[Row]:
+def _only_traced(roots: Sequence[TreeNode], taken: set[CallPath]) -> list[ModelledStep]:
     """Steps of clients that have no place in the description and neither hold nor are in one."""
-    rows: list[Row] = []
-    paths = [path for path, _ in _walk(roots)]
-    serving = {
-        word.partition(":")[0] for path in paths for word in path.split("/")[1:] if ":" in word
-    }
-    for path, node in _walk(roots):
-        if path.partition(":")[0] in serving:
+    rows: list[ModelledStep] = []
+    found: list[CallPath] = []
+    nodes = list(walk(roots))
+    serving = {path.process for path, _ in nodes if path.parent and path.process is not None}
+    for path, node in nodes:
+        if path.origin in serving:
             continue
-        covered = any(
-            path == one or path.startswith(f"{one}/") or one.startswith(f"{path}/") for one in taken
-        )
+        covered = any(path.is_at_or_below(one) or one.is_below(path) for one in taken)
         # Below a second process is what a call is made of; below another such step, it is in that.
-        beneath = any(path.startswith(f"{row.traced}/") for row in rows)
-        if covered or beneath or path.count(":") > 1 or not node["count"]:
+        beneath = any(path.is_below(one) for one in found)
+        if covered or beneath or path.processes > 1 or not node.count:
             continue
-        rows.append(Row("", "", None, path, node["total_s"] / node["count"], node["count"]))
-    rows.sort(key=lambda row: (-(row.traced_s or 0.0) * row.count, row.traced))
+        found.append(path)
+        rows.append(
+            ModelledStep(
+                operation="",
+                step="",
+                modelled_s=None,
+                traced=path,
+                traced_s=node.total_s / node.count,
+                count=node.count,
+                error=None,
+            )
+        )
+    rows.sort(key=lambda row: (-(row.traced_s or 0.0) * row.count, str(row.traced)))
     return rows[:MOST_ONLY_TRACED]
-
-
-def _walk(roots: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    open_nodes = [(root["name"], root) for root in reversed(roots)]
-    while open_nodes:
-        path, node = open_nodes.pop()
-        yield path, node
-        open_nodes += [(f"{path}/{child['name']}", child) for child in reversed(node["children"])]

@@ -1,4 +1,4 @@
-"""The output of `dfslab show` and `dfslab list`."""
+"""The output of `dfslab show filesystem`: a description as tables, formulas, pictures, a net."""
 
 from __future__ import annotations
 
@@ -8,21 +8,27 @@ from typing import Any
 from rich.table import Table
 
 from dfslab import discover
+from dfslab.exports import contract as exporters
+from dfslab.exports.contract import DescriptionExporter
 from dfslab.models import petri
+from dfslab.nets.net_json import ordered
 from dfslab.report import description
-from dfslab.report.diagrams import diagram, structure, xmi
+from dfslab.report.diagrams import diagram, structure
 from dfslab.report.diagrams.uml import uml
 from dfslab.spec.model import InputError, unknown
 from dfslab.spec.systems.filesystem import FileSystem
 
-FORMS = ("table", "formula", "mermaid", "plantuml", "xmi", "net")
+# The forms for people; exporters of descriptions add those for other tools.
+FORMS = ("table", "formula", "mermaid", "plantuml", "net")
 
 
 def filesystem(name: str, form: str, operation: str) -> tuple[Any, list[Any]]:
     """(JSON document, text for people) of a description in one form."""
     system = discover.file_system(name)
-    if form not in FORMS:
-        raise InputError("--as", form, unknown(form, list(FORMS)))
+    exporter = exporters.find(DescriptionExporter, form)
+    if form not in FORMS and exporter is None:
+        known = [*FORMS, *exporters.exporters(DescriptionExporter)]
+        raise InputError("--as", form, unknown(form, known))
     if operation and operation not in system.operations:
         raise InputError("--operation", operation, unknown(operation, list(system.operations)))
     chosen = [operation] if operation else list(system.operations)
@@ -32,11 +38,11 @@ def filesystem(name: str, form: str, operation: str) -> tuple[Any, list[Any]]:
         text = description.formulas(system, chosen)
         return {"formula": text}, [text]
     if form == "net":
-        nets = {one: petri.net_of(system, one) for one in chosen}
+        nets = {one: ordered(petri.net_of(system, one)) for one in chosen}
         return nets, [json.dumps(nets, indent=1)]
-    if form == "xmi":
-        document = xmi.export(uml(system, chosen))
-        return {"xmi": document}, [document]
+    if exporter is not None:
+        document = exporter.write(uml(system, chosen)).decode()
+        return {form: document}, [document]
     return _pictures(system, form, chosen)
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element, SubElement
 
+from dfslab.exports.contract import DescriptionExporter
 from dfslab.report.diagrams.interaction import (
     Event,
     Execution,
@@ -18,6 +19,7 @@ from dfslab.report.diagrams.interaction import (
 from dfslab.report.diagrams.uml import Attribute, Class, Machine, Part, Uml
 from dfslab.spec.model import InputError
 
+TITLE = "UML 2.5 with MARTE stereotypes, as XMI"
 XMI = "http://www.omg.org/spec/XMI/20131001"
 UML = "http://www.omg.org/spec/UML/20131001"
 MARTE = "http://www.omg.org/spec/MARTE/20110601"
@@ -216,3 +218,11 @@ class _Reader:
             (guard,) = one.findall("guard")
             operands.append(Operand(guard.attrib["specification"], self._body(one)))
         return Fragment(told["interactionOperator"], tuple(operands))
+
+
+def write(model: Uml) -> bytes:
+    """The document as bytes."""
+    return export(model).encode()
+
+
+EXPORTER = DescriptionExporter(TITLE, ".xmi", write)

@@ -11,11 +11,15 @@ import posixpath
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 
+from dfslab.imports.contract import CallImporter, FileCall, Recording
 from dfslab.spec.streams.vocabulary import OperationName
 
+TITLE = "System calls: the output of strace -f -T -ttt"
 LINE = re.compile(r"^(?:\[pid\s+(\d+)\]\s+|(\d+)\s+)?(\d+\.\d+)\s+(.*)$")
 CALL = re.compile(r"^(\w+)\((.*)\)\s+=\s+(-?\d+|0x[0-9a-f]+|\?)(?:<[^>]*>)?(.*)$")
+STARTED = re.compile(r"\w+\(")
 RESUMED = re.compile(r"^<\.\.\. (\w+) resumed>(.*)$")
 UNFINISHED = "<unfinished ...>"
 ARGUMENT = re.compile(r'"((?:\\.|[^"\\])*)"(?:\.\.\.)?|[^,{\["(]+|[{\[(]')
@@ -60,20 +64,7 @@ HELD: dict[str, OperationName] = {
 }
 
 # Operation, path, offset, size, new path.
-Told = tuple[OperationName, str, int, int, str]
-
-
-@dataclass(frozen=True)
-class Done:
-    """One operation: start (Unix time), process, type, path, offset and size."""
-
-    start_s: float
-    process: int
-    operation: OperationName
-    path: str
-    offset_bytes: int = 0
-    size_bytes: int = 0
-    new_path: str = ""
+Parsed = tuple[OperationName, str, int, int, str]
 
 
 @dataclass
@@ -93,13 +84,25 @@ class _Process:
     files: dict[int, _Open] = field(default_factory=dict)
 
 
-def read(lines: Iterator[str], under: str, started_in: str) -> Iterator[Done]:
+def recognises(head: bytes) -> bool:
+    """Whether the first line has a time and a system call."""
+    found = LINE.match(head.decode(errors="surrogateescape").lstrip().partition("\n")[0])
+    return found is not None and STARTED.match(found[4]) is not None
+
+
+def read(path: Path, recording: Recording) -> Iterator[FileCall]:
+    """The calls in a file. ValueError names the first line that cannot be parsed."""
+    with path.open(encoding="utf-8", errors="surrogateescape") as lines:
+        return calls(lines, recording.under, recording.started_in)
+
+
+def calls(lines: Iterator[str], under: str, started_in: str) -> Iterator[FileCall]:
     """Operations on files below the directory `under`, sorted by start.
 
     `started_in`: working directory of the first process. ValueError names the first line that
     cannot be parsed.
     """
-    return iter(sorted(_Trace(under, started_in).read(lines), key=lambda done: done.start_s))
+    return iter(sorted(_Trace(under, started_in).read(lines), key=lambda call: call.start_s))
 
 
 class _Trace:
@@ -111,7 +114,7 @@ class _Trace:
         # Known size of each file, the offset of appending writes.
         self._ends: dict[str, int] = {}
 
-    def read(self, lines: Iterator[str]) -> Iterator[Done]:
+    def read(self, lines: Iterator[str]) -> Iterator[FileCall]:
         for number, line in enumerate(lines, 1):
             line = line.rstrip("\n")
             found = LINE.match(line)
@@ -132,7 +135,7 @@ class _Trace:
             if call := CALL.match(text):
                 yield from self._call(time_s, process, call)
 
-    def _call(self, time_s: float, process: int, call: re.Match[str]) -> Iterator[Done]:
+    def _call(self, time_s: float, process: int, call: re.Match[str]) -> Iterator[FileCall]:
         name, answer = call[1], call[3]
         state = self._state(process)
         if answer == "?" or answer.startswith("-"):
@@ -141,7 +144,7 @@ class _Trace:
         for done in self._done(state, name, arguments, result):
             operation, path, offset, size, new_path = done
             if self._is_under(path):
-                yield Done(time_s, process, operation, path, offset, size, new_path)
+                yield FileCall(time_s, process, operation, path, offset, size, new_path)
 
     def _state(self, process: int) -> _Process:
         return self._processes.setdefault(process, _Process(self._started_in))
@@ -151,7 +154,7 @@ class _Trace:
 
     def _done(
         self, state: _Process, name: str, arguments: list[str], result: int
-    ) -> Iterator[Told]:
+    ) -> Iterator[Parsed]:
         if name in ("open", "openat", "creat", "openat2"):
             yield from self._opened(state, name, arguments, result)
         elif name in SPAWNING:
@@ -184,7 +187,7 @@ class _Trace:
 
     def _opened(
         self, state: _Process, name: str, arguments: list[str], result: int
-    ) -> Iterator[Told]:
+    ) -> Iterator[Parsed]:
         at = 0 if name in ("open", "creat") else 1
         path = _joined(state, arguments, at, at == 1)
         flags = "O_CREAT|O_TRUNC" if name == "creat" else arguments[at + 1]
@@ -205,7 +208,7 @@ class _Trace:
 
     def _on_held(
         self, state: _Process, name: str, arguments: list[str], result: int, held: _Open
-    ) -> Iterator[Told]:
+    ) -> Iterator[Parsed]:
         if name == "close":
             del state.files[_number(arguments[0])]
             yield "close", held.path, 0, 0, ""
@@ -221,7 +224,7 @@ class _Trace:
         elif name in HELD:
             yield HELD[name], held.path, 0, 0, ""
 
-    def _transferred(self, name: str, path: str, place: int, size: int) -> Told:
+    def _transferred(self, name: str, path: str, place: int, size: int) -> Parsed:
         self._ends[path] = max(self._ends.get(path, 0), place + size)
         return "pread" if "read" in name else "pwrite", path, place, size, ""
 
@@ -312,3 +315,6 @@ def _unescaped(text: str) -> str:
         return chr(int(word[1:], 16)) if len(word) == 3 else ESCAPES.get(word, word)
 
     return re.sub(octal, plain, text)
+
+
+IMPORTER = CallImporter(TITLE, recognises, read)

@@ -1,0 +1,105 @@
+"""The path of a call: the process and step of each call from the root, printed only for people."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from pydantic import GetCoreSchemaHandler
+from pydantic_core import CoreSchema, core_schema
+
+
+@dataclass(frozen=True, eq=False)
+class CallPath:
+    """One call and, by `parent`, the calls around it.
+
+    `process`: the process whose first call this is; None in the process of the parent, and where
+    the trace names no processes. Equal paths have equal names from the root.
+    """
+
+    process: str | None
+    step: str
+    parent: CallPath | None = None
+    # Names from the root to this call. Kept, since a recursion over parents may be too deep.
+    names: tuple[str, ...] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        above = self.parent.names if self.parent is not None else ()
+        object.__setattr__(self, "names", (*above, self.name))
+
+    @classmethod
+    def of(cls, name: str, parent: CallPath | None = None) -> CallPath:
+        """The call that recorders name "process:step", or "step" alone."""
+        process, colon, step = name.rpartition(":")
+        return cls(process if colon else None, step, parent)
+
+    @classmethod
+    def read(cls, text: str) -> CallPath:
+        """A path as it is printed: names from the root, joined by "/"."""
+        first, *others = text.split("/")
+        path = cls.of(first)
+        for name in others:
+            path = cls.of(name, path)
+        return path
+
+    @property
+    def name(self) -> str:
+        """The name of the call itself, as recorded."""
+        return self.step if self.process is None else f"{self.process}:{self.step}"
+
+    @property
+    def steps(self) -> tuple[str, ...]:
+        """The names of all steps from the root, without processes."""
+        return tuple(name.rpartition(":")[2] for name in self.names)
+
+    @property
+    def within(self) -> str | None:
+        """The process that makes the call; None where the trace names no processes."""
+        path: CallPath | None = self
+        while path is not None and path.process is None:
+            path = path.parent
+        return path.process if path is not None else None
+
+    @property
+    def origin(self) -> str | None:
+        """The process of the root call; None where its name has none."""
+        return CallPath.of(self.names[0]).process
+
+    @property
+    def processes(self) -> int:
+        """How often a process is entered on the way from the root."""
+        return sum(":" in name for name in self.names)
+
+    def is_below(self, other: CallPath) -> bool:
+        """Whether this is a call inside `other`, at any distance."""
+        many = len(other.names)
+        return len(self.names) > many and self.names[:many] == other.names
+
+    def is_at_or_below(self, other: CallPath) -> bool:
+        """Whether this is `other`, or a call inside it."""
+        return self.names[: len(other.names)] == other.names
+
+    def ends_with(self, steps: str) -> bool:
+        """Whether the last steps, printed without processes, are these."""
+        return f"/{'/'.join(self.steps)}".endswith(f"/{steps}")
+
+    def __str__(self) -> str:
+        return "/".join(self.names)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, CallPath) and self.names == other.names
+
+    def __hash__(self) -> int:
+        return hash(self.names)
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, _: Any, __: GetCoreSchemaHandler) -> CoreSchema:
+        """In JSON documents a path is its printed text."""
+        text = core_schema.no_info_after_validator_function(cls.read, core_schema.str_schema())
+        return core_schema.json_or_python_schema(
+            json_schema=text,
+            python_schema=core_schema.union_schema([core_schema.is_instance_schema(cls), text]),
+            serialization=core_schema.plain_serializer_function_ser_schema(
+                str, return_schema=core_schema.str_schema()
+            ),
+        )

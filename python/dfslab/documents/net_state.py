@@ -1,0 +1,86 @@
+"""Sizes of a net, its state space, and moments of its token game, as the engine reports them."""
+
+from __future__ import annotations
+
+from dfslab.documents.document import Document
+from dfslab.documents.net_definition import Cell
+
+# A token's values in the order of its fields; a real that is no number is None.
+TokenRow = list[Cell | None]
+# Place -> its tokens; places without tokens are left out.
+TokenRows = dict[str, list[TokenRow]]
+
+
+class Scan(Document):
+    """An input arc for which the engine has to look at every waiting token, and why."""
+
+    arc: int
+    page: str
+    place: str
+    reason: str
+    transition: str
+    variable: str
+
+
+class NetSizes(Document):
+    """The numbers of a net's parts; `row_bytes` is the memory of one token."""
+
+    inhibitor_arcs: int
+    input_arcs: int
+    joined_transitions: int
+    name: str
+    output_arcs: int
+    places: int
+    row_bytes: int
+    scans: list[Scan]
+    tokens: int
+    transitions: int
+
+
+class StateSpace(Document):
+    """The reachable markings, time left out, and what follows from them.
+
+    `bounds`: place -> least and most tokens. `paths_to_most`: place -> transitions of a shortest
+    way to its most tokens. What only a complete space shows is None where the limit of markings
+    was reached.
+    """
+
+    arcs: int
+    bounds: dict[str, tuple[int, int]]
+    complete: bool
+    components: int | None = None
+    dead_markings: int | None = None
+    dead_markings_shown: list[TokenRows] | None = None
+    dead_paths_shown: list[list[str]] | None = None
+    dead_transitions: list[str] | None = None
+    home_markings: int | None = None
+    live_transitions: list[str] | None = None
+    markings: int
+    net: str
+    paths_to_most: dict[str, list[str]]
+
+
+class Binding(Document):
+    """A transition that may fire, with the token of each of its variables."""
+
+    binding: dict[str, TokenRow]
+    page: str
+    transition: str
+
+
+class ComingToken(Document):
+    """A token on its way, available from `time_s` seconds on."""
+
+    place: str
+    time_s: float
+    token: TokenRow
+
+
+class GameState(Document):
+    """A moment of the token game: time, marking, tokens on their way, and what may fire."""
+
+    coming: list[ComingToken]
+    enabled: list[Binding]
+    marking: TokenRows
+    steps: int
+    time_s: float

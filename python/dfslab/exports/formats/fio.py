@@ -1,0 +1,168 @@
+"""Results in the form of `fio --output-format=json`."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import TypedDict
+
+from dfslab.documents.load_report import CpuReport
+from dfslab.documents.measured_load import Buckets, MeasuredLoad
+from dfslab.exports.contract import ResultExporter
+from dfslab.result import Result
+
+TITLE = "One job for each measured result, as fio's JSON"
+# fio's default percentiles.
+FIO_PERCENTILES = (1, 5, 10, 20, 30, 40, 50, 60, 70, 80, 90, 95, 99, 99.5, 99.9, 99.95, 99.99)
+# A histogram has 2 to the power of this many buckets per octave (core/stats).
+BUCKETS_AN_OCTAVE_BITS = 7
+# fio knows reads, writes and trims; metadata operations are none of them.
+READS = ("read", "pread")
+WRITES = ("write", "append", "overwrite", "pwrite")
+
+
+class _Latency(TypedDict, total=False):
+    """Statistics of times in ns, with fio's keys; percentiles by their number as text."""
+
+    min: int
+    max: int
+    mean: float
+    stddev: float
+    N: int
+    percentile: dict[str, int]
+
+
+class _Direction(TypedDict):
+    """Totals of reads, writes or trims, with fio's keys; `bw` in KiB/s, `runtime` in ms."""
+
+    io_bytes: int
+    io_kbytes: int
+    bw_bytes: int
+    bw: int
+    iops: float
+    runtime: int
+    total_ios: int
+    short_ios: int
+    drop_ios: int
+    clat_ns: _Latency
+    lat_ns: _Latency
+
+
+# Functional form, because one key is no identifier.
+_Job = TypedDict(
+    "_Job",
+    {
+        "jobname": str,
+        "groupid": int,
+        "error": int,
+        "job_runtime": int,
+        "job options": dict[str, str],
+        "read": _Direction,
+        "write": _Direction,
+        "trim": _Direction,
+        "usr_cpu": float,
+        "sys_cpu": float,
+    },
+)
+
+
+def write(results: Sequence[Result]) -> bytes:
+    """The keys that readers of `fio --output-format=json` use; one job for each measured result.
+
+    Reads and writes are whole operations, so `iops` counts operations, not system calls. Where
+    operations have a scheduled start, `lat_ns` is the response time from it.
+    """
+    measured = [(result, load) for result in results if (load := result.load) and load.generator]
+    first = measured[0][0].provenance if measured else None
+    document = {
+        "fio version": first.software.replace(" ", "-") if first else "dfslab",
+        "time": first.started if first else "",
+        "jobs": [_job(number, *one) for number, one in enumerate(measured)],
+    }
+    return (json.dumps(document, indent=2) + "\n").encode()
+
+
+def _job(number: int, result: Result, load: MeasuredLoad) -> _Job:
+    window_ms = round(load.window_s * 1e3)
+    labels = ", ".join(f"{key}={value}" for key, value in result.labels.items())
+    cpu, window_s = load.cpu_s or CpuReport(user=0.0, system=0.0), load.window_s or math.inf
+    return {
+        "jobname": labels or result.point.scenario.name,
+        "groupid": number,
+        "error": 0 if result.complete else 1,
+        "job_runtime": window_ms,
+        "job options": {key: str(value) for key, value in result.labels.items()},
+        "read": _direction(load, READS),
+        "write": _direction(load, WRITES),
+        "trim": _direction(load, ()),
+        "usr_cpu": 100 * cpu.user / window_s,
+        "sys_cpu": 100 * cpu.system / window_s,
+    }
+
+
+def _direction(load: MeasuredLoad, names: Sequence[str]) -> _Direction:
+    done = [one for name, one in load.operations.items() if name in names]
+    size, count = sum(one.bytes for one in done), sum(one.count for one in done)
+    window_s = load.window_s or math.inf
+    rate = size / window_s
+    latency = _latency(_together(load.histograms, names))
+    due = _together(load.response_histograms, names)
+    whole = _latency(due) if due else latency.copy()
+    whole.pop("percentile", None)
+    return {
+        "io_bytes": size,
+        "io_kbytes": size // 1024,
+        "bw_bytes": round(rate),
+        "bw": round(rate / 1024),
+        "iops": count / window_s,
+        "runtime": round(load.window_s * 1e3) if count else 0,
+        "total_ios": count,
+        "short_ios": 0,
+        "drop_ios": 0,
+        "clat_ns": latency,
+        "lat_ns": whole,
+    }
+
+
+def _together(histograms: Mapping[str, Buckets], names: Sequence[str]) -> Buckets:
+    """The sum of the histograms of several operations; their buckets have the same bounds."""
+    counts: Counter[int] = Counter()
+    for name in names:
+        for low_ns, count in histograms.get(name, ()):
+            counts[low_ns] += count
+    return sorted(counts.items())
+
+
+def _latency(buckets: Buckets) -> _Latency:
+    """Statistics in nanoseconds, from bucket midpoints: within 1 part in 256 of each value."""
+    count = sum(number for _, number in buckets)
+    if not count:
+        return {"min": 0, "max": 0, "mean": 0.0, "stddev": 0.0, "N": 0}
+    middles = [(_middle(low), number) for low, number in buckets]
+    mean = sum(value * number for value, number in middles) / count
+    variance = sum((value - mean) ** 2 * number for value, number in middles) / count
+    percentile: dict[str, int] = {}
+    reached, at = 0, 0
+    for percent in FIO_PERCENTILES:
+        while reached < percent / 100 * count:
+            reached += middles[at][1]
+            at += 1
+        percentile[f"{percent:.6f}"] = round(middles[max(0, at - 1)][0])
+    return {
+        "min": buckets[0][0],
+        "max": round(middles[-1][0]),
+        "mean": mean,
+        "stddev": variance**0.5,
+        "N": count,
+        "percentile": percentile,
+    }
+
+
+def _middle(low_ns: int) -> float:
+    width = 1 << max(0, int(low_ns).bit_length() - 1 - BUCKETS_AN_OCTAVE_BITS)
+    return low_ns + (width - 1) / 2
+
+
+EXPORTER = ResultExporter(TITLE, ".json", write)

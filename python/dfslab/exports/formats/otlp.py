@@ -1,0 +1,24 @@
+"""Complete call trees as OTLP JSON, which other trace viewers and dfslab itself read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from dfslab.exports import trees
+from dfslab.exports.contract import TraceExporter, Written
+from dfslab.instruments import trace
+from dfslab.instruments.tracing.reading import Reading
+
+TITLE = "Complete call trees as OTLP JSON"
+REFUSED = "is for spans; of JVMs' profiles there is speedscope"
+
+
+def write_spans(files: Sequence[Path], reading: Reading) -> Written:
+    """Whole trees until the document is large enough; the note counts the others."""
+    text, left_out = trace.otlp(files, reading, trees.MOST_EVENTS)
+    note = f"{left_out:,} call trees are not in it: it holds {trees.MOST_EVENTS:,} spans"
+    return Written(f"{text}\n".encode(), note if left_out else "")
+
+
+EXPORTER = TraceExporter(TITLE, ".json", write_spans=write_spans, refused=REFUSED)

@@ -1,0 +1,50 @@
+"""Rows of results as Parquet: one for each metric."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from dfslab.exports.contract import ResultExporter
+from dfslab.exports.rows import rows
+from dfslab.lazily import lazily
+from dfslab.result import Result
+
+if TYPE_CHECKING:
+    import pyarrow as arrow
+    import pyarrow.parquet as parquet
+else:
+    arrow = lazily("pyarrow")
+    parquet = lazily("pyarrow.parquet")
+
+TITLE = "Every metric as a row of Parquet"
+
+
+def write(results: Sequence[Result]) -> bytes:
+    """The rows as typed columns."""
+    schema = arrow.schema(
+        [
+            ("method", arrow.string()),
+            ("point_id", arrow.string()),
+            ("repetition", arrow.int64()),
+            ("labels", arrow.string()),
+            ("complete", arrow.bool_()),
+            ("seed", arrow.int64()),
+            ("started", arrow.string()),
+            ("software", arrow.string()),
+            ("commit", arrow.string()),
+            ("metric", arrow.string()),
+            ("operation", arrow.string()),
+            ("value", arrow.float64()),
+            ("low", arrow.float64()),
+            ("high", arrow.float64()),
+        ]
+    )
+    sink = arrow.BufferOutputStream()
+    parquet.write_table(
+        arrow.Table.from_pylist([row._asdict() for row in rows(results)], schema=schema), sink
+    )
+    return sink.getvalue().to_pybytes()
+
+
+EXPORTER = ResultExporter(TITLE, ".parquet", write)

@@ -1,0 +1,108 @@
+"""Results in the text format of Prometheus."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from dfslab.documents import metrics
+from dfslab.documents.measured_load import Buckets, MeasuredLoad
+from dfslab.documents.table import Value
+from dfslab.exports.contract import ResultExporter
+from dfslab.exports.rows import MetricRow, rows
+from dfslab.result import Result
+
+TITLE = "Gauges and histograms as Prometheus reads them"
+NANO = 1e-9
+# Times of each operation: the histograms of a load with these times, and their description.
+TIMES: dict[str, tuple[Callable[[MeasuredLoad], dict[str, Buckets]], str]] = {
+    metrics.LATENCY: (lambda load: load.histograms, "Time of an operation"),
+    metrics.RESPONSE: (
+        lambda load: load.response_histograms,
+        "Time of an operation since it was due",
+    ),
+}
+
+
+class _Sample(NamedTuple):
+    """The labels that all samples have; `operation` is empty for metrics of the whole run."""
+
+    method: str
+    point_id: str
+    repetition: int
+    operation: str
+
+    @classmethod
+    def of(cls, row: MetricRow) -> _Sample:
+        return cls(row.method, row.point_id, row.repetition, row.operation)
+
+
+def write(results: Sequence[Result]) -> bytes:
+    """The text format: a gauge for each metric, and histograms of each operation's times."""
+    gauges: dict[str, list[str]] = {}
+    for row in rows(results):
+        labels = _labels(_Sample.of(row), json.loads(row.labels))
+        line = f"dfslab_{row.metric}{labels} {_number(row.value)}"
+        gauges.setdefault(f"dfslab_{row.metric}", []).append(line)
+    lines = []
+    for name, samples in gauges.items():
+        lines += [
+            f"# HELP {name} {name.removeprefix('dfslab_')} in SI units",
+            f"# TYPE {name} gauge",
+            *samples,
+        ]
+    for kind, (_, said) in TIMES.items():
+        histograms = [line for result in results for line in _prometheus_histograms(result, kind)]
+        if histograms:
+            lines += [
+                f"# HELP dfslab_{kind}_seconds {said}",
+                f"# TYPE dfslab_{kind}_seconds histogram",
+                *histograms,
+            ]
+    return ("\n".join(lines) + "\n").encode()
+
+
+def _prometheus_histograms(result: Result, kind: str) -> Iterator[str]:
+    """Cumulative counts at powers of two nanoseconds, which are bucket boundaries: no bucket is
+    split."""
+    histograms = TIMES[kind][0](result.load) if result.load else {}
+    for operation, buckets in histograms.items():
+        row = _Sample(result.method, result.point_id, result.repetition, operation)
+        counts: dict[int, int] = {}
+        for low_ns, count in buckets:
+            octave = int(low_ns).bit_length()
+            counts[octave] = counts.get(octave, 0) + count
+        total = 0
+        for octave in range(min(counts, default=0), max(counts, default=-1) + 1):
+            total += counts.get(octave, 0)
+            bound = _number((1 << octave) * NANO)
+            labels = _labels(row, result.labels, le=bound)
+            yield f"dfslab_{kind}_seconds_bucket{labels} {total}"
+        yield f"dfslab_{kind}_seconds_bucket{_labels(row, result.labels, le='+Inf')} {total}"
+        mean_s = result.value(metrics.key(kind, metrics.MEAN, operation))
+        yield f"dfslab_{kind}_seconds_sum{_labels(row, result.labels)} {_number(mean_s * total)}"
+        yield f"dfslab_{kind}_seconds_count{_labels(row, result.labels)} {total}"
+
+
+def _labels(row: _Sample, varied: Mapping[str, Value], **more: str) -> str:
+    kept: dict[str, Value] = {
+        "method": row.method,
+        "point": row.point_id,
+        "repetition": row.repetition,
+    }
+    kept |= {"operation": row.operation} if row.operation else {}
+    kept |= {"".join(c if c.isalnum() else "_" for c in key): v for key, v in varied.items()} | more
+    return "{" + ",".join(f'{key}="{_escaped(str(value))}"' for key, value in kept.items()) + "}"
+
+
+def _escaped(text: str) -> str:
+    return text.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")
+
+
+def _number(value: float) -> str:
+    return repr(float(value)) if math.isfinite(value) else {True: "+Inf", False: "NaN"}[value > 0]
+
+
+EXPORTER = ResultExporter(TITLE, ".prom", write)

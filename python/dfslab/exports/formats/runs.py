@@ -1,0 +1,9 @@
+"""A run's measurements as a table of runs, which `dfslab learn` and other tools read."""
+
+from __future__ import annotations
+
+from dfslab.exports.contract import Companion, ResultExporter
+from dfslab.studies.runs import table
+
+TITLE = "One row of CSV for each measured run, its settings in columns"
+EXPORTER = ResultExporter(TITLE, ".csv", table.as_csv, companion=Companion(".json", table.about))

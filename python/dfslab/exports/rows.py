@@ -1,0 +1,64 @@
+"""Results as rows of plain values, one for each metric, as tabular formats have them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from dfslab.documents import metrics
+from dfslab.result import Result
+
+
+class MetricRow(NamedTuple):
+    """One metric of one result; `operation` is empty for metrics of the whole run.
+
+    `labels`: the varied keys as JSON. `low` and `high`: the 90 % interval, if the metric has one.
+    """
+
+    method: str
+    point_id: str
+    repetition: int
+    labels: str
+    complete: bool
+    seed: int
+    started: str
+    software: str
+    commit: str
+    metric: str
+    operation: str
+    value: float
+    low: float | None
+    high: float | None
+
+
+def rows(results: Sequence[Result]) -> list[MetricRow]:
+    """One row for each metric of each result, in their order."""
+    return [row for result in results for row in _rows(result)]
+
+
+def _rows(result: Result) -> list[MetricRow]:
+    origin = result.provenance
+    labels = json.dumps(dict(result.labels), sort_keys=True)
+    found = []
+    for key, one in result.metrics.items():
+        named = metrics.parsed(key)
+        found.append(
+            MetricRow(
+                result.method,
+                result.point_id,
+                result.repetition,
+                labels,
+                result.complete,
+                origin.seed,
+                origin.started,
+                origin.software,
+                origin.commit,
+                named.name,
+                named.operation,
+                one.value,
+                one.low,
+                one.high,
+            )
+        )
+    return found

@@ -1,0 +1,96 @@
+"""The interface of importers, which read what other programs recorded of file operations.
+
+An importer is one module that declares `TITLE` and `IMPORTER`: in `imports/formats`, in the folder
+of that name in a folder of DFSLAB_PATH, or behind an entry point of the group `dfslab.importers`.
+The workload `replay` reads a trace by the importer that its `form` names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from dfslab import discover
+from dfslab.spec.streams.vocabulary import Given, OperationName
+
+# Number of leading bytes of a file by which its format is recognised.
+HEAD_BYTES = 1 << 16
+FORM = "workload.form"
+
+
+@dataclass(frozen=True)
+class FileCall:
+    """One operation of a process on a file; the origin of `start_s` is the recorder's."""
+
+    start_s: float
+    process: int
+    operation: OperationName
+    path: str
+    offset_bytes: int = 0
+    size_bytes: int = 0
+    new_path: str = ""
+
+
+@dataclass
+class Replay:
+    """Operations for core's `given`, their start times (s after the first, or after a recorded
+    run's start), and bytes of one transfer (0: those of the largest operation)."""
+
+    given: list[Given] = field(default_factory=list)
+    starts_s: list[float] = field(default_factory=list)
+    transfer_bytes: int = 0
+
+
+@dataclass(frozen=True)
+class Recording:
+    """What a user knows of a recording: only files below `under` count, and relative paths of the
+    first process begin in `started_in`."""
+
+    under: str = "/"
+    started_in: str = "/"
+
+
+@dataclass(frozen=True)
+class Importer:
+    """What all importers declare. `recognises` takes the first HEAD_BYTES bytes of a file."""
+
+    title: str
+    recognises: Callable[[bytes], bool]
+
+
+@dataclass(frozen=True)
+class CallImporter(Importer):
+    """Reads calls of processes on files, sorted by start. ValueError says in one line why a file
+    cannot be read."""
+
+    read: Callable[[Path, Recording], Iterable[FileCall]]
+
+
+@dataclass(frozen=True)
+class StreamImporter(Importer):
+    """Reads a stream whose operations already belong to clients. ValueError as for calls."""
+
+    read: Callable[[Path], Replay]
+
+
+def importer(name: str) -> CallImporter | StreamImporter:
+    """The importer of that name. DiscoveryError if its module declares none."""
+    path = discover.named(discover.IMPORTERS, name, FORM)
+    found = discover.declared(path, "IMPORTER", Importer)
+    if not isinstance(found, CallImporter | StreamImporter):
+        text = f"{path}: IMPORTER must be a CallImporter or a StreamImporter"
+        raise discover.DiscoveryError(text)
+    return found
+
+
+def importers() -> dict[str, CallImporter | StreamImporter]:
+    """Name -> importer, of all that discovery finds. DiscoveryError names a broken module."""
+    return {name: importer(name) for name in discover.members(discover.IMPORTERS)}
+
+
+def recognised(path: Path) -> list[str]:
+    """The names of the importers that recognise a file by its first bytes."""
+    with path.open("rb") as file:
+        head = file.read(HEAD_BYTES)
+    return [name for name, one in importers().items() if one.recognises(head)]

@@ -1,0 +1,61 @@
+"""Requests to block devices, from the output of `blkparse`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from pathlib import Path
+
+from dfslab.imports.contract import CallImporter, FileCall, Recording
+from dfslab.spec.streams.vocabulary import OperationName
+
+TITLE = "Requests to block devices: the text of blkparse"
+# Device, processor, number, seconds, process, action, what, sector + sectors.
+BLOCK_LINE = re.compile(
+    r"^\s*(\d+,\d+)\s+\d+\s+\d+\s+([\d.]+)\s+(\d+)\s+Q\s+([A-Z]+)"
+    r"\s+(\d+) \+ (\d+)"
+)
+SECTOR_BYTES = 512
+# A line of any action.
+LINE = re.compile(rb"\s*\d+,\d+\s+\d+\s+\d+\s+\d+\.\d+\s+\d+\s+[A-Z]+\s")
+
+
+def recognises(head: bytes) -> bool:
+    """Whether the first line is a request."""
+    return LINE.match(head) is not None
+
+
+def read(path: Path, recording: Recording) -> list[FileCall]:
+    """The requests in a file; devices lie in no directory, so nothing of `recording` applies."""
+    with path.open(encoding="utf-8", errors="surrogateescape") as lines:
+        return calls(lines)
+
+
+def calls(lines: Iterable[str]) -> list[FileCall]:
+    """Queued reads and writes in the output of `blkparse`; each device is one file, which begins
+    at the lowest sector in the trace."""
+    found: list[tuple[str, float, int, OperationName, int, int]] = []
+    for line in lines:
+        if (part := BLOCK_LINE.match(line)) and (("R" in part[4]) != ("W" in part[4])):
+            operation: OperationName = "pread" if "R" in part[4] else "pwrite"
+            sector, sectors = int(part[5]), int(part[6])
+            if sectors:
+                found.append((part[1], float(part[2]), int(part[3]), operation, sector, sectors))
+    lowest: dict[str, int] = {}
+    for device, _, _, _, sector, _ in found:
+        lowest[device] = min(sector, lowest.get(device, sector))
+    found.sort(key=lambda one: one[1])
+    return [
+        FileCall(
+            start_s,
+            process,
+            operation,
+            device,
+            (sector - lowest[device]) * SECTOR_BYTES,
+            sectors * SECTOR_BYTES,
+        )
+        for device, start_s, process, operation, sector, sectors in found
+    ]
+
+
+IMPORTER = CallImporter(TITLE, recognises, read)

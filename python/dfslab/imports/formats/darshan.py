@@ -1,0 +1,65 @@
+"""Darshan's logs with extended traces (DXT), read by Darshan's own package."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from dfslab.imports import contract
+from dfslab.imports.contract import CallImporter, FileCall, Recording
+from dfslab.imports.formats.dxt import MPIIO, POSIX, ModuleCall, calls_of_lowest
+from dfslab.spec.streams.vocabulary import OperationName
+
+TITLE = "Darshan's log with extended traces (DXT)"
+# Magic number: a log begins with its format version, as in "3.41".
+MAGIC = re.compile(rb"\d+\.\d+\0")
+# Operation, and the name of its rows in a record.
+SEGMENTS: tuple[tuple[OperationName, str], ...] = (
+    ("pread", "read_segments"),
+    ("pwrite", "write_segments"),
+)
+
+
+def recognises(head: bytes) -> bool:
+    """Whether it begins as a log does."""
+    return MAGIC.match(head) is not None
+
+
+def read(path: Path, recording: Recording) -> list[FileCall]:
+    """The calls in a log; it has full paths, so nothing of `recording` applies.
+
+    ValueError if the file is no log or was recorded without DXT.
+    """
+    with path.open("rb") as file:
+        if not recognises(file.read(contract.HEAD_BYTES)):
+            raise ValueError("is no Darshan log")
+    from darshan import DarshanReport  # imported here because it takes a second
+
+    try:
+        report = DarshanReport(str(path), read_all=False)
+    except RuntimeError as error:
+        raise ValueError(f"is no Darshan log: {error}") from error
+    modules = [one for one in (POSIX, MPIIO) if f"DXT_{one}" in report.modules]
+    if not modules:
+        raise ValueError("has no DXT records; DXT_ENABLE_IO_TRACE=1 records them")
+    for module in modules:
+        report.mod_read_all_dxt_records(f"DXT_{module}")
+    return calls_of_lowest(one for module in modules for one in _records(report, module))
+
+
+def _records(report: Any, module: str) -> Iterator[ModuleCall]:
+    for record in report.records[f"DXT_{module}"].to_df():
+        path = report.name_records[record["id"]]
+        for operation, key in SEGMENTS:
+            rows = record[key]
+            if not len(rows):
+                continue
+            columns = (rows[name].tolist() for name in ("start_time", "offset", "length"))
+            for start_s, offset, size in zip(*columns, strict=True):
+                process, place = int(record["rank"]), int(offset)
+                yield module, FileCall(start_s, process, operation, path, place, int(size))
+
+
+IMPORTER = CallImporter(TITLE, recognises, read)

@@ -1,0 +1,63 @@
+"""Darshan's extended traces (DXT) as text: single reads and writes by rank and file, with times.
+
+DXT records an MPI-IO call and the POSIX calls that it made. For files with both, only the POSIX
+calls are kept, because these reached the file system.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from dfslab.imports.contract import CallImporter, FileCall, Recording
+from dfslab.spec.streams.vocabulary import OperationName
+
+TITLE = "Darshan's extended trace (DXT): the text of darshan-dxt-parser"
+FILE = re.compile(r"^# DXT, file_id: \d+, file_name: (.*)$")
+LINE = re.compile(
+    r"^\s*X_(POSIX|MPIIO)\s+(\d+)\s+(read|write)\s+\d+\s+(\d+)\s+(\d+)"
+    r"\s+([\d.]+)\s+([\d.]+)"
+)
+MARK = b"# DXT, file_id: "
+POSIX, MPIIO = "POSIX", "MPIIO"
+# (module that recorded the call, the call).
+ModuleCall = tuple[str, FileCall]
+
+
+def recognises(head: bytes) -> bool:
+    """Whether it names a file of DXT."""
+    return MARK in head
+
+
+def read(path: Path, recording: Recording) -> list[FileCall]:
+    """The calls in a file; DXT has full paths of all files, so nothing of `recording` applies."""
+    with path.open(encoding="utf-8", errors="surrogateescape") as lines:
+        return text(lines)
+
+
+def text(lines: Iterable[str]) -> list[FileCall]:
+    """Calls in the output of `darshan-dxt-parser`."""
+    return calls_of_lowest(_lines(lines))
+
+
+def _lines(lines: Iterable[str]) -> Iterator[ModuleCall]:
+    path = ""
+    for line in lines:
+        if named := FILE.match(line):
+            path = named[1].strip()
+        elif part := LINE.match(line):
+            operation: OperationName = "pread" if part[3] == "read" else "pwrite"
+            start_s, offset, size = float(part[6]), int(part[4]), int(part[5])
+            yield part[1], FileCall(start_s, int(part[2]), operation, path, offset, size)
+
+
+def calls_of_lowest(recorded: Iterable[ModuleCall]) -> list[FileCall]:
+    """The calls that reached the file system, sorted by time."""
+    calls = [one for one in recorded if one[1].size_bytes > 0]
+    seen = {done.path for module, done in calls if module == POSIX}
+    found = [done for module, done in calls if module == POSIX or done.path not in seen]
+    return sorted(found, key=lambda done: done.start_s)
+
+
+IMPORTER = CallImporter(TITLE, recognises, read)

@@ -1,0 +1,191 @@
+"""Tokens that flow from place to place, and the net that they make.
+
+A token is a row of named fields. An arc lists only the fields that change; all others are copied
+from the transition's main token `a`. The net keeps at each place only the fields that are read
+there or downstream, so that rows stay short.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial, reduce
+
+from dfslab.documents.net_definition import Cell
+from dfslab.nets.build import Net, Place, Put, Take
+from dfslab.nets.inscription import field as field_of
+from dfslab.nets.inscription import fields as fields_of
+from dfslab.nets.inscription import number, substituted
+from dfslab.spec.steps.expression import Condition, Expr
+
+# Seconds, bytes, counts: a number, or an expression over the token's fields.
+Amount = float | Expr
+# Changed fields of a token: name -> expression over the tokens that are taken.
+Changes = Mapping[str, Expr]
+
+MAIN, OTHER = "a", "b"
+REALS = {"demand", "demand_in", "lead", "size", "draw", "amount", "scattered", "unforced", "due"}
+
+# A field of the transition's main token, and of its second one.
+main = partial(field_of, MAIN)
+other = partial(field_of, OTHER)
+
+
+@dataclass(frozen=True)
+class Arc:
+    """An arc that puts one token into `place`: changed fields, and a delay in seconds.
+
+    Other fields are copied from `a`; those of a `fresh` token are 0.
+    """
+
+    place: str
+    changes: Changes = field(default_factory=dict)
+    delay: Amount = 0.0
+    fresh: bool = False
+
+    def token(self, labels: Iterable[str]) -> list[Expr]:
+        """The expression of every field."""
+        return [
+            self.changes[one] if one in self.changes else number(0) if self.fresh else main(one)
+            for one in labels
+        ]
+
+
+# A continuation: (changed fields, delay) -> arcs that move the token to the next places.
+Entry = Callable[[Changes, Amount], list[Arc]]
+
+
+def expressed(amount: Amount) -> Expr:
+    """An amount as an expression; numbers are reals."""
+    return amount if isinstance(amount, Expr) else number(float(amount))
+
+
+def times(left: Amount, right: Amount) -> Amount:
+    """Product; numbers are folded."""
+    if isinstance(left, Expr) or isinstance(right, Expr):
+        return _folded(expressed(left) * expressed(right))
+    return left * right
+
+
+def plus(left: Amount, right: Amount) -> Amount:
+    """Sum; numbers are folded."""
+    if isinstance(left, Expr) or isinstance(right, Expr):
+        return _folded(expressed(left) + expressed(right))
+    return left + right
+
+
+def _folded(found: Expr) -> Amount:
+    return float(found.args[0]) if found.name == "number" else found
+
+
+def after(row: Changes, changes: Changes) -> Changes:
+    """`row` followed by `changes`, whose expressions read the fields that `row` has set."""
+    return {**row, **{name: reread(value, row) for name, value in changes.items()}}
+
+
+def reread(value: Expr, row: Changes) -> Expr:
+    """An expression over the fields that `row` has set, as one over the input tokens."""
+    return substituted(value, MAIN, row)
+
+
+def summed(first: Expr, *others: Expr) -> Expr:
+    """A sum as written, zeros included."""
+    return reduce(lambda one, other: Expr("add", one, other), others, first)
+
+
+def numbered(key: str, count: int, *at: Expr) -> Expr:
+    """The key of one of `count` parts of the token with this key; `at` add up to its number."""
+    return summed(main(key) * count, *at)
+
+
+@dataclass
+class _Step:
+    """A transition before the fields of its tokens are known."""
+
+    name: str
+    page: str
+    inputs: Sequence[tuple[str, str]]
+    arcs: Sequence[Arc]
+    guard: Condition | None
+
+    def reads(self, expressions: Iterable[Expr]) -> dict[str, set[str]]:
+        """Input place -> fields of its token that the expressions read."""
+        places = {variable: place for place, variable in self.inputs}
+        found: dict[str, set[str]] = {}
+        for expression in expressions:
+            for one in fields_of(expression):
+                found.setdefault(places[one.variable], set()).add(one.label)
+        return found
+
+
+class TokenFlow:
+    """Places and transitions by name; adding an existing place again adds its initial tokens."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self._places: dict[str, list[Mapping[str, Cell]]] = {}
+        self._steps: dict[str, _Step] = {}
+
+    def place(self, name: str, initial: Sequence[Mapping[str, Cell]] = ()) -> str:
+        """Add a FIFO place with its initial tokens; returns its name."""
+        self._places.setdefault(name, []).extend(initial)
+        return name
+
+    def transition(
+        self,
+        name: str,
+        page: str,
+        inputs: Sequence[str],
+        arcs: Sequence[Arc],
+        guard: Condition | None = None,
+    ) -> str:
+        """Add a transition that takes token `a` (and `b`) from its input places."""
+        assert name not in self._steps, f"two transitions are called {name}"
+        variables = list(zip(inputs, (MAIN, OTHER), strict=False))
+        assert len(variables) == len(inputs), f"{name}: at most two inputs"
+        self._steps[name] = _Step(name, page, variables, arcs, guard)
+        return name
+
+    def net(self, watched: Mapping[str, Sequence[Expr]]) -> Net:
+        """The net; `watched`: transition -> expressions that monitors read."""
+        needed = self._needed(watched)
+        net, places = Net(self.name), dict[str, Place]()
+        for name, initial in self._places.items():
+            labels = needed[name]
+            colour = "_".join(labels) or "unit"
+            if colour not in net.colours:
+                kinds = {one: float if one in REALS else int for one in labels}
+                net.colour(colour, **kinds)
+            rows = [[row[one] for one in labels] for row in initial]
+            places[name] = net.place(name, net.colours[colour], rows)
+        for step in self._steps.values():
+            net.transition(
+                step.name,
+                [Take(places[place], variable) for place, variable in step.inputs],
+                [
+                    Put(places[arc.place], arc.token(needed[arc.place]), arc.delay or None)
+                    for arc in step.arcs
+                ],
+                guard=step.guard,
+                page=step.page,
+            )
+        return net
+
+    def _needed(self, watched: Mapping[str, Sequence[Expr]]) -> dict[str, list[str]]:
+        """Place -> fields that are read there, or copied to a place where they are read."""
+        needed: dict[str, set[str]] = {name: set() for name in self._places}
+        changed = True
+        while changed:
+            changed = False
+            for step in reversed(self._steps.values()):
+                expressions = list(watched.get(step.name, ()))
+                if step.guard is not None:
+                    expressions.append(step.guard)
+                for arc in step.arcs:
+                    expressions.append(expressed(arc.delay))
+                    expressions += arc.token(needed[arc.place])
+                for place, fields in step.reads(expressions).items():
+                    if not fields <= needed[place]:
+                        needed[place] |= fields
+                        changed = True
+        return {name: sorted(fields) for name, fields in needed.items()}

@@ -1,0 +1,199 @@
+"""Inscriptions of nets as values: expressions over the fields of tokens, printed for the engine.
+
+They are the expressions of descriptions (`spec.steps.expression`), with fields of tokens as further
+leaves and calls of the engine's functions. An inscription may also be text in the engine's
+language, as files have it; text is passed on as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from fractions import Fraction
+from functools import cached_property, reduce
+from typing import TypeAlias
+
+from dfslab.spec.steps.expression import Condition, Expr, condition, expression, symbol
+
+# What an arc, a delay or a field of a token may be given as.
+Inscription: TypeAlias = Expr | str | float | bool
+
+# Operation -> (its sign, how tightly it binds).
+_SIGNS = {
+    "or": ("||", 1),
+    "and": ("&&", 2),
+    "eq": ("==", 3),
+    "ne": ("!=", 3),
+    "gt": (">", 4),
+    "ge": (">=", 4),
+    "add": ("+", 5),
+    "sub": ("-", 5),
+    "mul": ("*", 6),
+    "div": ("/", 6),
+    "mod": ("%", 6),
+    "floordiv": ("//", 6),
+}
+# The same operation without brackets at its right operand means the same.
+_ASSOCIATIVE = ("or", "and")
+_TURNED = {"gt": "<", "ge": "<="}
+_NAMES = {"Max": "max", "Min": "min", "ceiling": "ceil", "log": "ln", "select": "if"}
+_OF_TWO = ("Max", "Min")
+
+
+class Field(Expr):
+    """A field of the token that an arc calls `variable`; read as `variable.label`."""
+
+    @property
+    def variable(self) -> str:
+        """The name of the token."""
+        return str(self.args[0])
+
+    @property
+    def label(self) -> str:
+        """The name of the field."""
+        return str(self.args[1])
+
+    @property
+    def is_leaf(self) -> bool:
+        """A field has no operands."""
+        return True
+
+    @cached_property
+    def free_symbols(self) -> frozenset[Expr]:
+        """The field itself."""
+        return frozenset({self})
+
+
+class Flag(Field, Condition):
+    """A field that is true or false."""
+
+    __hash__ = Expr.__hash__
+
+
+def field(variable: str, label: str) -> Field:
+    """The field `label` of the token that an arc calls `variable`."""
+    return Field("field", variable, label)
+
+
+def flag(variable: str, label: str) -> Flag:
+    """The field of a token that is true or false."""
+    return Flag("field", variable, label)
+
+
+def number(value: float) -> Expr:
+    """A number as an expression."""
+    return Expr("number", value)
+
+
+def truth(value: bool) -> Condition:
+    """True or false as a condition."""
+    return Condition("true" if value else "false")
+
+
+def equal(left: Expr | float, right: Expr | float) -> Condition:
+    """The condition that two values are equal; `==` compares expressions, not values."""
+    return Condition("eq", _value(left), _value(right))
+
+
+def unequal(left: Expr | float, right: Expr | float) -> Condition:
+    """The condition that two values differ."""
+    return Condition("ne", _value(left), _value(right))
+
+
+def call(name: str, *arguments: Expr | float) -> Expr:
+    """A function of the engine or of the net: `call("uniform", 0.0, 1.0)`."""
+    return Expr(name, *map(_value, arguments))
+
+
+def listed(*elements: Expr | float) -> Expr:
+    """A list of single values."""
+    return Expr("list", *map(_value, elements))
+
+
+def every(conditions: Iterable[Condition]) -> Condition | None:
+    """All of the conditions, in their order; None where there are none."""
+    found = list(conditions)
+    return reduce(lambda one, other: Condition("and", one, other), found) if found else None
+
+
+def fields(value: Expr) -> Iterator[Field]:
+    """The fields that an expression reads."""
+    return (one for one in value.free_symbols if isinstance(one, Field))
+
+
+def substituted(value: Expr, variable: str, row: Mapping[str, Expr]) -> Expr:
+    """The expression with the fields of one token replaced by their expressions in `row`."""
+    if not any(one.variable == variable and one.label in row for one in fields(value)):
+        return value
+    if isinstance(value, Field):
+        return row[value.label]
+    inner = [
+        substituted(one, variable, row) if isinstance(one, Expr) else one for one in value.args
+    ]
+    return type(value)(value.name, *inner)
+
+
+def written(value: Inscription) -> str | float | bool:
+    """An inscription as documents have it: expressions as text, all else as it is."""
+    return text(value) if isinstance(value, Expr) else value
+
+
+def text(value: Expr, within: int = 0) -> str:
+    """An expression in the engine's language, with the fewest brackets."""
+    if value.name in _SIGNS:
+        return _infix(value, within)
+    special = _SPECIAL.get(value.name)
+    if special is not None:
+        return special(value)
+    if value.name in _OF_TWO and len(value.args) > 2:
+        first, *others = value.args
+        return text(reduce(lambda one, other: Expr(value.name, one, other), others, first))
+    return f"{_NAMES.get(value.name, value.name)}({_commas(value)})"
+
+
+def _value(value: Expr | float) -> Expr:
+    if isinstance(value, bool):
+        return truth(value)
+    found = expression(value)
+    assert isinstance(found, Expr), f"{value!r} is no expression"
+    return found
+
+
+def _commas(value: Expr) -> str:
+    return ", ".join(map(text, value.args))
+
+
+def _number(value: Expr) -> str:
+    found = value.args[0]
+    return repr(float(found) if isinstance(found, Fraction) else found)
+
+
+def _power(value: Expr) -> str:
+    raise NotImplementedError(f"{value} has no form in the net's language")
+
+
+def _infix(value: Expr, within: int) -> str:
+    """A binary operation; a constant compared with a field stands at the right."""
+    sign, binds = _SIGNS[value.name]
+    left, right = value.args
+    if value.name in _TURNED and not any(fields(left)) and any(fields(right)):
+        left, right, sign = right, left, _TURNED[value.name]
+    after = binds if value.name in _ASSOCIATIVE else binds + 1
+    # Comparisons have brackets on both sides, so that none reads as a chain.
+    before = binds + 1 if value.name in ("eq", "ne", *_TURNED) else binds
+    joined = f"{text(left, before)} {sign} {text(right, after)}"
+    return f"({joined})" if binds < within else joined
+
+
+_SPECIAL: Mapping[str, Callable[[Expr], str]] = {
+    "number": _number,
+    "symbol": lambda one: str(one.args[0]),
+    "field": lambda one: f"{one.args[0]}.{one.args[1]}",
+    "named": lambda one: text(one.args[1], len(_SIGNS)),
+    "list": lambda one: f"[{_commas(one)}]",
+    "not": lambda one: f"!{text(one.args[0], len(_SIGNS))}",
+    "true": lambda one: "true",
+    "false": lambda one: "false",
+    "pow": _power,
+}
+
+__all__ = ["Condition", "Expr", "Field", "Flag", "Inscription", "condition", "symbol"]

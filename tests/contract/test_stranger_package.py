@@ -1,0 +1,203 @@
+"""A stranger's installed package adds one member of each kind by entry points, and edits nothing.
+
+The package is `tests/support/stranger`: a folder of the search path with its metadata.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+from dfslab import discover
+from dfslab.exports import contract as exports
+from dfslab.imports import contract as imports
+from dfslab.method import Instrument, Model
+from dfslab.report.contract import page_section
+from dfslab.studies import contract as studies
+from dfslab.testbeds.found import testbed_class
+from support import command
+
+PACKAGE = Path(__file__).parents[1] / "support" / "stranger"
+SCENARIO = """
+schema = 1
+name = "strange"
+[[deployment.node]]
+name = "machine"
+roles = { client = 1, keeper = 1, shelf = 1 }
+[file_system]
+name = "shelf"
+[file_system.access]
+testbed = true
+[workload]
+name = "mostly_listed"
+operations_per_client = 40
+[run]
+repetitions = 2
+methods = ["measure", "stopwatch", "guess"]
+[[sweep]]
+"workload.file_size" = ["64 KiB", "256 KiB"]
+"""
+REPLAY = """
+schema = 1
+name = "lines"
+[[deployment.node]]
+name = "machine"
+roles = { client = 1, keeper = 1, shelf = 1 }
+[file_system]
+name = "shelf"
+[workload]
+name = "replay"
+form = "lines"
+trace = "written.lines"
+under = "/in"
+[run]
+repetitions = 1
+methods = ["measure"]
+"""
+
+
+@pytest.fixture
+def installed(monkeypatch):
+    """The package is on the search path, and forgotten afterwards."""
+    monkeypatch.syspath_prepend(PACKAGE)
+    yield
+    for name in [name for name in sys.modules if name.partition(".")[0] == "strange_lab"]:
+        del sys.modules[name]
+
+
+def listed(*arguments):
+    answer = command.dfslab("list", "--json", *arguments)
+    assert answer.returncode == 0, answer.stderr
+    return json.loads(answer.stdout)
+
+
+def test_without_the_package_nothing_of_it_is_there():
+    text = json.dumps(listed())
+    assert "strange_lab" not in text
+
+
+def test_one_of_each_kind_is_listed(installed):
+    found = {
+        (room, row["name"]): row
+        for room, rows in listed().items()
+        for row in rows
+        if row["from"].startswith("entry point strange_lab.")
+    }
+    assert set(found) == {
+        ("filesystems", "shelf"),
+        ("workloads", "mostly_listed"),
+        ("methods", "stopwatch"),
+        ("methods", "guess"),
+        ("studies", "spread_of_package"),
+        ("sections", "repetitions"),
+        ("importers", "lines"),
+        ("exporters", "rates"),
+    }
+    assert found["filesystems", "shelf"]["testbed"] == "yes"
+    assert found["exporters", "rates"]["title"] == "Rates, one in a line"
+
+
+def test_each_keeps_the_contract_of_its_kind(installed):
+    assert discover.file_system("shelf").has_testbed
+    assert testbed_class("shelf", "--on").SYSTEM == "shelf"
+    assert discover.workload("mostly_listed").title == "Mostly lists"
+    assert isinstance(discover.method("stopwatch"), Instrument)
+    assert isinstance(discover.model("guess"), Model)
+    assert discover.is_instrument("stopwatch")
+    assert not discover.is_instrument("guess")
+    assert studies.find("spread_of_package").needs.measured
+    assert page_section("repetitions").order == 11
+    assert exports.find(exports.ResultExporter, "rates") is not None
+    assert imports.importer("lines").recognises(b"#lines\n1 a 2\n")
+
+
+@pytest.mark.heavy
+def test_one_run_has_all_of_them(installed, tmp_path):
+    """On the stranger's testbed, which is started and taken down by the run."""
+    (tmp_path / "scenario.toml").write_text(SCENARIO)
+    answer = command.dfslab("run", "scenario.toml", "--json", cwd=tmp_path)
+    assert answer.returncode == 0, answer.stderr
+    found = json.loads(answer.stdout)
+    assert len(found["spread_of_package"]["ratios"]) == 2
+    assert all(point["predictions"]["guess"]["value"] > 0 for point in found["points"])
+    page = Path(tmp_path / found["page"]).read_text()
+    assert "4 &lt;runs&gt; were measured." in page
+    assert "Spread of repetitions" in page
+    rates = command.dfslab("report", found["folder"], "--as", "rates", cwd=tmp_path)
+    assert len(rates.stdout.splitlines()) == 2 * 2 + 2
+    rows = command.dfslab("report", found["folder"], "--as", "csv", cwd=tmp_path).stdout
+    assert rows.count("stopwatch,") == 2
+    left = command.dfslab("testbed", "status", "--json").stdout
+    assert "shelf" not in left
+
+
+@pytest.mark.heavy
+def test_what_its_importer_reads_is_replayed(installed, tmp_path):
+    (tmp_path / "scenario.toml").write_text(REPLAY)
+    (tmp_path / "written.lines").write_text("#lines\n0.0 /in/a 4096\n0.5 /out/b 1\n1 /in/c 8192\n")
+    answer = command.dfslab("measure", "scenario.toml", "--json", cwd=tmp_path)
+    assert answer.returncode == 0, answer.stderr
+    (result,) = json.loads(answer.stdout)["results"]
+    assert result["load"]["operations"]["pwrite"]["bytes"] == 4096 + 8192
+
+
+# Member of the package -> the folder of DFSLAB_PATH in which it would be a file.
+FOLDERS = {
+    "mostly_listed": discover.WORKLOADS,
+    "stopwatch": discover.INSTRUMENTS,
+    "guess": discover.MODELS,
+    "spread": discover.STUDIES,
+    "repetitions": discover.SECTIONS,
+    "lines": discover.IMPORTERS,
+    "rates": discover.EXPORTERS,
+}
+
+
+def test_the_same_files_in_a_folder_are_members_too(tmp_path, monkeypatch):
+    for name, room in FOLDERS.items():
+        folder = tmp_path / room.folder
+        folder.mkdir(parents=True, exist_ok=True)
+        shutil.copy(PACKAGE / "strange_lab" / f"{name}.py", folder)
+    monkeypatch.setenv("DFSLAB_PATH", str(tmp_path))
+    before = set(sys.modules)
+    try:
+        found = {
+            row["from"]
+            for rows in listed().values()
+            for row in rows
+            if row["from"].startswith(str(tmp_path))
+        }
+        assert found == {str(tmp_path / r.folder / f"{n}.py") for n, r in FOLDERS.items()}
+        assert isinstance(discover.method("stopwatch"), Instrument)
+        assert studies.find("spread_of_package").name == "spread_of_package"
+        assert page_section("repetitions").title == "Number of runs"
+        assert exports.find(exports.ResultExporter, "rates") is not None
+        assert imports.importer("lines").title == "Written files, one in a line"
+    finally:
+        for name in set(sys.modules) - before:
+            if str(vars(sys.modules[name]).get("__file__")).startswith(str(tmp_path)):
+                del sys.modules[name]
+
+
+def test_a_module_that_is_not_there_is_named(tmp_path, monkeypatch):
+    shutil.copytree(PACKAGE / "strange_lab-1.dist-info", tmp_path / "strange_lab-1.dist-info")
+    monkeypatch.syspath_prepend(tmp_path)
+    answer = command.dfslab("list")
+    assert answer.returncode == 1
+    assert "entry point strange_lab.shelf of dfslab.file_systems: no such module" in answer.stderr
+
+
+def test_a_member_without_its_declaration_is_named(tmp_path, monkeypatch):
+    shutil.copytree(PACKAGE, tmp_path / "copy")
+    (tmp_path / "copy" / "strange_lab" / "rates.py").write_text('"""Nothing."""\nTITLE = "x"\n')
+    monkeypatch.syspath_prepend(tmp_path / "copy")
+    try:
+        answer = command.dfslab("list")
+    finally:
+        for name in [name for name in sys.modules if name.partition(".")[0] == "strange_lab"]:
+            del sys.modules[name]
+    assert answer.returncode == 1
+    assert "rates.py: lacks EXPORTER" in answer.stderr

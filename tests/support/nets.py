@@ -1,0 +1,86 @@
+"""Nets in a form that does not depend on how they were written, and what they fire by a seed."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+
+from dfslab import _core
+from dfslab.documents.net_definition import NetDefinition
+from dfslab.nets.build import Net
+
+DEFAULTS = [("discipline", "fifo"), *((name, []) for name in ("initial", "in", "out"))]
+INSCRIBED = ("guard", "delay", "token", "count", "value", "body")
+
+
+def plain(net):
+    """A net as JSON data."""
+    if isinstance(net, dict):
+        return net
+    definition = net.document() if isinstance(net, Net) else net
+    return definition.model_dump(mode="json", by_alias=True, exclude_unset=True)
+
+
+def tree(text: str) -> str:
+    """The syntax tree of an inscription; brackets that change no meaning are gone."""
+    # Python's words for the operators of inscriptions; `~` binds as tightly as `!` does.
+    words = re.sub(r"!(?!=)", "~", text.replace("&&", " and ").replace("||", " or "))
+    words = re.sub(r"\bif\(", "if_(", words)
+    try:
+        parsed = ast.parse(words.strip(), mode="eval")
+    except SyntaxError:
+        return text
+    return ast.dump(_Greater().visit(parsed), annotate_fields=False)
+
+
+class _Greater(ast.NodeTransformer):
+    """`a < b` as `b > a`."""
+
+    def visit_Compare(self, node: ast.Compare) -> ast.AST:  # noqa: N802
+        self.generic_visit(node)
+        turned = {ast.Lt: ast.Gt, ast.LtE: ast.GtE}
+        if len(node.ops) > 1 or type(node.ops[0]) not in turned:
+            return node
+        return ast.Compare(node.comparators[0], [turned[type(node.ops[0])]()], [node.left])
+
+
+def canonical(net):
+    """A net whose inscriptions are syntax trees, without empty parts and unused colours."""
+    return _without(_canonical(plain(net)))
+
+
+def _canonical(one, key=""):
+    if isinstance(one, dict):
+        made = {name: _canonical(value, name) for name, value in one.items()}
+        return {name: value for name, value in made.items() if (name, value) not in DEFAULTS}
+    if isinstance(one, list):
+        return [_canonical(value, key) for value in one]
+    return tree(one) if key in INSCRIBED and isinstance(one, str) else one
+
+
+def _without(net):
+    used = {place["colour"] for place in net["places"]}
+    net["colours"] = {
+        name: fields for name, fields in net["colours"].items() if name != "unit" or name in used
+    }
+    return {key: value for key, value in net.items() if value}
+
+
+def fired(net, monitors=None, seed: int = 7, firings: int = 20_000):
+    """The engine's report of two replications, as JSON data."""
+    options = {
+        "seed": seed,
+        "replications": 2,
+        "max_firings": firings,
+        "laws": True,
+        "monitors": [
+            one.model_dump(by_alias=True, exclude_none=True) for one in (monitors or {}).values()
+        ],
+    }
+    return json.loads(_core.net_run(json.dumps(plain(net)), json.dumps(options)))
+
+
+def definition(document) -> NetDefinition:
+    """A net given as JSON data."""
+    return NetDefinition.model_validate(document)

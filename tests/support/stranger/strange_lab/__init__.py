@@ -1,0 +1,1 @@
+"""A package that adds one member of each kind to dfslab by entry points."""

@@ -1,0 +1,19 @@
+"""An exporter: one rate in a line."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from dfslab.exports.contract import ResultExporter
+from dfslab.result import Result
+
+TITLE = "Rates, one in a line"
+
+
+def write(results: Sequence[Result]) -> bytes:
+    """The rates of all results that have one."""
+    rates = [one.value() for one in results if "rate_per_s" in one.metrics]
+    return "".join(f"{rate!r}\n" for rate in rates).encode()
+
+
+EXPORTER = ResultExporter(TITLE, ".txt", write)

@@ -1,0 +1,19 @@
+"""A section of the page: how many runs were measured."""
+
+from __future__ import annotations
+
+from dfslab.report.contract import PageSection
+from dfslab.report.table import note
+from dfslab.studies.contract import FinishedRun
+from markupsafe import Markup
+
+TITLE = "Number of runs"
+
+
+def render(run: FinishedRun) -> Markup | None:
+    """One sentence."""
+    count = len(run.of_method("measure"))
+    return note(f"{count} <runs> were measured.") if count else None
+
+
+SECTION = PageSection(TITLE, 11, "Nothing was measured.", render)

@@ -1,0 +1,39 @@
+"""An instrument: times a single list of the file system's directory."""
+
+from __future__ import annotations
+
+import os
+import time
+
+from dfslab.instruments import access
+from dfslab.result import Metric, Result, provenance
+from dfslab.spec.scenario import Point
+
+NAMES = ("stopwatch",)
+
+
+class Stopwatch(access.InSession):
+    """Measures without the load generator."""
+
+    name = "stopwatch"
+
+    def run(self, point: Point, repetition: int = 0) -> Result:
+        """The time of one list, in seconds."""
+        with self.opened() as session:
+            directory = session.reach(point.scenario).directory
+            began = time.perf_counter()
+            os.listdir(directory)
+            took_s = time.perf_counter() - began
+        return Result(
+            method=self.name,
+            point_id=point.id,
+            point=point,
+            repetition=repetition,
+            metrics={"latency_s_mean.list": Metric(value=took_s)},
+            provenance=provenance(point.scenario.run.seed),
+        )
+
+
+def make(name: str) -> Stopwatch:
+    """The instrument."""
+    return Stopwatch()
