@@ -17,7 +17,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from dfslab.documents.trace_analysis import PartRanking
+from dfslab.documents.traces.trace_analysis import PartRanking
 from dfslab.filesystems.hdfs.testbed import Testbed
 from dfslab.instruments.tracing import callprofile
 from dfslab.spec.deployment import Deployment, NodeGroup

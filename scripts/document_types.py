@@ -22,7 +22,7 @@ DOCUMENTS = {
         "What the load generator reports of one run; generated from core/load/schema.json.",
     ),
     "core/trace/schema.json": (
-        "python/dfslab/documents/trace_profile.py",
+        "python/dfslab/documents/traces/trace_profile.py",
         "Call trees, compressed and ranked; generated from core/trace/schema.json.",
     ),
     "core/net/schema.json": (
@@ -31,7 +31,7 @@ DOCUMENTS = {
     ),
 }
 # Formats of strings that have a type.
-FORMATS = {"call-path": ("dfslab.documents.call_path", "CallPath")}
+FORMATS = {"call-path": ("dfslab.documents.traces.call_path", "CallPath")}
 PLAIN = {"integer": "int", "number": "float", "string": "str", "boolean": "bool"}
 COLUMNS = 100
 REFERENCE = re.compile(r'"#/\$defs/(\w+)"')

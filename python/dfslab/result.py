@@ -20,7 +20,7 @@ from dfslab.documents.answers import (
     StreamSimulation,
 )
 from dfslab.documents.measured_load import MeasuredLoad, ProgramRun
-from dfslab.documents.trace_profile import TraceProfile
+from dfslab.documents.traces.trace_profile import TraceProfile
 from dfslab.spec import clock
 from dfslab.spec.scenario import Point
 

@@ -13,8 +13,8 @@ from dfslab.documents.load_report import LoadReport
 from dfslab.documents.net_definition import NetDefinition
 from dfslab.documents.net_report import net_report
 from dfslab.documents.net_run import CountMonitor, LogMonitor, MarkingMonitor, SojournMonitor
-from dfslab.documents.plain import plain, plain_trees
-from dfslab.documents.trace_profile import TraceProfile, TreeNode
+from dfslab.documents.traces.plain import plain, plain_trees
+from dfslab.documents.traces.trace_profile import TraceProfile, TreeNode
 from dfslab.nets import engine
 from dfslab.result import Result
 from dfslab.studies.runs import store

@@ -10,7 +10,7 @@ import pytest
 from dfslab import discover
 from dfslab.cli import laboratory
 from dfslab.cli.traces import trace_work
-from dfslab.documents.trace_profile import TraceProfile
+from dfslab.documents.traces.trace_profile import TraceProfile
 from dfslab.exports import contract
 from dfslab.exports.contract import DescriptionExporter, ResultExporter, RunExporter, TraceExporter
 from dfslab.report.diagrams.uml import uml

@@ -12,7 +12,7 @@ import pytest
 from dfslab import discover
 
 ROOT = Path(__file__).parents[2]
-MOST_FILE_LINES, MOST_FUNCTION_LINES, MOST_COLUMNS = 500, 70, 100
+MOST_FILE_LINES, MOST_FUNCTION_LINES, MOST_COLUMNS, MOST_FILES = 500, 70, 100, 15
 SOURCES = (".py", ".rs", ".java")
 FUNCTION = re.compile(r"^\s*(?:pub(?:\([a-z]+\))?\s+)?(?:const\s+|unsafe\s+|async\s+)*fn\s+(\w+)")
 
@@ -98,6 +98,18 @@ def test_modules_open_with_one_sentence():
         if not first.startswith("//!"):
             wrong.append(str(path))
     assert not wrong, "no opening sentence: " + ", ".join(wrong)
+
+
+def test_rooms_are_small_enough_to_read():
+    """At most 15 files in a folder; folders of discovered members grow with their members."""
+    package = ROOT / "python" / "dfslab"
+    members = {room.folder for room in discover.ROOMS if room is not discover.STUDIES}
+    sizes: dict[str, int] = {}
+    for path in package.rglob("*.py"):
+        room = path.parent.relative_to(package).as_posix()
+        sizes[room] = sizes.get(room, 0) + (path.name != "__init__.py")
+    crowded = {room: n for room, n in sizes.items() if n > MOST_FILES and room not in members}
+    assert not crowded, crowded
 
 
 def test_no_dead_python_file():

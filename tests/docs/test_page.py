@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 from dfslab import discover
-from dfslab.documents.call_path import CallPath
-from dfslab.documents.trace_analysis import CohortComparison, TraceAnalysis
-from dfslab.documents.trace_profile import Entry
+from dfslab.documents.traces.call_path import CallPath
+from dfslab.documents.traces.trace_analysis import CohortComparison, TraceAnalysis
+from dfslab.documents.traces.trace_profile import Entry
 from dfslab.models import baseline, sequence
 from dfslab.models.regression import Regression
 from dfslab.report import document, page

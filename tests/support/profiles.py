@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from dfslab.documents.plain import plain
-from dfslab.documents.trace_profile import Reduction, TraceProfile, TreeNode
+from dfslab.documents.traces.plain import plain
+from dfslab.documents.traces.trace_profile import Reduction, TraceProfile, TreeNode
 from dfslab.instruments.tracing import call_document
 from dfslab.instruments.tracing.callprofile import File
 

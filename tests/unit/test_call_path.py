@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from dfslab.documents.call_path import CallPath
-from dfslab.documents.plain import plain
-from dfslab.documents.trace_analysis import ModelledStep
-from dfslab.documents.trace_tree import walk
+from dfslab.documents.traces.call_path import CallPath
+from dfslab.documents.traces.plain import plain
+from dfslab.documents.traces.trace_analysis import ModelledStep
+from dfslab.documents.traces.trace_tree import walk
 from pydantic import BaseModel, ValidationError
 from support.profiles import tree_node, tree_profile
 

@@ -8,7 +8,7 @@ import json
 import random
 
 import pytest
-from dfslab.documents.call_path import CallPath
+from dfslab.documents.traces.call_path import CallPath
 from dfslab.instruments.tracing import callprofile
 from dfslab.method import RunFailed
 from dfslab.spec.model import InputError

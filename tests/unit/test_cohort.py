@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 from dfslab.cli.traces import trace_work
-from dfslab.documents.call_path import CallPath
-from dfslab.documents.trace_analysis import CohortComparison
-from dfslab.documents.trace_profile import TraceProfile, TreeNode
+from dfslab.documents.traces.call_path import CallPath
+from dfslab.documents.traces.trace_analysis import CohortComparison
+from dfslab.documents.traces.trace_profile import TraceProfile, TreeNode
 from dfslab.instruments.tracing import callprofile
 from dfslab.instruments.tracing.reading import Reading
 from dfslab.spec.model import InputError

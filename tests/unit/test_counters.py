@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 
 import pytest
 from dfslab.cli.traces import trace_work
-from dfslab.documents.plain import plain
+from dfslab.documents.traces.plain import plain
 from dfslab.instruments.tracing import callprofile, counters
 from dfslab.spec.model import InputError
 from support.recorded import COUNTERS as FILES

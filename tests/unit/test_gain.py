@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from dfslab.documents.trace_profile import Saving, Savings
+from dfslab.documents.traces.trace_profile import Saving, Savings
 from dfslab.instruments.tracing.callprofile import merge
 from dfslab.studies.traces.gain import RUNS_DIFFER, Z90, savings, threads
 from support.profiles import MS, SMALL_FILES, files, step

@@ -1,6 +1,6 @@
 """Progress in a log: nothing at first, then a line at most every fifteen seconds."""
 
-from dfslab.cli.lines import LineReporter
+from dfslab.cli.live.lines import LineReporter
 
 
 def test_a_log_gets_a_line_now_and_then(capsys):

@@ -11,7 +11,7 @@ from contextlib import suppress
 from itertools import pairwise
 
 from dfslab.cli import shared
-from dfslab.cli.live import LoadView
+from dfslab.cli.live.live import LoadView
 from dfslab.fleet import run
 from dfslab.fleet.places import HERE, Place
 from dfslab.fleet.watch import OperationCounts

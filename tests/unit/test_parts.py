@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from dfslab.documents.trace_analysis import PartGain, PartRanking
+from dfslab.documents.traces.trace_analysis import PartGain, PartRanking
 from dfslab.instruments.tracing.callprofile import File, merge, since
 from dfslab.studies.traces.gain import RUNS_DIFFER, Z90
 from dfslab.studies.traces.parts import processors, ranking

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from dfslab import _core
 from dfslab.cli.traces import trace_work
-from dfslab.documents.call_path import CallPath
-from dfslab.documents.trace_profile import Times
+from dfslab.documents.traces.call_path import CallPath
+from dfslab.documents.traces.trace_profile import Times
 from dfslab.instruments.tracing.reading import Reading, reading
 from dfslab.report import repeats
 from dfslab.report.sections.trace import body

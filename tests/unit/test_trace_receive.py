@@ -12,7 +12,7 @@ import subprocess
 import pytest
 from dfslab import _core
 from dfslab.cli.root import app
-from dfslab.documents.plain import plain
+from dfslab.documents.traces.plain import plain
 from dfslab.instruments import trace
 from dfslab.instruments.tracing import receive
 from support.clock import ManualClock

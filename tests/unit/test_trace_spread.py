@@ -9,7 +9,7 @@ import random
 import pytest
 from dfslab import _core
 from dfslab.cli.traces import trace_work
-from dfslab.documents.plain import plain
+from dfslab.documents.traces.plain import plain
 from dfslab.fleet import workers
 from dfslab.fleet.places import Place
 from dfslab.instruments import trace

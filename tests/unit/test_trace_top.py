@@ -15,10 +15,10 @@ from pathlib import Path
 import pytest
 from dfslab.cli.root import app
 from dfslab.cli.traces import trace_top
-from dfslab.documents.call_path import CallPath
-from dfslab.documents.plain import plain
-from dfslab.documents.trace_analysis import Received, ReceivedProfile, given
-from dfslab.documents.trace_profile import Entry
+from dfslab.documents.traces.call_path import CallPath
+from dfslab.documents.traces.plain import plain
+from dfslab.documents.traces.trace_analysis import Received, ReceivedProfile, given
+from dfslab.documents.traces.trace_profile import Entry
 from dfslab.instruments.tracing import callprofile
 from dfslab.spec.model import InputError
 from rich.console import Console

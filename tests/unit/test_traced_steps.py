@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from dfslab import discover
-from dfslab.documents.trace_profile import TreeNode
+from dfslab.documents.traces.trace_profile import TreeNode
 from dfslab.result import Step
 from dfslab.studies.traces.traced_steps import compared
 from support.profiles import tree_node

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
-from dfslab.cli.lines import LineReporter
+from dfslab.cli.live.lines import LineReporter
 from dfslab.lazily import lazily
 from dfslab.spec.errors import InputError
 
@@ -172,7 +172,7 @@ def with_progress(as_json: bool, work: Callable[..., Any]) -> Any:
     from rich.live import Live
     from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeRemainingColumn
 
-    from dfslab.cli.live import LoadView
+    from dfslab.cli.live.live import LoadView
 
     columns = (
         SpinnerColumn(),

@@ -16,7 +16,7 @@ from dfslab.documents.answers import (
 )
 from dfslab.documents.document import Document
 from dfslab.documents.measured_load import MeasuredLoad, ProgramRun
-from dfslab.documents.trace_profile import TraceProfile
+from dfslab.documents.traces.trace_profile import TraceProfile
 
 # The former name of all parts together, and the part to which each of its keys belonged.
 FORMER = "detail"

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from dfslab import discover
-from dfslab.documents.trace_profile import TraceProfile
+from dfslab.documents.traces.trace_profile import TraceProfile
 from dfslab.instruments.tracing.reading import Reading
 from dfslab.result import Result
 from dfslab.studies.contract import FinishedRun

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from dfslab import _core
-from dfslab.documents.trace_profile import TraceProfile
+from dfslab.documents.traces.trace_profile import TraceProfile
 from dfslab.instruments import access, command
 from dfslab.instruments.measure import Measured, run_load, to_result
 from dfslab.instruments.tracing.reading import Reading

@@ -8,9 +8,9 @@ from typing import NotRequired, TypedDict
 
 from markupsafe import Markup
 
-from dfslab.documents.call_path import CallPath
-from dfslab.documents.trace_profile import TreeNode
-from dfslab.documents.trace_tree import walk
+from dfslab.documents.traces.call_path import CallPath
+from dfslab.documents.traces.trace_profile import TreeNode
+from dfslab.documents.traces.trace_tree import walk
 
 MOST_NODES = 20_000
 MEASURES = {

@@ -8,7 +8,7 @@ from pathlib import Path
 import jinja2
 from markupsafe import Markup
 
-from dfslab.documents.trace_profile import TraceProfile
+from dfslab.documents.traces.trace_profile import TraceProfile
 from dfslab.report.contract import page_sections
 from dfslab.report.plot import INK
 from dfslab.report.sections import trace

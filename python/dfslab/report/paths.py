@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dfslab.documents.call_path import CallPath
+from dfslab.documents.traces.call_path import CallPath
 
 MOST_PATH = 100
 

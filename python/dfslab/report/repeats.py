@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from dfslab.documents.call_path import CallPath
-from dfslab.documents.trace_profile import TraceProfile
-from dfslab.documents.trace_tree import walk
+from dfslab.documents.traces.call_path import CallPath
+from dfslab.documents.traces.trace_profile import TraceProfile
+from dfslab.documents.traces.trace_tree import walk
 from dfslab.spec import units
 
 LOOPS = "Repeated steps, by how often one call of the step above makes them"

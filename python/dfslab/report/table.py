@@ -8,8 +8,8 @@ from typing import Any
 
 from markupsafe import Markup, escape
 
-from dfslab.documents.call_path import CallPath
 from dfslab.documents.table import Cell, Paragraph, Section, Table
+from dfslab.documents.traces.call_path import CallPath
 from dfslab.report.paths import short_path
 from dfslab.result import Metric
 from dfslab.spec import units

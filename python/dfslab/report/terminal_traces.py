@@ -8,13 +8,13 @@ from pydantic import JsonValue
 from rich.markup import escape
 from rich.table import Table
 
-from dfslab.documents.trace_analysis import (
+from dfslab.documents.traces.trace_analysis import (
     CohortComparison,
     ModelledStep,
     PartRanking,
     TraceAnalysis,
 )
-from dfslab.documents.trace_profile import Clock, Entry, Savings, TraceProfile
+from dfslab.documents.traces.trace_profile import Clock, Entry, Savings, TraceProfile
 from dfslab.report import repeats
 from dfslab.report.paths import short_path
 from dfslab.report.terminal import plain_table

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from markupsafe import Markup
 
-from dfslab.documents.trace_profile import Timeline, TimelineCall
+from dfslab.documents.traces.trace_profile import Timeline, TimelineCall
 from dfslab.report.table import folded, note, seconds
 
 TITLE = "Slowest calls in time"

@@ -13,10 +13,10 @@ from pathlib import Path
 from pydantic import BaseModel, JsonValue
 
 from dfslab import discover
-from dfslab.documents.call_path import CallPath
 from dfslab.documents.measured_load import ProgramRun
 from dfslab.documents.table import Cell, Table, Value, absent, heads, words
-from dfslab.documents.trace_profile import Saving, TreeNode
+from dfslab.documents.traces.call_path import CallPath
+from dfslab.documents.traces.trace_profile import Saving, TreeNode
 from dfslab.instruments.tracing import call_document, callprofile
 from dfslab.instruments.tracing.callprofile import Node
 from dfslab.result import Result

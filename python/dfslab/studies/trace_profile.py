@@ -7,7 +7,7 @@ from pathlib import Path
 
 from pydantic import JsonValue
 
-from dfslab.documents.trace_analysis import TraceAnalysis
+from dfslab.documents.traces.trace_analysis import TraceAnalysis
 from dfslab.instruments import trace as tracing
 from dfslab.instruments.tracing import call_document, callprofile, whole_calls
 from dfslab.instruments.tracing.callprofile import File

@@ -21,8 +21,8 @@ from dfslab.cli.shared import (
     traces,
     with_progress,
 )
-from dfslab.documents.plain import plain
-from dfslab.documents.trace_profile import TraceProfile
+from dfslab.documents.traces.plain import plain
+from dfslab.documents.traces.trace_profile import TraceProfile
 from dfslab.instruments.tracing.reading import reading
 from dfslab.report import terminal_traces
 from dfslab.spec.model import InputError

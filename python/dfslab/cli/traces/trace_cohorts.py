@@ -8,8 +8,8 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from dfslab.documents.trace_analysis import CohortComparison
-from dfslab.documents.trace_profile import TraceProfile
+from dfslab.documents.traces.trace_analysis import CohortComparison
+from dfslab.documents.traces.trace_profile import TraceProfile
 from dfslab.exports import trees
 from dfslab.instruments import trace as tracing
 from dfslab.instruments.tracing import call_document, callprofile, whole_calls

@@ -15,9 +15,9 @@ from rich.live import Live
 from rich.table import Table
 
 from dfslab.cli.traces.trace_work import RECEIVED, profile
-from dfslab.documents.call_path import CallPath
-from dfslab.documents.trace_analysis import ReceivedProfile
-from dfslab.documents.trace_profile import Entry, TraceProfile
+from dfslab.documents.traces.call_path import CallPath
+from dfslab.documents.traces.trace_analysis import ReceivedProfile
+from dfslab.documents.traces.trace_profile import Entry, TraceProfile
 from dfslab.instruments.tracing import call_document, callprofile
 from dfslab.report import terminal, terminal_traces
 from dfslab.report.paths import path_end

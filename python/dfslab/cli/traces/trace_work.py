@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 
 from dfslab import discover
 from dfslab.cli.traces import trace_cohorts
-from dfslab.documents.plain import plain
 from dfslab.documents.table import Value
-from dfslab.documents.trace_analysis import ReceivedProfile, TraceAnalysis
-from dfslab.documents.trace_profile import TraceProfile
+from dfslab.documents.traces.plain import plain
+from dfslab.documents.traces.trace_analysis import ReceivedProfile, TraceAnalysis
+from dfslab.documents.traces.trace_profile import TraceProfile
 from dfslab.exports import contract as exporters
 from dfslab.exports.contract import TraceExporter, Written
 from dfslab.instruments import access

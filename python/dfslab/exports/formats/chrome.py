@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from typing import TypedDict
 
-from dfslab.documents.trace_profile import TraceProfile, TreeNode
-from dfslab.documents.trace_tree import walk
+from dfslab.documents.traces.trace_profile import TraceProfile, TreeNode
+from dfslab.documents.traces.trace_tree import walk
 from dfslab.exports import trees
 from dfslab.exports.contract import TraceExporter
 

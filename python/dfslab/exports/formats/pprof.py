@@ -6,8 +6,8 @@ import gzip
 from collections.abc import Sequence
 from pathlib import Path
 
-from dfslab.documents.trace_profile import TraceProfile
-from dfslab.documents.trace_tree import walk
+from dfslab.documents.traces.trace_profile import TraceProfile
+from dfslab.documents.traces.trace_tree import walk
 from dfslab.exports import trees
 from dfslab.exports.contract import TraceExporter, Written
 from dfslab.instruments import trace

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 
-from dfslab.documents.trace_profile import TraceProfile
-from dfslab.documents.trace_tree import walk
+from dfslab.documents.traces.trace_profile import TraceProfile
+from dfslab.documents.traces.trace_tree import walk
 from dfslab.exports import trees
 from dfslab.exports.contract import TraceExporter
 

@@ -6,8 +6,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from dfslab.documents.call_path import CallPath
-from dfslab.documents.trace_profile import Entry, Process, Reduction, TraceProfile, TreeNode
+from dfslab.documents.traces.call_path import CallPath
+from dfslab.documents.traces.trace_profile import Entry, Process, Reduction, TraceProfile, TreeNode
 from dfslab.instruments.tracing.callprofile import WORK, File, Losses, Node, merge, read, walk
 from dfslab.spec.model import InputError
 

@@ -13,7 +13,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, ValidationError
 
-from dfslab.documents.call_path import CallPath
+from dfslab.documents.traces.call_path import CallPath
 from dfslab.method import RunFailed
 from dfslab.spec.clock import REAL, Clock
 from dfslab.spec.model import InputError, Model

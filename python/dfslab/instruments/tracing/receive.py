@@ -10,9 +10,9 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-from dfslab.documents.plain import plain
-from dfslab.documents.trace_analysis import Received, ReceivedProfile, given
-from dfslab.documents.trace_profile import TraceProfile
+from dfslab.documents.traces.plain import plain
+from dfslab.documents.traces.trace_analysis import Received, ReceivedProfile, given
+from dfslab.documents.traces.trace_profile import TraceProfile
 from dfslab.instruments.trace import Stream
 from dfslab.spec.clock import REAL, Clock
 from dfslab.spec.model import InputError

@@ -9,9 +9,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from dfslab.documents.call_path import CallPath
-from dfslab.documents.otlp import OtlpDocument, OtlpSpan, attributes
-from dfslab.documents.trace_profile import Timeline, TimelineCall
+from dfslab.documents.traces.call_path import CallPath
+from dfslab.documents.traces.otlp import OtlpDocument, OtlpSpan, attributes
+from dfslab.documents.traces.trace_profile import Timeline, TimelineCall
 from dfslab.instruments.tracing.callprofile import SUFFIX, WAITS
 
 EXEMPLARS = ".otlp.json"

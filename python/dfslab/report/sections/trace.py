@@ -6,13 +6,13 @@ from collections.abc import Sequence
 
 from markupsafe import Markup
 
-from dfslab.documents.trace_analysis import (
+from dfslab.documents.traces.trace_analysis import (
     CohortComparison,
     ModelledStep,
     PartRanking,
     TraceAnalysis,
 )
-from dfslab.documents.trace_profile import Clock, Entry, Savings, TraceProfile
+from dfslab.documents.traces.trace_profile import Clock, Entry, Savings, TraceProfile
 from dfslab.report import repeats
 from dfslab.report.contract import PageSection
 from dfslab.report.flame import NOTE, flame

@@ -13,11 +13,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from dfslab.documents.call_path import CallPath
-from dfslab.documents.otlp import OtlpDocument, OtlpResourceSpans, OtlpScopeSpans, OtlpSpan
-from dfslab.documents.trace_analysis import CohortComparison, StepChange
-from dfslab.documents.trace_profile import TraceProfile, TreeNode
-from dfslab.documents.trace_tree import walk
+from dfslab.documents.traces.call_path import CallPath
+from dfslab.documents.traces.otlp import OtlpDocument, OtlpResourceSpans, OtlpScopeSpans, OtlpSpan
+from dfslab.documents.traces.trace_analysis import CohortComparison, StepChange
+from dfslab.documents.traces.trace_profile import TraceProfile, TreeNode
+from dfslab.documents.traces.trace_tree import walk
 from dfslab.lazily import lazily
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 
-from dfslab.documents.call_path import CallPath
-from dfslab.documents.trace_profile import Saving, Savings
+from dfslab.documents.traces.call_path import CallPath
+from dfslab.documents.traces.trace_profile import Saving, Savings
 from dfslab.instruments.tracing.callprofile import WAITS, Node, walk
 
 FACTOR = 2.0

@@ -19,8 +19,8 @@ import statistics
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from dfslab.documents.call_path import CallPath
-from dfslab.documents.trace_analysis import PartGain, PartRanking, PartShare
+from dfslab.documents.traces.call_path import CallPath
+from dfslab.documents.traces.trace_analysis import PartGain, PartRanking, PartShare
 from dfslab.instruments.tracing.callprofile import WAITS, File, Node, walk
 from dfslab.studies.traces import gain
 

@@ -10,11 +10,11 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dfslab.documents.call_path import CallPath
 from dfslab.documents.table import Value
-from dfslab.documents.trace_analysis import PartRanking, TraceAnalysis
-from dfslab.documents.trace_profile import Savings, TraceProfile, TreeNode
-from dfslab.documents.trace_tree import walk
+from dfslab.documents.traces.call_path import CallPath
+from dfslab.documents.traces.trace_analysis import PartRanking, TraceAnalysis
+from dfslab.documents.traces.trace_profile import Savings, TraceProfile, TreeNode
+from dfslab.documents.traces.trace_tree import walk
 from dfslab.lazily import lazily
 from dfslab.spec.model import InputError
 

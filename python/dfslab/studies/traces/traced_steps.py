@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from dfslab.documents.call_path import CallPath
-from dfslab.documents.trace_analysis import ModelledStep
-from dfslab.documents.trace_profile import TreeNode
-from dfslab.documents.trace_tree import walk
+from dfslab.documents.traces.call_path import CallPath
+from dfslab.documents.traces.trace_analysis import ModelledStep
+from dfslab.documents.traces.trace_profile import TreeNode
+from dfslab.documents.traces.trace_tree import walk
 from dfslab.result import Step
 
 # Of steps that no description has, those that take longest.

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from dfslab.documents.call_path import CallPath
-from dfslab.documents.trace_profile import TreeNode
+from dfslab.documents.traces.call_path import CallPath
+from dfslab.documents.traces.trace_profile import TreeNode
 
 
 def walk(roots: Sequence[TreeNode]) -> Iterator[tuple[CallPath, TreeNode]]:

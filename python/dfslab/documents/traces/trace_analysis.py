@@ -6,9 +6,9 @@ from typing import Any
 
 from pydantic import field_serializer
 
-from dfslab.documents.call_path import CallPath
 from dfslab.documents.document import Document
-from dfslab.documents.trace_profile import TraceProfile
+from dfslab.documents.traces.call_path import CallPath
+from dfslab.documents.traces.trace_profile import TraceProfile
 
 
 def given(profile: TraceProfile) -> dict[str, Any]:

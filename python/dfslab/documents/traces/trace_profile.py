@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dfslab.documents.call_path import CallPath
 from dfslab.documents.document import Document
+from dfslab.documents.traces.call_path import CallPath
 
 
 class Clock(Document):

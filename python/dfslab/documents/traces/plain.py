@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from dfslab.documents.trace_profile import TraceProfile, TreeNode
+from dfslab.documents.traces.trace_profile import TraceProfile, TreeNode
 
 
 def plain(profile: TraceProfile) -> dict[str, Any]:

@@ -1,0 +1,1 @@
+"""Progress of what runs: a live view in a terminal, lines in a log."""
