@@ -17,7 +17,7 @@ from dfslab import discover
 from dfslab.filesystems.pvfs import net as pvfs
 from dfslab.filesystems.pvfs.net import KIB, MIB, Hardware, Setup
 from dfslab.filesystems.pvfs.net_trace import calls_of, trace_net
-from dfslab.imports.replay import RECORDED
+from dfslab.imports.formats.recorded import RECORDED
 from dfslab.models import petri
 from dfslab.models.tree.prediction import Situation
 from dfslab.nets import files
@@ -30,7 +30,7 @@ from support.nets import canonical, fired
 
 FILE = Path(__file__).parent / "nets.json"
 HOME = Path(__file__).resolve().parents[2]
-SYSTEMS = list(discover.members("filesystems", folders=True))
+SYSTEMS = list(discover.members(discover.FILE_SYSTEMS))
 # Workload -> its parameters: whole files, files of several sizes, metadata.
 WORKLOADS = {
     "sequential_write": {"file_size": "3 MiB", "transfer_size": "128 KiB"},

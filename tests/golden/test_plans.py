@@ -11,7 +11,7 @@ from dfslab.spec.scenario import Scenario
 from dfslab.spec.streams.layer import Layer
 from dfslab.spec.systems.endpoint import Endpoint
 
-SYSTEMS = {name: discover.file_system(name) for name in discover.members("filesystems", True)}
+SYSTEMS = {name: discover.file_system(name) for name in discover.members(discover.FILE_SYSTEMS)}
 MOUNTED = [name for name, system in SYSTEMS.items() if "uri" not in system.access_keys]
 POSIX = (
     '{"kind": "posix", "root": "DIR", "mmap": %s, "sync_io": "%s", "direct": %s, "fsync": "%s", '

@@ -79,7 +79,7 @@ def texts(folder: Path) -> dict[str, str]:
     trace = folder / "trace"
     trace.write_text(TRACE * 3)
     replayed = {"trace": str(trace), "under": "/d"}
-    for name in discover.members("workloads"):
+    for name in discover.members(discover.WORKLOADS):
         workload = discover.workload(name)
         if workload.argv is not None:
             continue
