@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -139,9 +140,10 @@ def test_names_of_many_classes_become_one_step(otlp, tmp_path):
     ],
 )
 def test_a_wrong_choice_is_one_line(otlp, told, named):
-    for ask in (trace_work.profile, trace_work.folded, trace_work.pprof):
+    as_pprof = partial(trace_work.exported, form="pprof")
+    for ask in (trace_work.profile, trace_work.folded, as_pprof):
         with pytest.raises(InputError, match=re.escape(named)) as caught:
-            ask([otlp], reading(**told))
+            ask([otlp], reading=reading(**told))
         assert "\n" not in str(caught.value)
 
 
