@@ -250,7 +250,7 @@ def compute(wanted: Sequence[tuple[str, str]], workers: int) -> list[Variation]:
     bases = [(AS_IT_IS, experiment, 1.0) for experiment in dict.fromkeys(e for _, e in wanted)]
     varied = [(*task, factor) for task in wanted for factor in FACTORS.values()]
     limit = partial(threadpool_limits, 1)
-    context = multiprocessing.get_context("fork")
+    context = multiprocessing.get_context("forkserver")
     with context.Pool(workers, limit, maxtasksperchild=1) as pool:
         answers = pool.map(_headlines, [*bases, *varied], chunksize=1)
     found = dict(zip([*bases, *varied], answers, strict=True))
