@@ -34,7 +34,7 @@ from dfslab.spec.toml import TomlTable, TomlValue
 from dfslab.spec.units import PerSecond, Seconds, quantity
 
 
-class Access(Model):
+class ClientAccess(Model):
     """How to access the file system; each file system declares which of these keys it supports."""
 
     FORMER_KEYS: ClassVar[Mapping[str, str]] = {"bed": "testbed"}
@@ -64,7 +64,7 @@ class FileSystemChoice(Model):
 
     model_config = ConfigDict(extra="allow")
     name: str = Field(description="A name that `dfslab list` shows")
-    access: Access = Field(default_factory=Access, description="How to reach it")
+    access: ClientAccess = Field(default_factory=ClientAccess, description="How to reach it")
 
     @cached_property
     def canonical(self) -> str:
