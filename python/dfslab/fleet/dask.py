@@ -30,7 +30,7 @@ from dfslab.documents.rows import Span
 from dfslab.fleet import node, shards
 from dfslab.fleet.agent import boot
 from dfslab.fleet.places import CLEAN_UP_LIMIT_S, ClusterKind, Nodes, Place, patience_s, split
-from dfslab.fleet.protocol import Answer, Command, Heard, HostClocks
+from dfslab.fleet.protocol import AgentAnswer, Command, Heard, HostClocks
 from dfslab.fleet.watch import OperationCounts, Watch
 from dfslab.method import RunFailed
 from dfslab.spec.streams.plan import LoadPlan
@@ -82,7 +82,7 @@ class Part:
     clients: range
     kept: Path | None = None
     times_ready: int = 0
-    answer: Answer | None = None
+    answer: AgentAnswer | None = None
     progress: tuple[float, str] = (0.0, "preparing")
     observed: OperationCounts = OperationCounts()
     ended: str | None = None

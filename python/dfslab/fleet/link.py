@@ -14,7 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from dfslab.fleet.places import Place
-from dfslab.fleet.protocol import AgentDocument, Answer, Clocks, Command
+from dfslab.fleet.protocol import AgentAnswer, AgentDocument, Clocks, Command
 from dfslab.fleet.watch import OperationCounts
 from dfslab.spec.streams.plan import LoadPlan
 
@@ -34,7 +34,7 @@ class Link:
         self.started_s = time.monotonic()
         self.ready: Clocks | None = None
         self.times_ready = 0
-        self.answer: Answer | None = None
+        self.answer: AgentAnswer | None = None
         self.progress: tuple[float, str] = (0.0, "preparing")
         self.observed = OperationCounts()
         self.ended: str | None = None

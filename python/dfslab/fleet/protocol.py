@@ -25,7 +25,7 @@ class Clocks(TypedDict):
     boot: str
 
 
-class Answer(TypedDict, total=False):
+class AgentAnswer(TypedDict, total=False):
     """The last document of an agent: a report with its spans and executed operations (base64), or
     the kind and text of an error, with the paths that could not be removed."""
 
@@ -37,7 +37,7 @@ class Answer(TypedDict, total=False):
     left: list[str]
 
 
-class AgentDocument(Answer, total=False):
+class AgentDocument(AgentAnswer, total=False):
     """Any document of an agent: its readiness, its progress, or its answer."""
 
     ready: Clocks
@@ -62,4 +62,4 @@ class Heard:
     progress: tuple[float, str]
     observed: tuple[int, ...]
     ended: str | None
-    answer: Answer | None
+    answer: AgentAnswer | None

@@ -13,7 +13,7 @@ from dfslab.documents.load_report import ErrorCount
 from dfslab.documents.measured_load import FleetLoadReport, PlaceReport
 from dfslab.documents.rows import Span
 from dfslab.fleet.places import Place
-from dfslab.fleet.protocol import Answer
+from dfslab.fleet.protocol import AgentAnswer
 from dfslab.spec.streams.plan import LoadPlan
 
 Progress = Callable[[float, str], object]
@@ -42,7 +42,7 @@ class Shard(Protocol):
     @property
     def clients(self) -> range: ...
     @property
-    def answer(self) -> Answer | None: ...
+    def answer(self) -> AgentAnswer | None: ...
     @property
     def ended(self) -> str | None: ...
 
@@ -123,7 +123,7 @@ class _Part:
 
     place: Place
     clients: range
-    answer: Answer | None
+    answer: AgentAnswer | None
     ended: str = "its answer is not among those given"
 
 
@@ -132,7 +132,7 @@ class KeptPart:
     """The content of an agent's answer file."""
 
     plan: LoadPlan
-    answer: Answer
+    answer: AgentAnswer
 
 
 def kept_part(text: str) -> KeptPart:

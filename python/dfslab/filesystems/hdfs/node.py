@@ -81,7 +81,7 @@ class DataNodeInfo(Bean):
 Attributes = TypeVar("Attributes", bound=Bean)
 
 
-class Answer(Document):
+class BeanAnswer(Document):
     """A daemon's answer to a question for one bean."""
 
     beans: list[JsonValue] = []
@@ -89,7 +89,7 @@ class Answer(Document):
 
 def only(kind: type[Attributes], answer: bytes) -> Attributes | None:
     """The bean of a daemon's answer; None where it has none. ValidationError for another form."""
-    beans = Answer.model_validate_json(answer).beans
+    beans = BeanAnswer.model_validate_json(answer).beans
     return kind.model_validate(beans[0]) if beans else None
 
 
