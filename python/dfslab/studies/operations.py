@@ -47,7 +47,7 @@ Key = tuple[str, str]
 Modelled = dict[str, dict[str, Mapping[Key, float]]]
 
 
-class At(BaseModel):
+class StepAtPoint(BaseModel):
     """One step at one configuration: measured mean and predictions by method, in seconds.
 
     `count`: operations of one run. `worst`: largest factor between a repetition and the mean of
@@ -127,7 +127,7 @@ class Operations(StudyResult):
 
     study = "operations"
 
-    steps: list[At]
+    steps: list[StepAtPoint]
     held_out: dict[str, dict[str, Score]]
     everywhere: dict[str, dict[str, Score]]
     floors: dict[str, Floor]
@@ -302,7 +302,7 @@ def _modelled(results: Sequence[Result], requested: set[Key]) -> Modelled:
     return found
 
 
-def _measured(measured: Sequence[Result]) -> list[At]:
+def _measured(measured: Sequence[Result]) -> list[StepAtPoint]:
     groups: dict[tuple[str, Key], list[float]] = {}
     points: dict[str, Result] = {}
     for result in measured:
@@ -317,7 +317,7 @@ def _measured(measured: Sequence[Result]) -> list[At]:
         values = situation_of(result.point.scenario).environment
         mean = geometric_mean(times)
         found.append(
-            At(
+            StepAtPoint(
                 operation=operation,
                 step=name,
                 point_id=point_id,
@@ -342,7 +342,7 @@ def _count(result: Result, operation: str) -> int:
     return int(sum(s.count for s in result.steps if s.operation == operation))
 
 
-def _add_models(found: Sequence[At], modelled: Modelled) -> None:
+def _add_models(found: Sequence[StepAtPoint], modelled: Modelled) -> None:
     """Add a method's predicted steps; their intervals come from its errors on fitted points."""
     for method, points in modelled.items():
         errors: dict[Key, list[float]] = {}
@@ -368,7 +368,7 @@ def _reach(errors: Sequence[float]) -> float:
 
 
 def _add_functions(
-    found: Sequence[At],
+    found: Sequence[StepAtPoint],
     fitted_on: Sequence[Result],
     scenarios: Mapping[str, Scenario],
     name: str,
@@ -380,21 +380,21 @@ def _add_functions(
     except RunFailed:
         return []
     functions = {(f.operation, f.step): f for f in fitted}
-    ats: dict[Key, step_terms.At] = {}
+    ats: dict[Key, step_terms.TermValues] = {}
     for one in found:
         function = functions.get((one.operation, one.step))
         if function is not None:
             at = (one.point_id, one.operation)
             if at not in ats:
-                ats[at] = step_terms.At(scenarios[one.point_id], one.operation)
+                ats[at] = step_terms.TermValues(scenarios[one.point_id], one.operation)
             time, low, high = function.time_at_s(ats[at])
             if time > 0:
                 one.predictions[name] = Metric(value=time, low=low, high=high)
     return fitted
 
 
-def _floors(held: Sequence[At]) -> dict[str, Floor]:
-    groups: dict[str, list[At]] = {}
+def _floors(held: Sequence[StepAtPoint]) -> dict[str, Floor]:
+    groups: dict[str, list[StepAtPoint]] = {}
     for one in held:
         if np.isfinite(one.reach):
             for name in (f"{one.operation}: {one.step}", "all"):
@@ -409,9 +409,9 @@ def _floors(held: Sequence[At]) -> dict[str, Floor]:
     }
 
 
-def _scores(found: Sequence[At]) -> dict[str, dict[str, Score]]:
+def _scores(found: Sequence[StepAtPoint]) -> dict[str, dict[str, Score]]:
     """Step -> method -> score; "all" pools the steps."""
-    groups: dict[str, dict[str, list[At]]] = {}
+    groups: dict[str, dict[str, list[StepAtPoint]]] = {}
     for one in found:
         for step in (f"{one.operation}: {one.step}", "all"):
             for method in one.predictions:

@@ -25,7 +25,7 @@ import numpy as np
 from dfslab import quantiles
 from dfslab.lazily import lazily
 from dfslab.method import CONFIDENCE, RunFailed
-from dfslab.models.fit.step_terms import REST, TERMS, WHOLE, At
+from dfslab.models.fit.step_terms import REST, TERMS, WHOLE, TermValues
 from dfslab.result import Result
 from dfslab.spec.scenario import Scenario
 
@@ -76,9 +76,9 @@ class StepFunction:
 
     def time_s(self, scenario: Scenario) -> tuple[float, float, float]:
         """(time, low, high) in seconds: prediction and 90 % interval for a configuration."""
-        return self.time_at_s(At(scenario, self.operation))
+        return self.time_at_s(TermValues(scenario, self.operation))
 
-    def time_at_s(self, at: At) -> tuple[float, float, float]:
+    def time_at_s(self, at: TermValues) -> tuple[float, float, float]:
         """`time_s` at a prepared configuration, which functions of one operation may share."""
         time, others = self.seconds(at)
         logs = np.log(np.maximum(others, 1e-12))
@@ -87,7 +87,7 @@ class StepFunction:
         reach = float(np.exp(quantiles.student(0.5 + CONFIDENCE / 2, freedom) * sd))
         return time, time / reach, time * reach
 
-    def seconds(self, at: At) -> tuple[float, np.ndarray]:
+    def seconds(self, at: TermValues) -> tuple[float, np.ndarray]:
         """(time in seconds, times of all resamples)."""
         if self.parts:
             each = [part.seconds(at) for part in self.parts]
@@ -188,7 +188,7 @@ class _Fit:
         self._operation, self._seed, self._steps = operation, seed, steps
         self._crossed = bool(kept[list(TERMS).index("network latency")])
         points = {point for times in steps.values() for point in times}
-        self._at = {point: At(scenarios[point], operation, kept) for point in points}
+        self._at = {point: TermValues(scenarios[point], operation, kept) for point in points}
 
     def functions(self) -> list[StepFunction]:
         """The function of each step, the whole operation last."""

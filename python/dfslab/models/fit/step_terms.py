@@ -34,7 +34,7 @@ BY_LATENCY = np.array(["network latency" in name for name in TERMS])
 WHOLE, REST = "whole", "rest"
 
 
-class At:
+class TermValues:
     """Term values of one configuration for the functions of an operation.
 
     `kept` (one per term): 1 if the term may be used, else 0.

@@ -16,7 +16,7 @@ from dfslab.report.table import DASH, folded, note, number, percent, seconds, si
 from dfslab.result import Metric
 from dfslab.studies.compare import Score, sort_key
 from dfslab.studies.contract import FinishedRun
-from dfslab.studies.operations import LEAST_TIME_S, NOISE_FLOOR, SIZE, At, Operations
+from dfslab.studies.operations import LEAST_TIME_S, NOISE_FLOOR, SIZE, Operations, StepAtPoint
 
 TITLE = "Operations by size and count"
 ORDER = 44
@@ -55,28 +55,28 @@ def render(study: FinishedRun) -> Markup | None:
     return Markup("").join(parts)
 
 
-def _grouped(ones: Sequence[At], key: Any) -> dict[str, list[At]]:
-    groups: dict[str, list[At]] = {}
+def _grouped(ones: Sequence[StepAtPoint], key: Any) -> dict[str, list[StepAtPoint]]:
+    groups: dict[str, list[StepAtPoint]] = {}
     for one in ones:
         groups.setdefault(key(one), []).append(one)
     return groups
 
 
-def _deployed(one: At) -> dict[str, Value]:
+def _deployed(one: StepAtPoint) -> dict[str, Value]:
     """Varied keys other than sizes and counts."""
     return {k: v for k, v in one.labels.items() if k != SIZE and k not in COUNTS}
 
 
-def _deployment(study: FinishedRun, one: At) -> str:
+def _deployment(study: FinishedRun, one: StepAtPoint) -> str:
     labels = _deployed(one)
     return study.name(labels) if labels else "All configurations"
 
 
-def _step(one: At) -> str:
+def _step(one: StepAtPoint) -> str:
     return f"{one.operation}: {one.step}"
 
 
-def _each(ones: Sequence[At], name: str) -> Markup:
+def _each(ones: Sequence[StepAtPoint], name: str) -> Markup:
     """One panel for each step: the time of one file."""
     sizes = [one.size_bytes for one in ones]
     groups = [
@@ -92,14 +92,14 @@ def _each(ones: Sequence[At], name: str) -> Markup:
     )
 
 
-def _methods(ones: Sequence[At]) -> list[str]:
+def _methods(ones: Sequence[StepAtPoint]) -> list[str]:
     stated = dict.fromkeys(method for one in ones for method in one.predictions)
     return [method for method in stated if method not in BASELINES]
 
 
-def lines_of(ones: Sequence[At]) -> list[list[At]]:
+def lines_of(ones: Sequence[StepAtPoint]) -> list[list[StepAtPoint]]:
     """Lines over size. A line has each size once; the first line has those with most clients."""
-    lines: dict[int, list[At]] = {}
+    lines: dict[int, list[StepAtPoint]] = {}
     for of in _grouped(ones, lambda one: one.size_bytes).values():
         most_first = sorted(of, key=lambda one: (-one.clients, -one.count, one.point_id))
         for place, one in enumerate(most_first):
@@ -108,13 +108,13 @@ def lines_of(ones: Sequence[At]) -> list[list[At]]:
 
 
 def gapped(
-    lines: Sequence[Sequence[At]], value: Callable[[At], float | None]
+    lines: Sequence[Sequence[StepAtPoint]], value: Callable[[StepAtPoint], float | None]
 ) -> list[float | None]:
     """The values of each line, with a gap between lines, so that they are not joined."""
     return [shown for line in lines for shown in (*map(value, line), None)][:-1]
 
 
-def _curve(ones: Sequence[At], method: str) -> list[Curve]:
+def _curve(ones: Sequence[StepAtPoint], method: str) -> list[Curve]:
     """A model's line and its interval band."""
     lines = lines_of([one for one in ones if method in one.predictions])
 
@@ -144,7 +144,7 @@ def _curve(ones: Sequence[At], method: str) -> list[Curve]:
     return [line, *edges]
 
 
-def points_of(ones: Sequence[At]) -> list[Curve]:
+def points_of(ones: Sequence[StepAtPoint]) -> list[Curve]:
     """The measured times, with their intervals."""
     lines = lines_of(ones)
     ordered = [one for line in lines for one in line]
@@ -171,7 +171,7 @@ def points_of(ones: Sequence[At]) -> list[Curve]:
     ]
 
 
-def _together(ones: Sequence[At], name: str) -> Markup:
+def _together(ones: Sequence[StepAtPoint], name: str) -> Markup:
     """All steps in one panel: the time of all files of a run, as in the paper's figures."""
     traces: list[Curve] = []
     shown = [(step, of) for step, of in _grouped(ones, _step).items() if not step.endswith("/rest")]
@@ -274,7 +274,7 @@ def _ordered(scores: Mapping[str, Score]) -> list[tuple[str, Score]]:
     return sorted(scores.items(), key=lambda one: (one[0] in BASELINES, one[1].median_abs_error))
 
 
-def _table(study: FinishedRun, steps: Sequence[At]) -> Markup:
+def _table(study: FinishedRun, steps: Sequence[StepAtPoint]) -> Markup:
     methods = list(dict.fromkeys(method for one in steps for method in one.predictions))
     rows = [
         [
