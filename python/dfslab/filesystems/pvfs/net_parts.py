@@ -42,7 +42,7 @@ class Hardware:
 
 
 @dataclass(frozen=True)
-class Call:
+class TracedCall:
     """A call of a trace as the servers handle it: the bytes on each, and where data is found.
 
     `way` is where a read finds its data: `ahead` in the read-ahead window, `hit` in memory, `jump`
@@ -74,7 +74,7 @@ class Setup:
     grain: str = "packet"
     cached: bool = True
     hardware: Hardware = Hardware()
-    calls: tuple[Call, ...] = ()
+    calls: tuple[TracedCall, ...] = ()
 
     def __post_init__(self) -> None:
         _one_of("operation", self.operation, ("read", "write", "replay"))

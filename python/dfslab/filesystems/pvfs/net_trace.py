@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from dfslab.filesystems.pvfs.net_parts import Call, Components, Setup, acknowledge
+from dfslab.filesystems.pvfs.net_parts import Components, Setup, TracedCall, acknowledge
 from dfslab.filesystems.pvfs.net_servers import read_server, write_server
 from dfslab.nets.build import Net, Place, Put, Take
 from dfslab.nets.colour import Token
@@ -55,7 +55,7 @@ class _Memory:
 
 def calls_of(
     trace: Sequence[Done], servers: int, stripe: int, warm: bool, due_s: Sequence[float] = ()
-) -> tuple[Call, ...]:
+) -> tuple[TracedCall, ...]:
     """A trace's operations as calls of the net; a whole-file operation becomes three calls.
 
     `due_s` is the scheduled start of each operation; without it they follow each other.
@@ -77,7 +77,7 @@ def calls_of(
     return tuple(replace(call, due_s=at) for call, at in zip(calls, due, strict=True))
 
 
-def _call(one: Done, meaning: Any, memory: _Memory, layout: Any, warm: bool) -> Call:
+def _call(one: Done, meaning: Any, memory: _Memory, layout: Any, warm: bool) -> TracedCall:
     servers, stripe, firsts = layout
     if one.kind in TRANSFERS:
         # The first server rotates from file to file.
@@ -85,14 +85,14 @@ def _call(one: Done, meaning: Any, memory: _Memory, layout: Any, warm: bool) -> 
         shares = shares_of(one.offset_bytes, one.size_bytes, servers, stripe, first)
         held = memory.holds(one) or warm
         if one.kind == "pwrite":
-            return Call(one.client, "write", shares)
-        return Call(
+            return TracedCall(one.client, "write", shares)
+        return TracedCall(
             one.client, "read", shares, "hit" if held else "jump" if meaning.scattered else "ahead"
         )
     if one.kind == "fsync" or (one.kind == "close" and meaning.unforced):
-        return Call(one.client, "force")
+        return TracedCall(one.client, "force")
     # A close without data to sync involves the client only; all others involve the manager.
-    return Call(one.client, "pass" if one.kind == "close" else "name")
+    return TracedCall(one.client, "pass" if one.kind == "close" else "name")
 
 
 def trace_net(setup: Setup) -> Net:
