@@ -68,7 +68,7 @@ Drop = Annotated[
     ),
 ]
 
-Calls = Annotated[
+CallsFile = Annotated[
     Path | None,
     typer.Option(
         "--calls",
@@ -151,7 +151,7 @@ def trace_import(
     form: Format = "",
     keep: Keep = None,
     drop: Drop = None,
-    calls: Calls = None,
+    calls: CallsFile = None,
     scheduler: OnNodes = "",
     as_json: AsJson = False,
 ) -> None:
@@ -232,7 +232,7 @@ def trace_report(
     form: Format = "",
     keep: Keep = None,
     drop: Drop = None,
-    calls: Calls = None,
+    calls: CallsFile = None,
     scheduler: OnNodes = "",
     as_json: AsJson = False,
 ) -> None:

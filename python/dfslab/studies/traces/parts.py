@@ -90,7 +90,7 @@ class Edge:
 
 
 @dataclass
-class Calls:
+class ServerWaits:
     """Client waits for one server's responses: in the client's thread (`ns`) and in parallel ones.
 
     `calm_ns`: the waits if every call took the median time. The excess is not network latency,
@@ -119,7 +119,7 @@ class Parts:
     waited_ns: float = 0.0  # for parallel logical threads
     client_ns: dict[str, float] = field(default_factory=dict)
     sleeps_ns: dict[str, float] = field(default_factory=dict)
-    calls: dict[str, Calls] = field(default_factory=dict)  # by server
+    calls: dict[str, ServerWaits] = field(default_factory=dict)  # by server
     streams: list[tuple[int, float]] = field(default_factory=list)  # count, deviation over mean
     chains: list[list[tuple[Work, float]]] = field(default_factory=list)
     edges: list[Edge] = field(default_factory=list)
@@ -175,7 +175,9 @@ def _collect(top: Node) -> Parts:
         for thread in others:
             for step in thread.steps:
                 if step.path.processes == 1 and (server := _server_of(step.node)):
-                    observed.calls.setdefault(server, Calls()).concurrent_ns += step.node.self_ns
+                    observed.calls.setdefault(
+                        server, ServerWaits()
+                    ).concurrent_ns += step.node.self_ns
             first = thread.steps[0] if thread.steps else None
             if first and first.path.process is not None and first.path.processes == 2:
                 _stream(_work(first.node), root.call.process or root.name, observed)
@@ -196,7 +198,7 @@ def _own_time(step: gain.ThreadStep, observed: Parts) -> None:
     if node.kind == "sleep":
         _add(observed.sleeps_ns, f"{client}: {node.name}", node.self_ns)
     elif server := _server_of(node):
-        observed.calls.setdefault(server, Calls()).add(node)
+        observed.calls.setdefault(server, ServerWaits()).add(node)
     elif node.kind in WAITS:
         observed.waited_ns += node.self_ns
     else:
