@@ -10,7 +10,7 @@ from pathlib import Path
 from dfslab.spec.model import InputError, Model, build
 
 
-class Choice(Model):
+class CallSelection(Model):
     """Rules for the calls to keep. A rule is a pattern of steps ("read*"), or terms that must all
     match: "step=read*,service=datanode,host=node-?,kind=wait".
 
@@ -29,7 +29,7 @@ class Reading(Model):
 
     sampled: float = 1.0
     format: str = ""
-    choice: Choice = Choice()
+    choice: CallSelection = CallSelection()
 
     def options(self) -> str:
         """The options as JSON for the core, which merges steps in the order of the rules."""
@@ -60,20 +60,20 @@ def reading(
     """Options of the command line combined with a file of rules (TOML: keep, drop, steps)."""
     if not 0 < sampled <= 1:
         raise InputError("--sampled", sampled, "must be above 0 and at most 1")
-    from_file = _file(calls) if calls else Choice()
-    choice = Choice(
+    from_file = _file(calls) if calls else CallSelection()
+    choice = CallSelection(
         keep=(*from_file.keep, *keep), drop=(*from_file.drop, *drop), steps=from_file.steps
     )
     return Reading(sampled=sampled, format=form, choice=choice)
 
 
-def _file(path: Path) -> Choice:
+def _file(path: Path) -> CallSelection:
     try:
         table = tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else error
         raise InputError("--calls", str(path), f"cannot be read: {reason}") from error
     try:
-        return build(Choice, table)
+        return build(CallSelection, table)
     except InputError as error:
         raise error.of(str(path)) from error
