@@ -142,7 +142,7 @@ def test_a_start_told_in_unix_time_counts_the_offset(tmp_path, cluster, monkeypa
 
     async def measured(self, part):
         await measure(self, part)
-        part.clock = dask.Clock(**{**vars(part.clock), "one_monotonic": False})
+        part.clock = dask.ClockOffset(**{**vars(part.clock), "one_monotonic": False})
 
     monkeypatch.setattr(dask.Controller, "measure_clock", measured)
     wanted = plan(tmp_path, spans={"limit": 1000}, think_time_s=0.01)

@@ -58,7 +58,7 @@ UNREACHABLE = (OSError, TimeoutError, asyncio.TimeoutError, KeyError, ValueError
 
 
 @dataclass(frozen=True)
-class Clock:
+class ClockOffset:
     """Offset of a worker's Unix clock from ours (positive: ahead), and the largest possible error.
 
     Of several probes the one with the shortest round trip is used. Its answer was given between
@@ -88,7 +88,7 @@ class Part:
     ended: str | None = None
     silent: bool = False
     heard_s: float = field(default_factory=time.monotonic)
-    clock: Clock | None = None
+    clock: ClockOffset | None = None
     drift_s: float | None = None
 
     def take(self, heard: Heard) -> None:
@@ -235,7 +235,7 @@ class Controller:
         return (await asyncio.wait_for(call, CALL_LIMIT_S))[part.worker]
 
     async def measure_clock(self, part: Part) -> None:
-        best: Clock | None = None
+        best: ClockOffset | None = None
         for _ in range(PROBES):
             sent_s, requested_unix_s = time.monotonic(), time.time()
             try:
@@ -246,7 +246,7 @@ class Controller:
             if best is None or round_trip_s / 2 < best.error_s:
                 # A process in a time namespace has the same boot but another CLOCK_MONOTONIC.
                 ours = sent_s <= reported.monotonic_s <= sent_s + round_trip_s
-                best = Clock(
+                best = ClockOffset(
                     reported.unix_s - (requested_unix_s + round_trip_s / 2),
                     round_trip_s / 2,
                     reported.boot,
