@@ -43,7 +43,7 @@ LEAST_SD = 0.02
 
 
 @dataclass(frozen=True)
-class Coefficient:
+class TermCoefficient:
     """One term's coefficient with its 90 % interval."""
 
     term: str
@@ -65,7 +65,7 @@ class StepFunction:
 
     operation: str
     step: str
-    coefficients: tuple[Coefficient, ...]
+    coefficients: tuple[TermCoefficient, ...]
     relative_sd: float
     points: int
     crossed: bool = True
@@ -271,7 +271,7 @@ def _function(
     """A function with these coefficients and the spread of its residuals on `samples`."""
     low, high = np.quantile(resampled, [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2], axis=0)
     coefficients = tuple(
-        Coefficient(term, unit, float(value), float(min(a, value)), float(max(b, value)))
+        TermCoefficient(term, unit, float(value), float(min(a, value)), float(max(b, value)))
         for (term, unit), value, a, b in zip(TERMS.items(), values, low, high, strict=True)
     )
     fitted = samples.terms @ values + samples.known_s

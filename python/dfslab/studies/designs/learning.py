@@ -20,10 +20,10 @@ from dfslab.studies import crossval
 from dfslab.studies.designs import design, sensitivity
 from dfslab.studies.designs.legal import Legal, Row, legal
 from dfslab.studies.designs.lessons import (
-    Coefficient,
     Importance,
     Learning,
     Noise,
+    PaperCoefficient,
     PaperTable,
     Regime,
 )
@@ -132,7 +132,9 @@ def paper_tables(rows: Rows, seed: int) -> list[PaperTable]:
                 rows=len(own),
                 constant=model.intercept_,
                 coefficients=[
-                    Coefficient(name=n, value=float(v), standard_error=float(e), effect=float(f))
+                    PaperCoefficient(
+                        name=n, value=float(v), standard_error=float(e), effect=float(f)
+                    )
                     for n, v, e, f in zip(
                         encoding.names,
                         model.coef_,

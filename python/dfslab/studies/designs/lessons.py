@@ -52,7 +52,7 @@ class Proposal(BaseModel):
     sd_after: float
 
 
-class Coefficient(BaseModel):
+class PaperCoefficient(BaseModel):
     """One row of the paper's Table 5; `effect` is over the factor's whole range, MB/s."""
 
     name: str
@@ -70,7 +70,7 @@ class PaperTable(BaseModel):
     operation: str
     rows: int
     constant: float
-    coefficients: list[Coefficient]
+    coefficients: list[PaperCoefficient]
     adjusted_r_squared: float
     validation: float
     negative_share: float
