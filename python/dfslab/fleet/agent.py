@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import NoReturn, cast
 
 from dfslab import _core
-from dfslab.fleet.protocol import AgentDocument, Clocks, Command
+from dfslab.fleet.protocol import AgentDocument, Clocks, ControllerCommand
 from dfslab.fleet.watch import OperationCounts
 from dfslab.spec.clock import REAL, Clock
 
@@ -65,9 +65,9 @@ class Lines:
             raise Stopped("the controller has gone")
         self._buffer += block
 
-    def command(self) -> Command:
+    def command(self) -> ControllerCommand:
         """The next document, which is no plan. Stopped at the end of the input."""
-        return cast(Command, json.loads(self.document()))
+        return cast(ControllerCommand, json.loads(self.document()))
 
     def document(self) -> str:
         """The text of the next document. Stopped at the end of the input."""
@@ -127,11 +127,11 @@ class Agent:
         clocks = Clocks(monotonic_s=REAL.monotonic_s(), unix_s=REAL.unix_ns() * 1e-9, boot=boot())
         self._say({"ready": clocks})
         try:
-            message: Command = {} if self._alone else self._lines.command()
+            message: ControllerCommand = {} if self._alone else self._lines.command()
         except Stopped:
             if self._keep is None or not self._started:
                 raise
-            self._alone, message = True, Command()
+            self._alone, message = True, ControllerCommand()
         if message.get("stop"):
             raise Stopped("stopped by the controller")
         start_s = REAL.monotonic_s() if self._alone else start_of(message)
@@ -193,7 +193,7 @@ def boot() -> str:
     return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
 
 
-def start_of(message: Command, clock: Clock = REAL) -> float:
+def start_of(message: ControllerCommand, clock: Clock = REAL) -> float:
     """The start sent by a controller, as a reading of this machine's CLOCK_MONOTONIC.
 
     A start in Unix time is as accurate as the synchronisation of the two machines' clocks.

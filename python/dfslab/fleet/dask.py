@@ -30,7 +30,7 @@ from dfslab.documents.rows import Span
 from dfslab.fleet import node, shards
 from dfslab.fleet.agent import boot
 from dfslab.fleet.places import CLEAN_UP_LIMIT_S, ClusterKind, Nodes, Place, patience_s, split
-from dfslab.fleet.protocol import AgentAnswer, Command, Heard, HostClocks
+from dfslab.fleet.protocol import AgentAnswer, ControllerCommand, Heard, HostClocks
 from dfslab.fleet.watch import OperationCounts, Watch
 from dfslab.method import RunFailed
 from dfslab.spec.streams.plan import LoadPlan
@@ -299,7 +299,7 @@ class Controller:
 
         async def send_start(part: Part) -> None:
             assert part.clock is not None
-            start: Command = {"start_at_unix_s": at_unix_s + part.clock.offset_s}
+            start: ControllerCommand = {"start_at_unix_s": at_unix_s + part.clock.offset_s}
             if part.clock.one_monotonic:
                 start = {"start_at_monotonic_s": at_monotonic_s}
             # An agent that cannot be reached is detected as lost where its answer is awaited.

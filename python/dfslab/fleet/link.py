@@ -14,7 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from dfslab.fleet.places import Place
-from dfslab.fleet.protocol import AgentAnswer, AgentDocument, Clocks, Command
+from dfslab.fleet.protocol import AgentAnswer, AgentDocument, Clocks, ControllerCommand
 from dfslab.fleet.watch import OperationCounts
 from dfslab.spec.streams.plan import LoadPlan
 
@@ -67,7 +67,7 @@ class Link:
         assert self._process.stdout is not None
         return self._process.stdout.fileno()
 
-    def say(self, command: Command) -> None:
+    def say(self, command: ControllerCommand) -> None:
         """Send a command; a lost agent is detected where its answer is read."""
         self._write(json.dumps(command))
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from dfslab.fleet.agent import boot, lock_file
 from dfslab.fleet.link import Link
 from dfslab.fleet.places import Place
-from dfslab.fleet.protocol import Command, Heard, HostClocks
+from dfslab.fleet.protocol import ControllerCommand, Heard, HostClocks
 from dfslab.fleet.shards import KeptPart, kept_part
 from dfslab.spec.streams.plan import LoadPlan
 from dfslab.testbeds.cache import home
@@ -47,7 +47,7 @@ def hear(kept: Path) -> Heard:
     return heard
 
 
-def send(kept: Path, command: Command) -> None:
+def send(kept: Path, command: ControllerCommand) -> None:
     """Send a command to the agent."""
     _links[kept].say(command)
 

@@ -23,7 +23,7 @@ from typing import TypedDict
 from dfslab.spec.clock import REAL, Clock
 
 # A command to an observer; which keys it has depends on what is to be done.
-Command = TypedDict(
+ObserverCommand = TypedDict(
     "Command",
     {
         "id": int,
@@ -113,7 +113,9 @@ def look(change: str, path: str, turn: int) -> str:
     return "new" if content_read == new else "torn"
 
 
-def watch(request: Command, say: Callable[[Answered], object], clock: Clock = REAL) -> Answered:
+def watch(
+    request: ObserverCommand, say: Callable[[Answered], object], clock: Clock = REAL
+) -> Answered:
     """Poll until the old state is observed, report that, then poll until the change is observed."""
     change, path, turn = request["watch"], request["path"], request["turn"]
     polls: list[int] = []
@@ -136,7 +138,7 @@ def _ns(clock: Clock) -> int:
     return round(clock.monotonic_s() * 1e9)
 
 
-def acted(request: Command) -> Answered:
+def acted(request: ObserverCommand) -> Answered:
     """Make the change; the times of its start and of its acknowledgement."""
     began_ns = _ns(REAL)
     act(request["act"], request["path"], request["turn"])

@@ -9,7 +9,7 @@ from typing import NamedTuple, TypedDict
 SpanRow = tuple[str, int, int, int, int, int, int]
 
 
-class Command(TypedDict, total=False):
+class ControllerCommand(TypedDict, total=False):
     """From the controller, after the plan: the agreed start by one of two clocks, or a stop."""
 
     start_at_monotonic_s: float

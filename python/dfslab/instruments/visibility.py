@@ -17,7 +17,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from typing import NamedTuple
 
 from dfslab.documents.visibility import Visibility, VisibilitySummary, VisibilityTimes
-from dfslab.fleet.observer import CHANGES, Answered, Command
+from dfslab.fleet.observer import CHANGES, Answered, ObserverCommand
 from dfslab.fleet.places import HERE, Nodes, Place
 from dfslab.instruments import access
 from dfslab.method import RunFailed
@@ -59,7 +59,7 @@ class Observer:
         )
         self._unread = b""
 
-    def say(self, document: Command) -> None:
+    def say(self, document: ObserverCommand) -> None:
         """Send a command; `hear` returns its answer."""
         assert self._process.stdin is not None
         self.turn += 1
@@ -93,7 +93,7 @@ class Observer:
         line, _, self._unread = self._unread.partition(b"\n")
         return line
 
-    def do(self, document: Command) -> Answered:
+    def do(self, document: ObserverCommand) -> Answered:
         """Send a command and wait for the answer."""
         self.say(document)
         return self.hear()
@@ -190,7 +190,7 @@ def _run(place: Place, *words: str) -> None:
 
 def _trial(writer: Observer, reader: Observer, change: str, path: str, turn: int) -> Trial:
     """One change; the other client has observed the old state before it and keeps polling."""
-    watching: Command = {
+    watching: ObserverCommand = {
         "watch": change,
         "path": path,
         "turn": turn,
