@@ -22,9 +22,9 @@ from dfslab.filesystems.pvfs.net_parts import (
     KIB,
     MIB,
     MSS_BYTES,
-    Components,
     Hardware,
     Setup,
+    SharedElements,
     acknowledge,
 )
 from dfslab.filesystems.pvfs.net_servers import read_server, write_server
@@ -54,7 +54,7 @@ __all__ = [
 
 def write_net(setup: Setup) -> Net:
     """Clients write their files block by block and close them."""
-    pvfs = Components(setup)
+    pvfs = SharedElements(setup)
     net, servers, k, c = pvfs.net, range(setup.servers), pvfs.constants, pvfs.caller
     out, arrived = net.place("out", pvfs.payload), net.place("arrived", pvfs.payload)
     pending, acks = net.place("pending", pvfs.waiting), net.place("acks", pvfs.one)
@@ -93,7 +93,7 @@ def write_net(setup: Setup) -> Net:
 
 def read_net(setup: Setup) -> Net:
     """Clients read their files block by block."""
-    pvfs = Components(setup)
+    pvfs = SharedElements(setup)
     net, k, c = pvfs.net, pvfs.constants, pvfs.caller
     requested = net.place("asked", pvfs.asking)
     back, got = net.place("back", pvfs.payload), net.place("got", pvfs.payload)

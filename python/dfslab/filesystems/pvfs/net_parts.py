@@ -126,7 +126,7 @@ def _one_of(key: str, value: str, allowed: tuple[str, ...]) -> None:
         raise InputError(key, value, f"must be one of {', '.join(allowed)}")
 
 
-class Components:
+class SharedElements:
     """Elements that both nets share: colours, constants, stations and the network."""
 
     def __init__(self, setup: Setup) -> None:
@@ -317,7 +317,7 @@ class Components:
 
 
 def acknowledge(
-    pvfs: Components, pending: Place, acks: Place, after: Place, prefix: str = ""
+    pvfs: SharedElements, pending: Place, acks: Place, after: Place, prefix: str = ""
 ) -> None:
     """Count the answers of servers; after the last one the client continues."""
     takes = [Take(acks, "a"), Take(pending, "w")]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dfslab.filesystems.pvfs.net_parts import Components, Setup
+from dfslab.filesystems.pvfs.net_parts import Setup, SharedElements
 from dfslab.nets.build import Place, Put, Take
 from dfslab.nets.colour import Colour
 from dfslab.nets.inscription import equal, number
@@ -12,7 +12,7 @@ from dfslab.spec.steps.expression import Max, Min, ceiling
 
 
 def write_server(
-    pvfs: Components, arrived: Place, close: Place, acks: Place, synced: Place
+    pvfs: SharedElements, arrived: Place, close: Place, acks: Place, synced: Place
 ) -> None:
     """Receive buffers first come first served, then the write of the local file system."""
     net, k = pvfs.net, pvfs.constants
@@ -53,7 +53,7 @@ def write_server(
     _write_back(pvfs, cache, files, queue, done)
 
 
-def _absorb(pvfs: Components, writing: Place, cache: Place, files: Place) -> None:
+def _absorb(pvfs: SharedElements, writing: Place, cache: Place, files: Place) -> None:
     """Stripes that become dirty pages; pages that find no room are swapped."""
     net, k = pvfs.net, pvfs.constants
     w, c, f = pvfs.payload.token("w"), cache.colour.token("c"), files.colour.token("f")
@@ -96,7 +96,7 @@ def _absorb(pvfs: Components, writing: Place, cache: Place, files: Place) -> Non
     )
 
 
-def _server_files(pvfs: Components) -> tuple[Place, Place]:
+def _server_files(pvfs: SharedElements) -> tuple[Place, Place]:
     """Each server's page cache (bytes by state), and each client's part of a file on it."""
     net, setup = pvfs.net, pvfs.setup
     cache_colour = net.colour("cache", server=int, dirty=int, inactive=int, active=int, wake=bool)
@@ -110,7 +110,9 @@ def _server_files(pvfs: Components) -> tuple[Place, Place]:
     return cache, net.place("files", file_colour, parts)
 
 
-def _write_back(pvfs: Components, cache: Place, files: Place, queue: Place, done: Place) -> None:
+def _write_back(
+    pvfs: SharedElements, cache: Place, files: Place, queue: Place, done: Place
+) -> None:
     """The write-back process: it cleans above the background limit, for a sync, or old data."""
     net, k, kind = pvfs.net, pvfs.constants, pvfs.disk_kind
     t, daemon, q = pvfs.one.token("t"), pvfs.one.token("k"), pvfs.request.token("q")
@@ -166,7 +168,7 @@ def _write_back(pvfs: Components, cache: Place, files: Place, queue: Place, done
     )
 
 
-def read_server(pvfs: Components, requested: Place, back: Place) -> None:
+def read_server(pvfs: SharedElements, requested: Place, back: Place) -> None:
     """Requests first come first served, one stripe at a time, with read-ahead in the file."""
     net, setup, k = pvfs.net, pvfs.setup, pvfs.constants
     fits = setup.per_server_bytes <= setup.hardware.memory_bytes * 0.9
@@ -222,7 +224,7 @@ def read_server(pvfs: Components, requested: Place, back: Place) -> None:
     _read_ahead(pvfs, streams, fits)
 
 
-def _read_ahead(pvfs: Components, streams: Place, fits: bool) -> None:
+def _read_ahead(pvfs: SharedElements, streams: Place, fits: bool) -> None:
     """Windows of the streams, fetched from the disk; memory that is full swaps, too."""
     net, k, kind = pvfs.net, pvfs.constants, pvfs.disk_kind
     queue, done = pvfs.disks
@@ -265,7 +267,7 @@ def streamed(setup: Setup) -> list[tuple[int, int, int]]:
     return [(*pair, sums.get(pair, 0)) for pair in pairs]
 
 
-def _read_elsewhere(pvfs: Components, reading: Place, answered: Sequence[Put]) -> None:
+def _read_elsewhere(pvfs: SharedElements, reading: Place, answered: Sequence[Put]) -> None:
     """Non-sequential reads of a trace: from memory, or from the disk after a seek."""
     net, way, seek = pvfs.net, pvfs.way, pvfs.disk_kind["seek"]
     r, q = pvfs.asking.token("r"), pvfs.request.token("q")

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from dfslab.filesystems.pvfs.net_parts import Components, Setup, TracedCall, acknowledge
+from dfslab.filesystems.pvfs.net_parts import Setup, SharedElements, TracedCall, acknowledge
 from dfslab.filesystems.pvfs.net_servers import read_server, write_server
 from dfslab.nets.build import Net, Place, Put, Take
 from dfslab.nets.colour import Token
@@ -97,7 +97,7 @@ def _call(one: Done, meaning: Any, memory: _Memory, layout: Any, warm: bool) -> 
 
 def trace_net(setup: Setup) -> Net:
     """The clients' calls on the same servers, disks and adapters as in the nets of whole files."""
-    pvfs = Components(setup)
+    pvfs = SharedElements(setup)
     net = pvfs.net
     does = net.enum("does", "read", "write", "force", "pass", "name", "leave")
     call = net.colour(
@@ -156,7 +156,7 @@ def _rows(setup: Setup) -> Iterator[tuple[Any, ...]]:
         yield client, count, "leave", 0, 0, "hit", [], 0.0
 
 
-def _reads(pvfs: Components, takes: Sequence[Take], o: Token, guard: Condition) -> None:
+def _reads(pvfs: SharedElements, takes: Sequence[Take], o: Token, guard: Condition) -> None:
     net, k, c = pvfs.net, pvfs.constants, pvfs.caller
     requested = net.place("asked", pvfs.asking)
     back, got = net.place("back", pvfs.payload), net.place("got", pvfs.payload)
@@ -181,7 +181,7 @@ def _reads(pvfs: Components, takes: Sequence[Take], o: Token, guard: Condition) 
 
 
 def _writes(
-    pvfs: Components, takes: Sequence[Take], o: Token, guard: Condition
+    pvfs: SharedElements, takes: Sequence[Take], o: Token, guard: Condition
 ) -> tuple[Place, Place]:
     """The clients' side of writes: (data at the servers, the servers' answers)."""
     net, k, c = pvfs.net, pvfs.constants, pvfs.caller
@@ -203,7 +203,7 @@ def _writes(
     return arrived, acks
 
 
-def _forces(pvfs: Components, takes: Sequence[Take], guard: Condition) -> tuple[Place, Place]:
+def _forces(pvfs: SharedElements, takes: Sequence[Take], guard: Condition) -> tuple[Place, Place]:
     """The clients' side of syncs: (requests at the servers, the servers' answers)."""
     net, k, c = pvfs.net, pvfs.constants, pvfs.caller
     force = net.place("force", pvfs.payload)
@@ -225,7 +225,7 @@ def _forces(pvfs: Components, takes: Sequence[Take], guard: Condition) -> tuple[
     return force, forced
 
 
-def gather(pvfs: Components, requested: Place, got: Place, pending: Place) -> None:
+def gather(pvfs: SharedElements, requested: Place, got: Place, pending: Place) -> None:
     """A client collects the pieces of a read; after the last one it continues."""
     net = pvfs.net
     empty = equal(requested.colour.token("p")["bytes"], 0)
