@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from dfslab.models.fit.demand import Calibration, Constant
+from dfslab.models.fit.demand import CalibratedConstant, Calibration
 from dfslab.models.tree.prediction import Situation
 from dfslab.studies.advise import advise
 from support import synthetic
@@ -17,7 +17,7 @@ def test_a_constant_that_was_never_measured_stays_at_its_prior():
     (point, *_) = synthetic.scenario(sizes=("16 MiB",), clients=(1,), hold_out=()).points()
     given = Situation(point.scenario)
     every = tuple(
-        Constant(key, "", "s", value, 1e-3, 1.0) for key, value in given.constants.items()
+        CalibratedConstant(key, "", "s", value, 1e-3, 1.0) for key, value in given.constants.items()
     )
     assert len(every) > 1
     partly, wholly = (

@@ -58,7 +58,7 @@ class Observation:
 
 
 @dataclass(frozen=True)
-class Constant:
+class CalibratedConstant:
     """A calibrated constant: estimate (SI) and standard error of its natural logarithm.
 
     `learnt` is 1 - posterior variance / prior variance: 0 if the data hold no information on it.
@@ -76,7 +76,7 @@ class Constant:
 class Calibration:
     """Fitted constants of one file system, covariance of their logarithms, residual sd."""
 
-    constants: tuple[Constant, ...]
+    constants: tuple[CalibratedConstant, ...]
     covariance: np.ndarray
     residual_sd: Mapping[str, float]
     degrees_of_freedom: int
@@ -130,7 +130,7 @@ def uncalibrated(situation: Situation) -> Calibration:
     declared = situation.system.parameters.of_origin("calibrated")
     keys = sorted(declared)
     constants = tuple(
-        Constant(
+        CalibratedConstant(
             key,
             declared[key].meaning,
             declared[key].unit,
@@ -266,7 +266,7 @@ def _fitted(
     scale = max(1.0, _pooled(errors, effective) / RATE_SD) ** 2
     return Calibration(
         tuple(
-            Constant(
+            CalibratedConstant(
                 key,
                 declared[key].meaning,
                 declared[key].unit,
