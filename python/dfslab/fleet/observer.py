@@ -24,7 +24,7 @@ from dfslab.spec.clock import REAL, Clock
 
 # A command to an observer; which keys it has depends on what is to be done.
 ObserverCommand = TypedDict(
-    "Command",
+    "ObserverCommand",
     {
         "id": int,
         "act": str,
