@@ -52,14 +52,14 @@ class Log:
 
 
 @dataclass(frozen=True)
-class Count:
+class FiringCount:
     """Firings of a transition, and their rate per second (None: no time passed)."""
 
     count: int
     rate_per_s: float | None
 
 
-Monitor = Sojourn | Marking | Log | Count
+Monitor = Sojourn | Marking | Log | FiringCount
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,7 @@ class NetReport:
     sojourns: Mapping[str, Sojourn]
     markings: Mapping[str, Marking]
     logs: Mapping[str, Log]
-    counts: Mapping[str, Count]
+    counts: Mapping[str, FiringCount]
 
 
 def net_report(document: Mapping[str, Any], names: Sequence[str]) -> NetReport:
@@ -120,7 +120,7 @@ def net_report(document: Mapping[str, Any], names: Sequence[str]) -> NetReport:
         sojourns={name: one for name, one in found.items() if isinstance(one, Sojourn)},
         markings={name: one for name, one in found.items() if isinstance(one, Marking)},
         logs={name: one for name, one in found.items() if isinstance(one, Log)},
-        counts={name: one for name, one in found.items() if isinstance(one, Count)},
+        counts={name: one for name, one in found.items() if isinstance(one, FiringCount)},
     )
 
 
@@ -136,5 +136,5 @@ def _monitor(one: Mapping[str, Any]) -> Monitor:
         case "log":
             return Log(one["count"], [LogRow(row[0], tuple(row[1:])) for row in one["rows"]])
         case "count":
-            return Count(one["count"], one["rate_per_s"])
+            return FiringCount(one["count"], one["rate_per_s"])
     raise ValueError(f"no monitor of kind {one['kind']!r}")

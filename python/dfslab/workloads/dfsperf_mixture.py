@@ -14,7 +14,7 @@ from dfslab.spec.streams.vocabulary import OperationName, Share, Stream
 from dfslab.spec.streams.workload import FileParameters, Streams, fixed
 
 TITLE = "DFS-Perf Mixture: whole-file reads and writes at random"
-Count = Annotated[int, Field(ge=0, le=1_000_000)]
+FileCount = Annotated[int, Field(ge=0, le=1_000_000)]
 
 
 class Parameters(FileParameters):
@@ -23,8 +23,8 @@ class Parameters(FileParameters):
     basic_files: Annotated[int, Field(ge=1, le=1_000_000)] = Field(
         10, description="Files that each client starts with (basic.files.per.thread)"
     )
-    read_files: Count = Field(16, description="Reads of each client (read.files.per.thread)")
-    write_files: Count = Field(4, description="Writes of each client (write.files.per.thread)")
+    read_files: FileCount = Field(16, description="Reads of each client (read.files.per.thread)")
+    write_files: FileCount = Field(4, description="Writes of each client (write.files.per.thread)")
 
     def operations(self) -> int:
         """Reads and writes of each client; at least one."""

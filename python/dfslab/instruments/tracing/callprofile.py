@@ -31,7 +31,7 @@ WAITS = ("queue", "lock", "blocked", "send", "receive", "sleep")
 WRITTEN_LIMIT_S = 30.0
 # A profile written less than this after a request may have been started before the request.
 WRITE_NS = 200_000_000
-Count = Annotated[int, Field(ge=0, lt=2**63)]
+CountText = Annotated[int, Field(ge=0, lt=2**63)]
 Nanoseconds = Annotated[int, Field(gt=-(2**63), lt=2**63)]
 Kind = Literal["service", "disk", "queue", "lock", "blocked", "send", "receive", "sleep", "detail"]
 
@@ -44,14 +44,14 @@ class Row(Model):
     remote: bool = False
     step: str = ""
     kind: Kind = "service"
-    count: Count = 0
-    errors: Count = 0
-    bytes: Count = 0
+    count: CountText = 0
+    errors: CountText = 0
+    bytes: CountText = 0
     total_ns: Nanoseconds = 0
     self_ns: Nanoseconds = 0
     min_ns: Nanoseconds | None = 0
     max_ns: Nanoseconds | None = 0
-    durations: list[tuple[Count, Count]] = []
+    durations: list[tuple[CountText, CountText]] = []
     # Times from a server that only counts: none, or sums without extremes (null).
     timed: bool = True
 
@@ -60,10 +60,10 @@ class Losses(Model):
     """Calls that were counted but not timed or were attributed to another place, and context
     propagations whose parent is unknown."""
 
-    too_deep: Count = 0
-    misplaced: Count = 0
-    hand_overs: Count = 0
-    exemplars_left_out: Count = 0
+    too_deep: CountText = 0
+    misplaced: CountText = 0
+    hand_overs: CountText = 0
+    exemplars_left_out: CountText = 0
 
 
 class Point(Model):
@@ -80,14 +80,14 @@ class File(Model):
     format: Literal["dfslab-profile/1"]
     service: str
     instance: str
-    pid: Count
-    started_unix_ns: Count
-    written_unix_ns: Count
+    pid: CountText
+    started_unix_ns: CountText
+    written_unix_ns: CountText
     last: bool
-    trees: Count
-    open_calls: Count
-    processor_ns: Count = 0
-    starved_ns: Count = 0
+    trees: CountText
+    open_calls: CountText
+    processor_ns: CountText = 0
+    starved_ns: CountText = 0
     counted: bool = False  # sums from a server's own counters, without single calls
     losses: Losses
     points: list[Point]
