@@ -5,7 +5,7 @@ from __future__ import annotations
 import statistics
 from itertools import pairwise
 
-from dfslab.studies.server_law import PAPER, Burst, Curve, Ratio, server_law
+from dfslab.studies.server_law import PAPER, Burst, Ratio, ResponseCurve, server_law
 
 from verification import recordings
 from verification.figures import Figure
@@ -36,7 +36,7 @@ def _figure(subject: str, bar: str, part: str, value: float, points: int) -> Fig
     return Figure("wu-namenode", subject, f"wu.{bar}", part, value, points)
 
 
-def _of_curve(subject: str, curve: Curve) -> list[Figure]:
+def _of_curve(subject: str, curve: ResponseCurve) -> list[Figure]:
     """How well laws fit: the likeliest and the paper's; with constant files, its fall of rates."""
     part, count = f"{curve.share:g} of a core, files {curve.files}", len(curve.clients)
     paper = next(one for one in curve.fits if one.law == PAPER)
@@ -66,7 +66,7 @@ def _of_ratio(subject: str, reference: Ratio, one: Ratio) -> list[Figure]:
     ]
 
 
-def _of_rates(subject: str, curves: list[Curve]) -> list[Figure]:
+def _of_rates(subject: str, curves: list[ResponseCurve]) -> list[Figure]:
     """Rates with constant files at two shares, beside the scores."""
     made = []
     for less, more in pairwise(sorted(curves, key=lambda curve: curve.share)):

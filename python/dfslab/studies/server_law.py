@@ -48,7 +48,7 @@ class LawFit(BaseModel):
     line: list[tuple[float, float]]
 
 
-class Curve(BaseModel):
+class ResponseCurve(BaseModel):
     """Mean response of one operation by clients, at one processor share and one file rule.
 
     `held_out`: client counts that are excluded from fits. `rates`: operations a second.
@@ -111,7 +111,7 @@ class ServerLaw(StudyResult):
     study = "server_law"
     is_printed_by_run = False
 
-    curves: list[Curve]
+    curves: list[ResponseCurve]
     ratios: list[Ratio]
     bursts: list[Burst]
 
@@ -190,7 +190,7 @@ def _files(result: Result) -> int:
     return stream_spec(result.point.scenario, 0).files_per_client
 
 
-def _curves(closed: Sequence[Result]) -> list[Curve]:
+def _curves(closed: Sequence[Result]) -> list[ResponseCurve]:
     """Curves for each share: files proportional to clients ("each"), or a constant total."""
     groups: dict[tuple[str, float, str, int], list[Result]] = {}
     for result in closed:
@@ -201,7 +201,7 @@ def _curves(closed: Sequence[Result]) -> list[Curve]:
     return [_curve(*key[:3], group) for key, group in sorted(groups.items())]
 
 
-def _curve(operation: str, share: float, files: str, group: Sequence[Result]) -> Curve:
+def _curve(operation: str, share: float, files: str, group: Sequence[Result]) -> ResponseCurve:
     by_clients: dict[int, list[Result]] = {}
     for result in group:
         by_clients.setdefault(result.point.scenario.workload.clients, []).append(result)
@@ -213,7 +213,7 @@ def _curve(operation: str, share: float, files: str, group: Sequence[Result]) ->
     rates = [geometric_mean([r.value() for r in by_clients[n]]).value for n in clients]
     held = [by_clients[n][0].point.held_out for n in clients]
     scores = [one_score for result in group if (one_score := _score(result))]
-    curve = Curve(
+    curve = ResponseCurve(
         operation=operation,
         share=share,
         files=files,
@@ -227,7 +227,7 @@ def _curve(operation: str, share: float, files: str, group: Sequence[Result]) ->
     return _fitted(curve)
 
 
-def _fitted(curve: Curve) -> Curve:
+def _fitted(curve: ResponseCurve) -> ResponseCurve:
     """The curve with all fitted laws, the likeliest first."""
     points = zip(curve.clients, curve.response, curve.held_out, strict=True)
     known = [(n, response.value) for n, response, held in points if not held]
@@ -258,7 +258,7 @@ def _fitted(curve: Curve) -> Curve:
     return curve.model_copy(update={"fits": law_fits, "separated_at": apart})
 
 
-def _ratios(curves: Sequence[Curve]) -> list[Ratio]:
+def _ratios(curves: Sequence[ResponseCurve]) -> list[Ratio]:
     """Each share compared with the smallest, whose law and score predict the others."""
     found: list[Ratio] = []
     first: tuple[float, float] | None = None
@@ -289,7 +289,7 @@ def _ratios(curves: Sequence[Curve]) -> list[Ratio]:
     return found
 
 
-def _capacity_per_s(reference: Curve, clients: int, score: float) -> float:
+def _capacity_per_s(reference: ResponseCurve, clients: int, score: float) -> float:
     """A server's capacity by its score and the reference's likeliest law."""
     assert reference.score is not None
     best = reference.fits[0]
@@ -297,7 +297,7 @@ def _capacity_per_s(reference: Curve, clients: int, score: float) -> float:
     return float(clients / response_s * score / reference.score)
 
 
-def _bursts(open_loads: Sequence[Result], reference: Curve) -> list[Burst]:
+def _bursts(open_loads: Sequence[Result], reference: ResponseCurve) -> list[Burst]:
     """Measured peaks at a declared rate, with predictions by the capacity from the score."""
     groups: dict[str, list[Result]] = {}
     for result in open_loads:
@@ -306,7 +306,7 @@ def _bursts(open_loads: Sequence[Result], reference: Curve) -> list[Burst]:
     return sorted(found, key=lambda one: (one.share, one.rate_per_s))
 
 
-def _burst(group: Sequence[Result], reference: Curve) -> Burst:
+def _burst(group: Sequence[Result], reference: ResponseCurve) -> Burst:
     scenario = group[0].point.scenario
     operation = next(iter(situation_of(scenario).mix))
     scores = [one_score for result in group if (one_score := _score(result))]

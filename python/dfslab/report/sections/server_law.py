@@ -8,12 +8,12 @@ from collections.abc import Sequence
 from markupsafe import Markup
 
 from dfslab.report.contract import PageSection
-from dfslab.report.figure import Curve as Drawn
 from dfslab.report.figure import Line
+from dfslab.report.figure import ResponseCurve as Drawn
 from dfslab.report.plot import INK, SEQUENCE, axis, log_axis, panels, with_interval
 from dfslab.report.table import DASH, note, number, percent, seconds, signed, table
 from dfslab.studies.contract import FinishedRun
-from dfslab.studies.server_law import BOUND_S, LAWS, PEAK_S, Burst, Curve, Ratio, ServerLaw
+from dfslab.studies.server_law import BOUND_S, LAWS, PEAK_S, Burst, Ratio, ResponseCurve, ServerLaw
 
 TITLE = "The metadata server's law"
 ORDER = 48
@@ -60,7 +60,7 @@ def render(study: FinishedRun) -> Markup | None:
     return Markup("").join(parts)
 
 
-def _title(curve: Curve) -> str:
+def _title(curve: ResponseCurve) -> str:
     files = "files each" if curve.files == "each" else "files in all"
     return f"{curve.operation}, {curve.share:g} cores, as many {files}"
 
@@ -70,7 +70,7 @@ def _colour(law: str) -> Line:
     return {"color": SEQUENCE[LAWS.index(law) % len(SEQUENCE)], "width": 1.5}
 
 
-def _responses(curves: Sequence[Curve]) -> Markup:
+def _responses(curves: Sequence[ResponseCurve]) -> Markup:
     groups = []
     for curve in curves:
         lines: list[Drawn] = [
@@ -95,7 +95,7 @@ def _responses(curves: Sequence[Curve]) -> Markup:
     )
 
 
-def _points(curve: Curve) -> Drawn:
+def _points(curve: ResponseCurve) -> Drawn:
     return {
         "type": "scatter",
         "mode": "markers",
@@ -111,7 +111,7 @@ def _points(curve: Curve) -> Drawn:
     }
 
 
-def _residuals(curves: Sequence[Curve]) -> Markup:
+def _residuals(curves: Sequence[ResponseCurve]) -> Markup:
     groups = []
     for curve in curves:
         lines: list[Drawn] = [
@@ -135,7 +135,7 @@ def _residuals(curves: Sequence[Curve]) -> Markup:
     )
 
 
-def _evidence(curves: Sequence[Curve]) -> Markup:
+def _evidence(curves: Sequence[ResponseCurve]) -> Markup:
     rows = []
     for curve in curves:
         for fit in curve.fits:
