@@ -30,7 +30,7 @@ def _seconds(value: Any) -> Any:
     return parse(value, "s") if isinstance(value, str) else value
 
 
-Delay = Annotated[float, BeforeValidator(_seconds)]
+DelayInSeconds = Annotated[float, BeforeValidator(_seconds)]
 
 
 class TestbedParameters(Model):
@@ -58,7 +58,7 @@ class TestbedParameters(Model):
     fair_lock: bool = True
     prefetch_blocks: int = Field(10, ge=1)
     close_committed_allowed: int = Field(1, ge=0)
-    complete_retry_delay_s: Delay = Field(
+    complete_retry_delay_s: DelayInSeconds = Field(
         0.4, ge=0, validation_alias=_either("complete_retry_delay_s", "complete_retry_delay")
     )
     # Used by clients only, block by block; not part of the daemons' configuration.
