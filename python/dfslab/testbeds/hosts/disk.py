@@ -30,7 +30,7 @@ SECTOR_BYTES = 512
 
 
 @dataclass(frozen=True)
-class Disk:
+class LoopDevice:
     """A loop device: its node in /dev and its number "major:minor"."""
 
     node: str
@@ -44,15 +44,15 @@ def make_image(path: Path, file_system: str, size_bytes: int) -> None:
     _run([*_MAKE[file_system], str(path)])
 
 
-def attach(path: Path) -> Disk:
+def attach(path: Path) -> LoopDevice:
     """Attach a loop device to the image, with direct I/O that bypasses this machine's page
     cache."""
     node = _run(["losetup", "-f", "--show", "--direct-io=on", str(path)]).strip()
     number = os.stat(node).st_rdev
-    return Disk(node, f"{os.major(number)}:{os.minor(number)}")
+    return LoopDevice(node, f"{os.major(number)}:{os.minor(number)}")
 
 
-def detach(disk: Disk) -> None:
+def detach(disk: LoopDevice) -> None:
     """Detach the device as soon as it is no longer mounted."""
     _run(["losetup", "-d", disk.node])
 
@@ -64,7 +64,7 @@ def read_bytes(device: str) -> int:
     return int(counts[2]) * SECTOR_BYTES
 
 
-def attached(folders: Sequence[Path]) -> list[Disk]:
+def attached(folders: Sequence[Path]) -> list[LoopDevice]:
     """The loop devices whose image is in one of the folders."""
     return [disk for disk, image in _devices() if any(f in image.parents for f in folders)]
 
@@ -90,7 +90,7 @@ def release(folders: Sequence[Path]) -> None:
         time.sleep(0.05)
 
 
-def _devices() -> list[tuple[Disk, Path]]:
+def _devices() -> list[tuple[LoopDevice, Path]]:
     found = []
     for entry in BLOCK.glob("loop*"):
         try:
@@ -98,7 +98,7 @@ def _devices() -> list[tuple[Disk, Path]]:
             device = (entry / "dev").read_text().strip()
         except OSError:
             continue
-        found.append((Disk(f"/dev/{entry.name}", device), Path(image)))
+        found.append((LoopDevice(f"/dev/{entry.name}", device), Path(image)))
     return found
 
 
