@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class Entry:
+class CommandEntry:
     """One command. `module` holds its Typer application; with `group`, the whole application."""
 
     name: str
@@ -18,77 +18,81 @@ class Entry:
     group: bool = False
 
 
-PURPOSES: dict[str, tuple[Entry, ...]] = {
+PURPOSES: dict[str, tuple[CommandEntry, ...]] = {
     "Measure and compare": (
-        Entry("run", "Every method the scenario names, compared, one HTML page."),
-        Entry(
+        CommandEntry("run", "Every method the scenario names, compared, one HTML page."),
+        CommandEntry(
             "design",
             "What a scenario's design would run, in which order, and what that costs; "
             "runs nothing.",
         ),
-        Entry(
+        CommandEntry(
             "measure",
             "Measure every configuration; no models. A recorded stream is for the "
             'workload "replay".',
         ),
-        Entry(
+        CommandEntry(
             "sweep", "Run the scenario's instruments over its grids; resumes what was interrupted."
         ),
-        Entry(
+        CommandEntry(
             "search",
             "The highest rate of an open load that keeps to a latency objective, and the knee.",
         ),
-        Entry(
+        CommandEntry(
             "visibility",
             "When one client's changes are visible to another, and the stale answers until then.",
         ),
-        Entry(
+        CommandEntry(
             "compat",
             "Run what another benchmark's arguments ask for, and print its own kind of summary.",
         ),
-        Entry(
+        CommandEntry(
             "merge",
             "One report from the files that a load's agents left on their nodes (state "
             "folder, parts).",
         ),
     ),
     "Predict": (
-        Entry("predict", "Predict every configuration by one method, without measuring anything."),
-        Entry(
+        CommandEntry(
+            "predict", "Predict every configuration by one method, without measuring anything."
+        ),
+        CommandEntry(
             "calibrate",
             "Memory, system calls, disk and network, measured, as a profile with intervals.",
         ),
-        Entry(
+        CommandEntry(
             "learn",
             "Coefficients, importance, validation and the next runs, from runs that are "
             "there already.",
         ),
-        Entry(
+        CommandEntry(
             "next",
             "The one to three runs that shrink the uncertainty of a question most for each hour.",
         ),
     ),
     "Finished runs": (
-        Entry("compare", "Measured beside predicted, with errors, for a finished run."),
-        Entry("advise", "What limits, what to change, what that gains, how sure we are."),
-        Entry(
+        CommandEntry("compare", "Measured beside predicted, with errors, for a finished run."),
+        CommandEntry("advise", "What limits, what to change, what that gains, how sure we are."),
+        CommandEntry(
             "fit",
             "The time of every measured step as a function, and what was expected of the run.",
         ),
-        Entry("report", "Write the page of a run again, or its results in another program's form."),
-        Entry(
+        CommandEntry(
+            "report", "Write the page of a run again, or its results in another program's form."
+        ),
+        CommandEntry(
             "export",
             "A run's measurements as a table: one row a run, its settings and where it comes from.",
         ),
     ),
     "What there is": (
-        Entry(
+        CommandEntry(
             "list", "File systems, workloads, methods, studies, sections, and where each came from."
         ),
-        Entry("show", "Show what is described.", "show", True),
-        Entry("trace", "Record, import and report traces.", "traces.trace", True),
-        Entry("testbed", "Real file systems on this machine.", "testbed", True),
-        Entry("net", "Petri nets in files: JSON, PNML, .cpn.", "net", True),
+        CommandEntry("show", "Show what is described.", "show", True),
+        CommandEntry("trace", "Record, import and report traces.", "traces.trace", True),
+        CommandEntry("testbed", "Real file systems on this machine.", "testbed", True),
+        CommandEntry("net", "Petri nets in files: JSON, PNML, .cpn.", "net", True),
     ),
 }
 # Earlier names of commands, which still work.

@@ -8,13 +8,13 @@ from typing import Protocol
 
 from dfslab.models.compiled.net_amount import Amounts
 from dfslab.models.compiled.net_station import Stations
-from dfslab.models.compiled.token_flow import Amount, Entry, TokenFlow, main
+from dfslab.models.compiled.token_flow import Amount, EntryArcs, TokenFlow, main
 from dfslab.models.tree.placement import Placement
 from dfslab.spec.steps.expression import Condition, Expr
 from dfslab.spec.steps.node import Node, Par
 
 # A guard, and the entry of the tokens for which it holds.
-Way = tuple[Condition, Entry]
+Way = tuple[Condition, EntryArcs]
 
 
 @dataclass(frozen=True)
@@ -60,13 +60,13 @@ class TreeCompiler(Protocol):
     clients: int
     most_units: int
 
-    def compiled(self, node: Node, context: Context, then: Entry) -> Entry:
+    def compiled(self, node: Node, context: Context, then: EntryArcs) -> EntryArcs:
         """The entry of `node`, which continues with `then`."""
 
     def unique(self, name: str) -> str:
         """A unique name: `name`, numbered from its second use on."""
 
-    def branch(self, name: str, page: str, ways: Sequence[Way]) -> Entry:
+    def branch(self, name: str, page: str, ways: Sequence[Way]) -> EntryArcs:
         """A place that tokens leave by the branch whose guard holds; `ways`: (guard, entry)."""
 
     def instance(self, role: str, context: Context) -> Expr:
@@ -82,16 +82,16 @@ class TreeCompiler(Protocol):
         size: Amount,
         between: Amount,
         name: str,
-        then: Entry,
-        sent: Entry | None = None,
-    ) -> Entry:
+        then: EntryArcs,
+        sent: EntryArcs | None = None,
+    ) -> EntryArcs:
         """A message between two contexts."""
 
     def fork(
         self,
         node: Par,
         context: Context,
-        then: Entry,
-        visit: Callable[[Node, Context, Entry], Entry],
-    ) -> Entry:
+        then: EntryArcs,
+        visit: Callable[[Node, Context, EntryArcs], EntryArcs],
+    ) -> EntryArcs:
         """All branches and copies of a `Par` concurrently."""

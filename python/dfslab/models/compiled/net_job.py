@@ -17,7 +17,7 @@ from dfslab.documents.net_run import (
 from dfslab.models.compiled.net_amount import FILE_SIZE, MOST_UNITS, OF_TOKENS, Amounts
 from dfslab.models.compiled.net_context import Context
 from dfslab.models.compiled.net_tree import Trees
-from dfslab.models.compiled.token_flow import Arc, Entry, TokenFlow, main, other, plus
+from dfslab.models.compiled.token_flow import Arc, EntryArcs, TokenFlow, main, other, plus
 from dfslab.models.tree.placement import Placement, Station
 from dfslab.models.tree.reader import Reader
 from dfslab.models.tree.traced import Trace
@@ -113,7 +113,7 @@ class Job:
             net.watch(monitored, monitor)
         return net, watched
 
-    def _operation(self, trees: Trees, operation: str, ready: str) -> Entry:
+    def _operation(self, trees: Trees, operation: str, ready: str) -> EntryArcs:
         """The entry of one operation type: runs its tree, then returns to the ready client."""
         think = self.think_time_s
         back = trees.relay(

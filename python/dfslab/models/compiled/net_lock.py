@@ -10,7 +10,7 @@ from dfslab.models.compiled.token_flow import (
     Amount,
     Arc,
     Changes,
-    Entry,
+    EntryArcs,
     TokenFlow,
     after,
     main,
@@ -48,7 +48,7 @@ class Lock:
         less = [Arc(self.idle, _state(other("readers") - 1, other("next")))]
         flow.transition(f"{station} shared no more", PAGE, [self._shared, self.idle], less, here)
 
-    def hold(self, mode: str, where: Expr, body: Entry) -> Entry:
+    def hold(self, mode: str, where: Expr, body: EntryArcs) -> EntryArcs:
         """Acquire the lock of instance `where`, then continue with `body`."""
         self._sites += 1
         site = self._sites
@@ -69,7 +69,7 @@ class Lock:
 
         return entry
 
-    def release(self, mode: str, where: Expr) -> Entry:
+    def release(self, mode: str, where: Expr) -> EntryArcs:
         """Release the lock that `hold` acquired."""
 
         def entry(row: Changes, delay: Amount) -> list[Arc]:

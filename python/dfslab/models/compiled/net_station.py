@@ -15,7 +15,7 @@ from dfslab.models.compiled.token_flow import (
     Amount,
     Arc,
     Changes,
-    Entry,
+    EntryArcs,
     TokenFlow,
     after,
     expressed,
@@ -96,8 +96,13 @@ class Stations:
         return found
 
     def serve(
-        self, resource: Resource, where: Expr, demand: Amount, step: tuple[str, str], then: Entry
-    ) -> Entry:
+        self,
+        resource: Resource,
+        where: Expr,
+        demand: Amount,
+        step: tuple[str, str],
+        then: EntryArcs,
+    ) -> EntryArcs:
         """Queue for a server of `resource` at node `where`, use it `demand` seconds, continue."""
         site = self._site()
         stations = [s for s, _ in self._placement.stations(resource, None)]
@@ -108,8 +113,8 @@ class Stations:
         return self._ask(_queue(stations[0]), where, demand, site)
 
     def hold(
-        self, resource: Resource, servers: int, where: Expr, step: tuple[str, str], body: Entry
-    ) -> Entry:
+        self, resource: Resource, servers: int, where: Expr, step: tuple[str, str], body: EntryArcs
+    ) -> EntryArcs:
         """Queue for a server at node `where` and run `body` while holding it."""
         site = self._site()
         (station,) = [s for s, _ in self._placement.stations(resource, servers)]
@@ -118,7 +123,7 @@ class Stations:
         self._leave(station, site, step, body({}, 0.0))
         return self._ask(_queue(station), where, 0.0, site)
 
-    def release(self, resource: Resource, servers: int, where: Expr) -> Entry:
+    def release(self, resource: Resource, servers: int, where: Expr) -> EntryArcs:
         """Release the server that `hold` took."""
         (station,) = [s for s, _ in self._placement.stations(resource, servers)]
 
@@ -141,9 +146,9 @@ class Stations:
         nodes: tuple[Expr, Expr],
         message: Message,
         step: tuple[str, str],
-        then: Entry,
-        sent: Entry | None = None,
-    ) -> Entry:
+        then: EntryArcs,
+        sent: EntryArcs | None = None,
+    ) -> EntryArcs:
         """Send a message through both adapters; `sent` continues once the sender's is free."""
         leaving, arriving = self._site() if sent else 0, self._site()
         ends = (
@@ -176,7 +181,7 @@ class Stations:
         self._sites += 1
         return self._sites
 
-    def _ask(self, queue: str, where: Expr, demand: Amount, site: int) -> Entry:
+    def _ask(self, queue: str, where: Expr, demand: Amount, site: int) -> EntryArcs:
         def entry(row: Changes, delay: Amount) -> list[Arc]:
             changes = {"node": where, "demand": expressed(demand), "back": number(site)}
             return [Arc(queue, after(row, changes), delay)]

@@ -16,7 +16,7 @@ from dfslab.models.compiled.token_flow import (
     Amount,
     Arc,
     Changes,
-    Entry,
+    EntryArcs,
     after,
     main,
     numbered,
@@ -30,7 +30,7 @@ from dfslab.spec.steps.expression import Expr
 from dfslab.spec.steps.node import Call, Node, Par, Pipeline, Repeat, Seq
 
 
-def pipeline(trees: TreeCompiler, node: Pipeline, context: Context, then: Entry) -> Entry:
+def pipeline(trees: TreeCompiler, node: Pipeline, context: Context, then: EntryArcs) -> EntryArcs:
     """The entry of a pipeline, which continues with `then` after its last unit's last stage."""
     units, each = trees.amounts.turns(node.units, trees.most_units)
     if each == 0.0:
@@ -116,7 +116,7 @@ def _sends(node: Node) -> bool:
     return isinstance(node, Call) and node.one_way
 
 
-def _stage(trees: TreeCompiler, node: Node, context: Context, deliver: Entry) -> Entry:
+def _stage(trees: TreeCompiler, node: Node, context: Context, deliver: EntryArcs) -> EntryArcs:
     """A stage that serves one unit at a time; a message makes up to three such stages."""
     node = _bare(node)
     if isinstance(node, Call) and node.one_way:
@@ -126,7 +126,7 @@ def _stage(trees: TreeCompiler, node: Node, context: Context, deliver: Entry) ->
             node, context, deliver, lambda step, inside, joined: _stage(trees, step, inside, joined)
         )
 
-    def work(release: Entry) -> Entry:
+    def work(release: EntryArcs) -> EntryArcs:
         return trees.compiled(
             node, context, lambda row, delay: [*release(row, delay), *deliver(row, delay)]
         )
@@ -134,7 +134,7 @@ def _stage(trees: TreeCompiler, node: Node, context: Context, deliver: Entry) ->
     return _thread(trees, node.name or "stage", context, work)
 
 
-def _message(trees: TreeCompiler, node: Call, context: Context, deliver: Entry) -> Entry:
+def _message(trees: TreeCompiler, node: Call, context: Context, deliver: EntryArcs) -> EntryArcs:
     """A message as three stages, so that sender, wire and receiver handle three units at once.
 
     The receiver's adapter needs no stage thread, because its queue is FIFO.
@@ -146,7 +146,7 @@ def _message(trees: TreeCompiler, node: Call, context: Context, deliver: Entry) 
         deliver = _stage(trees, body, inside, deliver)
     size = trees.amounts.of(node.request_bytes)
 
-    def work(release: Entry | None) -> Entry:
+    def work(release: EntryArcs | None) -> EntryArcs:
         return trees.transfer(context, inside, size, context.calm, node.name, deliver, release)
 
     if trees.placement.same_node(context.role, node.role) == 1.0:
@@ -155,8 +155,8 @@ def _message(trees: TreeCompiler, node: Call, context: Context, deliver: Entry) 
 
 
 def _thread(
-    trees: TreeCompiler, name: str, context: Context, work: Callable[[Entry], Entry]
-) -> Entry:
+    trees: TreeCompiler, name: str, context: Context, work: Callable[[EntryArcs], EntryArcs]
+) -> EntryArcs:
     """A unit waits for the stage's thread; `work` releases the thread by the entry passed to it.
 
     A client runs one operation at a time, so there is a thread per client and copy. A client's

@@ -21,7 +21,7 @@ from dfslab.models.compiled.token_flow import (
     Amount,
     Arc,
     Changes,
-    Entry,
+    EntryArcs,
     TokenFlow,
     after,
     expressed,
@@ -56,10 +56,10 @@ SERVICES = ("by_kind", "deterministic", "exponential")
 
 
 # A node's context, and the entry of its continuation.
-Standing = tuple[Context, Entry]
+Standing = tuple[Context, EntryArcs]
 
 
-class Trees(Visitor[Standing, Entry]):
+class Trees(Visitor[Standing, EntryArcs]):
     """Compiles trees into `flow`; `steps` lists (operation, step, from, to) of named steps."""
 
     def __init__(
@@ -85,7 +85,7 @@ class Trees(Visitor[Standing, Entry]):
         self._service = service
         self._names: dict[str, int] = {}
 
-    def compiled(self, node: Node, context: Context, then: Entry) -> Entry:
+    def compiled(self, node: Node, context: Context, then: EntryArcs) -> EntryArcs:
         """The entry of `node`, which continues with `then`; a named node is a timed step."""
         timed = node.name and not context.named and not context.overlapping
         if not timed or isinstance(node, Later):
@@ -101,13 +101,13 @@ class Trees(Visitor[Standing, Entry]):
         self._names[name] = self._names.get(name, 0) + 1
         return name if self._names[name] == 1 else f"{name} #{self._names[name]}"
 
-    def relay(self, name: str, page: str, then: Entry) -> Entry:
+    def relay(self, name: str, page: str, then: EntryArcs) -> EntryArcs:
         """A place and a transition of that name, to which a monitor can attach."""
         place = self.flow.place(name)
         self.flow.transition(name, page, [place], then({}, 0.0))
         return lambda row, delay: [Arc(place, row, delay)]
 
-    def branch(self, name: str, page: str, ways: Sequence[Way]) -> Entry:
+    def branch(self, name: str, page: str, ways: Sequence[Way]) -> EntryArcs:
         """A place that tokens leave by the branch whose guard holds; `ways`: (guard, entry)."""
         place = self.flow.place(self.unique(name))
         for at, (guard, then) in enumerate(ways, 1):
@@ -132,7 +132,7 @@ class Trees(Visitor[Standing, Entry]):
         total = self.placement.deployment.instances(role)
         return number(0) if total == 1 else (context.stack[-1][1] + 1) % total
 
-    def use(self, node: Use, where: Standing) -> Entry:
+    def use(self, node: Use, where: Standing) -> EntryArcs:
         context, then = where
         resource, role = node.resource, node.resource.role
         demand = times(self.amounts.of(node.demand_s), context.scale)
@@ -144,14 +144,14 @@ class Trees(Visitor[Standing, Entry]):
         step = (context.page, node.name)
         return self.stations.serve(resource, machine, demand, step, then)
 
-    def delay(self, node: Delay, where: Standing) -> Entry:
+    def delay(self, node: Delay, where: Standing) -> EntryArcs:
         context, then = where
         waited = times(self.amounts.of(node.seconds), context.scale)
         if waited == 0.0:
             return then
         return lambda row, delay: then(row, plus(delay, waited))
 
-    def at(self, node: At, where: Standing) -> Entry:
+    def at(self, node: At, where: Standing) -> EntryArcs:
         context, then = where
         there = (node.role, self.instance(node.role, context))
         return self.compiled(node.body, replace(context, stack=(*context.stack, there)), then)
@@ -161,7 +161,7 @@ class Trees(Visitor[Standing, Entry]):
             return self._service == "exponential"
         return kind == "cpu" and context.called and not context.overlapping
 
-    def hold(self, node: Hold, where: Standing) -> Entry:
+    def hold(self, node: Hold, where: Standing) -> EntryArcs:
         context, then = where
         resource, role = node.resource, node.resource.role
         count, instance = max(1, self.amounts.whole(node.servers)), self.instance(role, context)
@@ -174,7 +174,9 @@ class Trees(Visitor[Standing, Entry]):
         )
         return self.stations.hold(resource, count, instance, (context.page, node.name), body)
 
-    def _hold_lock(self, node: Hold, instance: Expr, context: Context, then: Entry) -> Entry:
+    def _hold_lock(
+        self, node: Hold, instance: Expr, context: Context, then: EntryArcs
+    ) -> EntryArcs:
         resource = node.resource
         fair = resource.fair is None or bool(self.amounts.whole(resource.fair))
         lock = self.stations.lock(resource.role, fair)
@@ -184,7 +186,7 @@ class Trees(Visitor[Standing, Entry]):
         )
         return lock.hold(resource.mode, instance, held)
 
-    def call(self, node: Call, where: Standing) -> Entry:
+    def call(self, node: Call, where: Standing) -> EntryArcs:
         context, then = where
         to = (node.role, self.receiver(node.role, context))
         inside = replace(context, stack=(*context.stack, to), called=True)
@@ -203,9 +205,9 @@ class Trees(Visitor[Standing, Entry]):
         size: Amount,
         between: Amount,
         name: str,
-        then: Entry,
-        sent: Entry | None = None,
-    ) -> Entry:
+        then: EntryArcs,
+        sent: EntryArcs | None = None,
+    ) -> EntryArcs:
         """A message between two contexts; `between`: how often propagation counts.
 
         `sent` is entered once the sender's adapter is free, or at once within a host.
@@ -240,13 +242,13 @@ class Trees(Visitor[Standing, Entry]):
         lead = plus(times(latency, between), times(size, early))
         return Message(times(size, 1.0 / out), times(size, 1.0 / into), lead)
 
-    def seq(self, node: Seq, where: Standing) -> Entry:
+    def seq(self, node: Seq, where: Standing) -> EntryArcs:
         context, then = where
         for step in reversed(node.steps):
             then = self.compiled(step, context, then)
         return then
 
-    def par(self, node: Par, where: Standing) -> Entry:
+    def par(self, node: Par, where: Standing) -> EntryArcs:
         context, then = where
         return self.fork(node, context, then, self.compiled)
 
@@ -254,9 +256,9 @@ class Trees(Visitor[Standing, Entry]):
         self,
         node: Par,
         context: Context,
-        then: Entry,
-        visit: Callable[[Node, Context, Entry], Entry],
-    ) -> Entry:
+        then: EntryArcs,
+        visit: Callable[[Node, Context, EntryArcs], EntryArcs],
+    ) -> EntryArcs:
         """Run all branches and copies concurrently; `then` follows once enough are done."""
         copies = self.amounts.whole(node.copies)
         total = copies * len(node.steps)
@@ -295,8 +297,8 @@ class Trees(Visitor[Standing, Entry]):
         return entry
 
     def _join(
-        self, node: Par, context: Context, total: int, needed: int, then: Entry
-    ) -> tuple[Entry, str]:
+        self, node: Par, context: Context, total: int, needed: int, then: EntryArcs
+    ) -> tuple[EntryArcs, str]:
         """(entry for finished branches, place where the job waits for them)."""
         name = self.unique(f"{context.page}/{node.name or 'branches'}")
         waiting, done = self.flow.place(f"{name} waiting"), self.flow.place(f"{name} done")
@@ -318,7 +320,7 @@ class Trees(Visitor[Standing, Entry]):
             self.flow.transition(f"{name} {label}", context.page, [waiting, done], arcs, rule)
         return (lambda row, delay: [Arc(done, row, delay)]), waiting
 
-    def repeat(self, node: Repeat, where: Standing) -> Entry:
+    def repeat(self, node: Repeat, where: Standing) -> EntryArcs:
         context, then = where
         turns, each = self.amounts.turns(node.count, self.most_units)
         if each == 0.0:
@@ -344,7 +346,7 @@ class Trees(Visitor[Standing, Entry]):
             self.flow.transition(f"{turned} {label}", context.page, [turned], arcs, guard)
         return lambda row, delay: body(after(row, {counter: number(0)}), delay)
 
-    def choice(self, node: Choice, where: Standing) -> Entry:
+    def choice(self, node: Choice, where: Standing) -> EntryArcs:
         context, then = where
         ways: list[Way] = []
         before: Amount = 0.0
@@ -366,7 +368,7 @@ class Trees(Visitor[Standing, Entry]):
         chosen = self.branch(f"{context.page}/{node.name or 'choice'}", context.page, ways)
         return lambda row, delay: chosen({**row, "draw": call("uniform", 0.0, 1.0)}, delay)
 
-    def either(self, node: Either, where: Standing) -> Entry:
+    def either(self, node: Either, where: Standing) -> EntryArcs:
         context, then = where
         holds = self.amounts.holds(node.condition)
         if isinstance(holds, bool):
@@ -377,10 +379,10 @@ class Trees(Visitor[Standing, Entry]):
         ways = [(holds, done), (~holds, otherwise)]
         return self.branch(f"{context.page}/{node.name or 'choice'}", context.page, ways)
 
-    def pipeline(self, node: Pipeline, where: Standing) -> Entry:
+    def pipeline(self, node: Pipeline, where: Standing) -> EntryArcs:
         return pipeline(self, node, *where)
 
-    def later(self, node: Later, where: Standing) -> Entry:
+    def later(self, node: Later, where: Standing) -> EntryArcs:
         context, then = where
         share = self._written_back if writes_back(node) else 1.0
         if share == 0.0:

@@ -52,7 +52,7 @@ class Arc:
 
 
 # A continuation: (changed fields, delay) -> arcs that move the token to the next places.
-Entry = Callable[[Changes, Amount], list[Arc]]
+EntryArcs = Callable[[Changes, Amount], list[Arc]]
 
 
 def expressed(amount: Amount) -> Expr:

@@ -20,8 +20,8 @@ from dfslab.nets.cpn.cpn_values import (
     TEXT,
     UNKNOWN,
     Bag,
+    BagEntry,
     Builtin,
-    Entry,
     Items,
     Leaf,
     Listing,
@@ -331,7 +331,7 @@ class OfColours:
         return self.colours.members(colour, self.evaluator.context)
 
     def all(self, colour: str) -> Value:
-        return Bag(tuple(Entry(one, ONE) for one in self.members(colour)))
+        return Bag(tuple(BagEntry(one, ONE) for one in self.members(colour)))
 
     def size(self, colour: str) -> Value:
         return constant(len(self.members(colour)), INT)
@@ -385,12 +385,12 @@ class OfColours:
             made = longer
         labels = [label for label, _ in kind.fields]
         entries = (
-            Entry(Rec(tuple(zip(labels, values, strict=True)), kind.union), count, when)
+            BagEntry(Rec(tuple(zip(labels, values, strict=True)), kind.union), count, when)
             for values, count, when in made
         )
         return Bag(tuple(entries))
 
-    def product(self, count: Leaf, when: Leaf | None, entry: Entry) -> tuple[Leaf, Leaf | None]:
+    def product(self, count: Leaf, when: Leaf | None, entry: BagEntry) -> tuple[Leaf, Leaf | None]:
         number = Leaf(f"({count.text} * {entry.count.text})", INT)
         if count.known and entry.count.known:
             number = constant(count.constant * entry.count.constant, INT)

@@ -20,8 +20,8 @@ from dfslab.nets.cpn.cpn_values import (
     ONE,
     REAL,
     Bag,
+    BagEntry,
     Builtin,
-    Entry,
     Items,
     Kind,
     Leaf,
@@ -109,7 +109,7 @@ class Declarations:
         for one in element.findall("id"):
             self.variables[text_of(one)] = colour
 
-    def tokens(self, value: Value, colour: str) -> tuple[Entry, ...]:
+    def tokens(self, value: Value, colour: str) -> tuple[BagEntry, ...]:
         """A value as tokens of a colour set: a list is one where the set is of lists."""
         kind = self.colours.sets[colour].kind
         listed = isinstance(value, Items) or (
@@ -117,7 +117,7 @@ class Declarations:
         )
         if isinstance(value, Bag) or (listed and not isinstance(kind, Listing)):
             return self.evaluator.bag(value).entries
-        return (Entry(value, ONE),)
+        return (BagEntry(value, ONE),)
 
     # Colour sets.
 

@@ -23,9 +23,9 @@ from dfslab.nets.cpn.cpn_values import (
     TEXT,
     UNKNOWN,
     Bag,
+    BagEntry,
     Builtin,
     Closure,
-    Entry,
     Items,
     Leaf,
     Listing,
@@ -429,10 +429,10 @@ class Evaluator:
             return Bag(tuple(self.once_each(entry) for entry in value.entries))
         return value
 
-    def once_each(self, entry: Entry) -> Entry:
+    def once_each(self, entry: BagEntry) -> BagEntry:
         count = self.once(entry.count)
         assert isinstance(count, Leaf)
-        return Entry(self.once(entry.value), count, entry.when, entry.delay, entry.each)
+        return BagEntry(self.once(entry.value), count, entry.when, entry.delay, entry.each)
 
     def sequence(self, tree: Tree, env: Env) -> Value:
         values = [self.value(one, env) for one in tree.parts]
@@ -445,13 +445,13 @@ class Evaluator:
         if isinstance(value, Bag):
             return value
         if isinstance(value, Items):
-            entries = tuple(Entry(one, ONE) for one in value.items)
+            entries = tuple(BagEntry(one, ONE) for one in value.items)
             return Bag((*entries, each_of(value.tail)) if value.tail else entries)
         if isinstance(value, Leaf) and value.kind == UNKNOWN:
             return Bag()
         if isinstance(value, Leaf) and isinstance(value.kind, Listing):
             return Bag((each_of(value),))
-        return Bag((Entry(value, ONE),))
+        return Bag((BagEntry(value, ONE),))
 
 
 def has_effects(name: str) -> bool:

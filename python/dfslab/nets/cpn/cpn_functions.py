@@ -13,9 +13,9 @@ from dfslab.nets.cpn.cpn_values import (
     INT,
     UNKNOWN,
     Bag,
+    BagEntry,
     Builtin,
     Closure,
-    Entry,
     Items,
     Kind,
     Leaf,
@@ -169,7 +169,7 @@ class Functions:
         colours.type_name(listed.kind, self.context)
         return listed
 
-    def part(self, entry: Entry) -> tuple[Leaf, Kind | None]:
+    def part(self, entry: BagEntry) -> tuple[Leaf, Kind | None]:
         """The tokens of one entry as a list, and their type."""
         if entry.each is not None:
             each = entry.each.kind

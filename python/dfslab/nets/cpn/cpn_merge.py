@@ -18,9 +18,9 @@ from dfslab.nets.cpn.cpn_values import (
     UNKNOWN,
     Arrow,
     Bag,
+    BagEntry,
     Builtin,
     Closure,
-    Entry,
     Kind,
     Leaf,
     Listing,
@@ -117,9 +117,9 @@ def merged(condition: Leaf, yes: Value, no: Value, reader: Reader) -> Value:
 def merged_bags(condition: Leaf, yes: Bag, no: Bag) -> Bag:
     """Each branch's tokens under its condition."""
 
-    def under(entry: Entry, extra: Leaf) -> Entry:
+    def under(entry: BagEntry, extra: Leaf) -> BagEntry:
         when = extra if entry.when is None else both("&&", extra, entry.when)
-        return Entry(entry.value, entry.count, when, entry.delay, entry.each)
+        return BagEntry(entry.value, entry.count, when, entry.delay, entry.each)
 
     first = [under(entry, condition) for entry in yes.entries]
     second = [under(entry, negated(condition)) for entry in no.entries]

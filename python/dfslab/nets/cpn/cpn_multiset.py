@@ -8,7 +8,7 @@ from typing import Any, Protocol
 from dfslab.nets.cpn.cpn_match import Reader, equal
 from dfslab.nets.cpn.cpn_merge import both, merged, negated
 from dfslab.nets.cpn.cpn_ml import Tree
-from dfslab.nets.cpn.cpn_values import INT, REAL, Bag, Entry, Leaf, Value, constant
+from dfslab.nets.cpn.cpn_values import INT, REAL, Bag, BagEntry, Leaf, Value, constant
 
 TOKENS_MOST = 100_000
 Env = Mapping[str, Value]
@@ -33,7 +33,7 @@ def many(evaluator: Evaluator, tree: Tree, env: Env) -> Value:
     count = evaluator.leaf(tree.parts[0], env, (INT,), "a count")
     if count.known and not 0 <= count.constant <= TOKENS_MOST:
         raise evaluator.wrong(count.constant, f"a count is a number up to {TOKENS_MOST}")
-    return Bag((Entry(evaluator.value(tree.parts[1], env), count),))
+    return Bag((BagEntry(evaluator.value(tree.parts[1], env), count),))
 
 
 def total(evaluator: Evaluator, tree: Tree, env: Env) -> Value:
@@ -53,7 +53,7 @@ def less(evaluator: Evaluator, tree: Tree, env: Env) -> Value:
     return Bag(tuple(one for one in kept if not one.count.known or one.count.constant > 0))
 
 
-def without(evaluator: Evaluator, entry: Entry, gone: Entry) -> Entry:
+def without(evaluator: Evaluator, entry: BagEntry, gone: BagEntry) -> BagEntry:
     same = equal(entry.value, gone.value, evaluator)
     if same.known and not same.constant:
         return entry
@@ -61,14 +61,14 @@ def without(evaluator: Evaluator, entry: Entry, gone: Entry) -> Entry:
         raise evaluator.wrong("--", "takes tokens off a number that is known")
     left = constant(max(0, entry.count.constant - gone.count.constant), INT)
     if same.known:
-        return Entry(entry.value, left, entry.when, entry.delay)
+        return BagEntry(entry.value, left, entry.when, entry.delay)
     if left.constant == 0:
         rest = negated(same)
         when = rest if entry.when is None else both("&&", entry.when, rest)
-        return Entry(entry.value, entry.count, when, entry.delay)
+        return BagEntry(entry.value, entry.count, when, entry.delay)
     count = merged(same, left, entry.count, evaluator)
     assert isinstance(count, Leaf)
-    return Entry(entry.value, count, entry.when, entry.delay)
+    return BagEntry(entry.value, count, entry.when, entry.delay)
 
 
 def timed(evaluator: Evaluator, tree: Tree, env: Env) -> Value:
@@ -83,4 +83,4 @@ def timed(evaluator: Evaluator, tree: Tree, env: Env) -> Value:
     entries = bag.entries
     if len(entries) > 1 and delay.draws and evaluator.hoist is not None:
         delay = evaluator.hoist(delay)
-    return Bag(tuple(Entry(e.value, e.count, e.when, delay, e.each) for e in entries))
+    return Bag(tuple(BagEntry(e.value, e.count, e.when, delay, e.each) for e in entries))

@@ -20,7 +20,7 @@ from dfslab.nets.cpn.cpn_values import (
     BOOL,
     INT,
     REAL,
-    Entry,
+    BagEntry,
     Leaf,
     Rec,
     Struct,
@@ -240,7 +240,7 @@ class TransitionReader(Inputs):
         for entry in self.known.tokens(value, arc.colour):
             yield from self.put(entry, arc)
 
-    def put(self, entry: Entry, arc: FileArc) -> Iterator[Put]:
+    def put(self, entry: BagEntry, arc: FileArc) -> Iterator[Put]:
         """The output arcs of an entry of a multiset."""
         always = entry.count.known and entry.when is None
         if always and entry.count.constant > WEIGHT_MOST:

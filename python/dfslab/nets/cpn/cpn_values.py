@@ -99,7 +99,7 @@ class Rec:
 
 
 @dataclass(frozen=True)
-class Entry:
+class BagEntry:
     """Tokens of a multiset: a value with its count under a condition, or each of a list."""
 
     value: Value
@@ -113,7 +113,7 @@ class Entry:
 class Bag:
     """A multiset."""
 
-    entries: tuple[Entry, ...] = ()
+    entries: tuple[BagEntry, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -211,12 +211,12 @@ def element_of(text: str, kind: Kind, is_drawn: bool = False) -> Value:
     return drawn(found) if is_drawn else found
 
 
-def each_of(listed: Leaf) -> Entry:
+def each_of(listed: Leaf) -> BagEntry:
     """All elements of a list, once each."""
     inner = listed.kind.inner if isinstance(listed.kind, Listing) else None
     value = element_of(f"at({listed.text}, turn)", inner or INT, listed.draws)
     count = Leaf(f"length({listed.text})", INT, draws=listed.draws)
-    return Entry(value, count, each=listed)
+    return BagEntry(value, count, each=listed)
 
 
 def kind_of(value: Value) -> Kind:
