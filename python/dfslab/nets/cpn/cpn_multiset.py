@@ -14,7 +14,7 @@ TOKENS_MOST = 100_000
 Env = Mapping[str, Value]
 
 
-class Evaluator(Reader, Protocol):
+class MultisetEvaluator(Reader, Protocol):
     """What evaluates the parts of a multiset; `hoist` keeps a delay that is drawn once."""
 
     hoist: Callable[[Leaf], Leaf] | None
@@ -29,19 +29,19 @@ class Evaluator(Reader, Protocol):
         """A value as a multiset."""
 
 
-def many(evaluator: Evaluator, tree: Tree, env: Env) -> Value:
+def many(evaluator: MultisetEvaluator, tree: Tree, env: Env) -> Value:
     count = evaluator.leaf(tree.parts[0], env, (INT,), "a count")
     if count.known and not 0 <= count.constant <= TOKENS_MOST:
         raise evaluator.wrong(count.constant, f"a count is a number up to {TOKENS_MOST}")
     return Bag((BagEntry(evaluator.value(tree.parts[1], env), count),))
 
 
-def total(evaluator: Evaluator, tree: Tree, env: Env) -> Value:
+def total(evaluator: MultisetEvaluator, tree: Tree, env: Env) -> Value:
     bags = [evaluator.bag(evaluator.value(one, env)) for one in tree.parts]
     return Bag(tuple(entry for one in bags for entry in one.entries))
 
 
-def less(evaluator: Evaluator, tree: Tree, env: Env) -> Value:
+def less(evaluator: MultisetEvaluator, tree: Tree, env: Env) -> Value:
     """A multiset without another one's tokens, where both list their tokens one by one."""
     left, right = (evaluator.bag(evaluator.value(one, env)) for one in tree.parts)
     kept = list(left.entries)
@@ -53,7 +53,7 @@ def less(evaluator: Evaluator, tree: Tree, env: Env) -> Value:
     return Bag(tuple(one for one in kept if not one.count.known or one.count.constant > 0))
 
 
-def without(evaluator: Evaluator, entry: BagEntry, gone: BagEntry) -> BagEntry:
+def without(evaluator: MultisetEvaluator, entry: BagEntry, gone: BagEntry) -> BagEntry:
     same = equal(entry.value, gone.value, evaluator)
     if same.known and not same.constant:
         return entry
@@ -71,7 +71,7 @@ def without(evaluator: Evaluator, entry: BagEntry, gone: BagEntry) -> BagEntry:
     return BagEntry(entry.value, count, entry.when, entry.delay)
 
 
-def timed(evaluator: Evaluator, tree: Tree, env: Env) -> Value:
+def timed(evaluator: MultisetEvaluator, tree: Tree, env: Env) -> Value:
     bag = evaluator.bag(evaluator.value(tree.parts[0], env))
     delay = evaluator.leaf(tree.parts[1], env, (INT, REAL), "a delay")
     if tree.kind == "stamp" and not (delay.known and delay.constant == 0):
