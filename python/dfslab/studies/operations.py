@@ -79,7 +79,7 @@ class StepAtPoint(BaseModel):
         return self.reach <= NOISE_FLOOR and self.measured.value >= LEAST_TIME_S
 
 
-class Factor(BaseModel):
+class FunctionTerm(BaseModel):
     """One term of a function with its 90 % interval."""
 
     term: str
@@ -98,7 +98,7 @@ class Function(BaseModel):
     operation: str
     step: str
     function: str
-    coefficients: list[Factor]
+    coefficients: list[FunctionTerm]
     relative_sd: float
     points: int
     crossed: bool
