@@ -31,7 +31,7 @@ Z90 = 1.645
 
 
 @dataclass(frozen=True)
-class Files:
+class FilesInMemory:
     """How many files fit in memory by the bytes per file of one source."""
 
     files: float
@@ -78,7 +78,7 @@ class Limits:
     bound_s: float
     network_s: float
     places: float | None
-    files: tuple[Files, ...]
+    files: tuple[FilesInMemory, ...]
     capacity: tuple[Capacity, ...]
     peaks: tuple[Peak, ...]
     notes: tuple[str, ...] = ()
@@ -107,7 +107,7 @@ def limits(
     places = _places(situation, role, constants)
     memory = min(group.memory for group in scenario.deployment.groups_of(role.name))
     files = tuple(
-        Files(one.files(memory), one.bytes_per_file, one.usable, one.source, one.cached)
+        FilesInMemory(one.files(memory), one.bytes_per_file, one.usable, one.source, one.cached)
         for one in situation.system.memory
         if one.role == role.name
     )
