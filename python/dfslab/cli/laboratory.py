@@ -103,7 +103,7 @@ def visible(laboratory: Laboratory, scenario: Scenario, trials: int) -> list[Vis
         return visibility.visibility(point.scenario, trials, session)
 
 
-def search_rate(laboratory: Laboratory, scenario: Scenario) -> search.Found:
+def search_rate(laboratory: Laboratory, scenario: Scenario) -> search.SearchOutcome:
     """The highest rate of the first configuration that meets the objective of `run.search`."""
     with laboratory.session() as session:
         probe = RateProbe(scenario, session)

@@ -36,12 +36,12 @@ from dfslab.testbeds.hosts.host import Host
 from dfslab.testbeds.mounted import MountedTestbed
 
 FILE = ".dfslab-calibrate"
-Found = dict[str, list[Quantity]]
+MeasuredHosts = dict[str, list[Quantity]]
 
 
 def measure(
     scenario: Scenario, repeats: int, report: Callable[..., None] = lambda *_: None, seed: int = 0
-) -> Found:
+) -> MeasuredHosts:
     """Group of nodes -> the measured quantities of its first host.
 
     The scenario's testbed is started for it. InputError when the scenario has no testbed of several
@@ -80,11 +80,11 @@ def _measured(
     report: Callable[..., None],
     chance: random.Random,
     mount: Path | None,
-) -> Found:
+) -> MeasuredHosts:
     firsts: dict[str, tuple[Host, NodeGroup]] = {}
     for host, group in zip(hosts, groups, strict=True):
         firsts.setdefault(group.name, (host, group))
-    found: Found = {}
+    found: MeasuredHosts = {}
     for name, (host, group) in firsts.items():
         others = [pair for pair in zip(hosts, groups, strict=True) if pair[0] is not host]
         peer, _ = max(others, key=lambda pair: pair[1].adapter.bandwidth)
@@ -162,7 +162,7 @@ def document(found: Mapping[str, Sequence[Quantity]]) -> HostsDocument:
     return HostsDocument(platform.release(), groups)
 
 
-def toml(found: Found, deployment: Deployment) -> str:
+def toml(found: MeasuredHosts, deployment: Deployment) -> str:
     """A profile: every group's disk and adapter, the network between them, with intervals."""
     by_group = {name: {one.name: one for one in found[name]} for name in found}
     count = len(next(iter(found.values()))[0].values)

@@ -128,7 +128,7 @@ class Rate:
 
 
 @dataclass
-class Found:
+class SearchOutcome:
     """Bounds of the highest rate that meets the objective, and the knee of the curve.
 
     `meets_per_s`: highest rate that significantly meets it (None: not even the lowest).
@@ -155,7 +155,7 @@ class Found:
 
 def search(
     settings: Search, probe: Probe, note: Callable[[str], object] = lambda text: None
-) -> Found:
+) -> SearchOutcome:
     """Double the rate until the objective fails, then bisect geometrically, then fill the curve.
     `probe(rate, number)` makes one run at a rate; `number` is unique per run."""
     limit_s = objective(settings.objective).limit_s
@@ -182,7 +182,7 @@ def search(
         for share in SHARES:
             judged(share * fails, FEWEST_RUNS)
     curve = sorted(rates.values(), key=lambda rate: rate.offered_per_s)
-    return Found(settings.objective, *_bounds(rates), curve, knee(curve))
+    return SearchOutcome(settings.objective, *_bounds(rates), curve, knee(curve))
 
 
 def _verdict(rate: Rate, limit_s: float) -> str:
