@@ -31,7 +31,7 @@ MOST_FUNCTIONS = 8
 ACROSS, MOST_GAINS = 7, 3
 
 
-class Function(BaseModel):
+class FunctionCost(BaseModel):
     """Calls of one function in all processes, and their total seconds."""
 
     name: str
@@ -62,7 +62,7 @@ class Bottlenecks(BaseModel):
     labels: dict[str, Value]
     took_s: float
     calls_s: float
-    functions: list[Function]
+    functions: list[FunctionCost]
     steps: list[Gain]
     parts: list[Gain]
     by_sum: str
@@ -226,7 +226,7 @@ def _by_sum(steps: Iterable[Saving]) -> str:
     return max(sums, key=lambda name: (sums[name], name), default="")
 
 
-def functions(top: Node, named: Mapping[str, Sequence[str]]) -> list[Function]:
+def functions(top: Node, named: Mapping[str, Sequence[str]]) -> list[FunctionCost]:
     """Calls and seconds of functions; `named`: function -> path suffixes, the first is counted.
 
     A nested call of the same function belongs to the outer one. Without names: the steps with the
@@ -241,7 +241,7 @@ def functions(top: Node, named: Mapping[str, Sequence[str]]) -> list[Function]:
     return [_function(top, name, ends) for name, ends in named.items()]
 
 
-def _function(top: Node, name: str, ends: Sequence[str]) -> Function:
+def _function(top: Node, name: str, ends: Sequence[str]) -> FunctionCost:
     count, total_ns = 0, 0
     for place, end in enumerate(ends):
         outermost: CallPath | None = None
@@ -252,4 +252,4 @@ def _function(top: Node, name: str, ends: Sequence[str]) -> Function:
             outermost = path
             total_ns += node.total_ns
             count += 0 if place else node.count
-    return Function(name=name, count=count, total_s=total_ns / 1e9)
+    return FunctionCost(name=name, count=count, total_s=total_ns / 1e9)

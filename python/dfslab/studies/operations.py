@@ -89,7 +89,7 @@ class FunctionTerm(BaseModel):
     high: float
 
 
-class Function(BaseModel):
+class StepFunction(BaseModel):
     """The fitted time of one step; `relative_sd` of the residuals; `points` fitted on.
 
     A whole operation has no coefficients where it is the sum of its `parts`.
@@ -133,7 +133,7 @@ class Operations(StudyResult):
     floors: dict[str, Floor]
     below_noise: int
     inconsistent: int
-    functions: list[Function] = []
+    functions: list[StepFunction] = []
 
     def document(self, run: FinishedRun) -> dict[str, JsonValue]:
         """Scores and noise by step; the steps themselves are on the page."""
@@ -153,7 +153,7 @@ class Functions(StudyResult):
     study = "functions"
     is_printed_by_run = False
 
-    functions: list[Function]
+    functions: list[StepFunction]
 
     def tables(self, run: FinishedRun) -> list[Table]:
         """One row per function, with the interval of every coefficient."""
@@ -252,13 +252,13 @@ def operations(results: Sequence[Result]) -> Operations | None:
     )
 
 
-def functions(results: Sequence[Result]) -> list[Function]:
+def functions(results: Sequence[Result]) -> list[StepFunction]:
     """f1 to f7 of a run: a function of every measured step. RunFailed where none can be fitted."""
     return [_function(f) for f in step_functions.fit([r for r in results if not r.point.held_out])]
 
 
-def _function(fitted: StepFunction) -> Function:
-    return Function.model_validate(fitted.document())
+def _function(fitted: StepFunction) -> StepFunction:
+    return StepFunction.model_validate(fitted.document())
 
 
 def whole(result: Result, requested: Iterable[Key] = ()) -> Result:

@@ -9,7 +9,7 @@ from markupsafe import Markup
 from dfslab.report.contract import PageSection
 from dfslab.report.flame import NOTE, flame
 from dfslab.report.table import folded, note, percent, seconds, share, table, wide
-from dfslab.studies.bottlenecks import Bottlenecks, Function, Gain, Programs
+from dfslab.studies.bottlenecks import Bottlenecks, FunctionCost, Gain, Programs
 from dfslab.studies.contract import FinishedRun
 
 TITLE = "Bottlenecks of programs"
@@ -60,7 +60,7 @@ def _functions(study: FinishedRun, rows: Sequence[Bottlenecks]) -> Markup:
     return table(["function", *(study.name(row.labels) for row in rows)], shown)
 
 
-def _cell(one: Function | None) -> Markup:
+def _cell(one: FunctionCost | None) -> Markup:
     if one is None or one.mean_s is None:
         return Markup("<td>–</td>")
     return Markup("<td>{}<small>{:,} calls, {}</small></td>").format(
