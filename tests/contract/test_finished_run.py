@@ -20,7 +20,7 @@ from dfslab.studies.advice import Advised
 from dfslab.studies.compare import Comparison
 from dfslab.studies.contract import Findings
 from dfslab.studies.expectations import Expected
-from dfslab.studies.operations import Functions
+from dfslab.studies.operations import StepFunctions
 from dfslab.studies.runs import store, stored, table
 from support import synthetic
 from typer.testing import CliRunner
@@ -223,7 +223,7 @@ def test_a_run_without_models_is_advised_and_fitted_when_asked(tmp_path):
     folder = run(tmp_path / "measured")
     known = findings.load(folder, stored.inputs_hash(folder))[0]
     assert known is not None
-    assert known.get(Advised) is known.get(Functions) is known.get(Expected) is None
+    assert known.get(Advised) is known.get(StepFunctions) is known.get(Expected) is None
     for command, parts in (("advise", "advice"), ("fit", "functions and expectations")):
         shown, errors = printed(folder, command, "--json")
         assert errors == f"dfslab: {folder}: {parts} not stored; computing once\n"

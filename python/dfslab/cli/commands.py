@@ -243,10 +243,10 @@ def advise(run_folder: RunFolder, as_json: AsJson = False) -> None:
 def fit(run_folder: RunFolder, as_json: AsJson = False) -> None:
     """The time of every measured step as a function, and what was expected of the run."""
     from dfslab.studies.expectations import Expected
-    from dfslab.studies.operations import Functions
+    from dfslab.studies.operations import StepFunctions
 
-    done = reopened(run_folder, Functions, Expected)
-    fitted, expected = done.find(Functions), done.find(Expected)
+    done = reopened(run_folder, StepFunctions, Expected)
+    fitted, expected = done.find(StepFunctions), done.find(Expected)
     document = {
         "functions": [] if fitted is None else fitted.model_dump(mode="json")["functions"],
         "expectations": [] if expected is None else expected.model_dump(mode="json")["verdicts"],

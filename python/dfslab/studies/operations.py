@@ -147,7 +147,7 @@ class Operations(StudyResult):
         return {"held_out_by_step": scores, "noise_floor_by_step": floors}
 
 
-class Functions(StudyResult):
+class StepFunctions(StudyResult):
     """The time of every measured step as a function of sizes and counts."""
 
     study = "functions"
@@ -203,20 +203,20 @@ class OperationsStudy(Study[Operations]):
         return operations(run.settled)
 
 
-class FunctionsStudy(Study[Functions]):
+class FunctionsStudy(Study[StepFunctions]):
     """Fits the time of every step."""
 
     name = "functions"
-    result = Functions
+    result = StepFunctions
     needs = Needs(measured=True, models=True)
     order = 25
 
-    def run(self, run: FinishedRun, progress: Progress) -> Functions:
+    def run(self, run: FinishedRun, progress: Progress) -> StepFunctions:
         """Functions from the operations study, else fitted. RunFailed if none can be fitted."""
         known = run.find(Operations)
         if known is not None and known.functions:
-            return Functions(functions=known.functions)
-        return Functions(functions=functions(run.settled))
+            return StepFunctions(functions=known.functions)
+        return StepFunctions(functions=functions(run.settled))
 
 
 def make(name: str) -> OperationsStudy | FunctionsStudy:

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dfslab.nets.cpn.cpn_builtins import Builtins, OfColours
 from dfslab.nets.cpn.cpn_colours import PLAIN, Colours, between, booleans, text_of
 from dfslab.nets.cpn.cpn_evaluate import Evaluator
-from dfslab.nets.cpn.cpn_functions import Functions
+from dfslab.nets.cpn.cpn_functions import CalledFunctions
 from dfslab.nets.cpn.cpn_ml import declarations, parse
 from dfslab.nets.cpn.cpn_values import (
     BOOL,
@@ -47,7 +47,7 @@ class Declarations:
         self.colours = Colours()
         self.evaluator = Evaluator(self.colours)
         Builtins(self.evaluator)
-        self.functions = Functions(self.evaluator)
+        self.functions = CalledFunctions(self.evaluator)
         self.evaluator.dotted = OfColours(self.evaluator).named
         self.variables: dict[str, str] = {}
         self.constants: dict[str, float] = {}

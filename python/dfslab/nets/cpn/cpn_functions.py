@@ -54,7 +54,7 @@ class _Written:
     whole: str
 
 
-class Functions:
+class CalledFunctions:
     """The functions of the net that inscriptions call, made as they are met."""
 
     def __init__(self, evaluator: Evaluator) -> None:
@@ -246,7 +246,7 @@ class _Abstract:
         return not is_constant(value)
 
 
-def add_functions(functions: Functions, net: Net) -> None:
+def add_functions(functions: CalledFunctions, net: Net) -> None:
     """The functions that inscriptions call, added to the net."""
     for name, one in functions.written.items():
         net.function(name, one.parameters, one.result, one.body)
