@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from dfslab import discover
 from dfslab.filesystems.pvfs import net as pvfs
-from dfslab.filesystems.pvfs.net import KIB, MIB, Hardware, Setup
+from dfslab.filesystems.pvfs.net import KIB, MIB, PaperHardware, Setup
 from dfslab.filesystems.pvfs.net_trace import calls_of, trace_net
 from dfslab.imports.formats.recorded import RECORDED
 from dfslab.models import petri
@@ -117,7 +117,7 @@ SETUPS = {
     for grain in ("packet", "chunk", "flow")
     for block in (16 * KIB, 64 * KIB, 4 * MIB)
 }
-SMALL = Hardware(memory_bytes=1 * MIB, disk_channels=2)
+SMALL = PaperHardware(memory_bytes=1 * MIB, disk_channels=2)
 
 
 def test_nets_of_pvfs_are_those_recorded():

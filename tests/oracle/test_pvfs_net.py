@@ -7,7 +7,7 @@ from math import ceil
 
 import pytest
 from dfslab.filesystems.pvfs import net as pvfs
-from dfslab.filesystems.pvfs.net import GIB, KIB, MIB, Hardware, Setup, simulate
+from dfslab.filesystems.pvfs.net import GIB, KIB, MIB, PaperHardware, Setup, simulate
 from dfslab.nets.engine import check
 from dfslab.nets.net_json import json_text
 from dfslab.spec.model import InputError
@@ -20,14 +20,14 @@ def rate(operation: str, clients: int = 1, **keys) -> float:
     return simulate(Setup(operation, clients, **{"grain": "chunk", **keys})).throughput_bytes_per_s
 
 
-def frame_s(size: int, hardware: Hardware) -> float:
+def frame_s(size: int, hardware: PaperHardware) -> float:
     """Time on the wire with the overhead of every packet."""
     packets = ceil(size / pvfs.MSS_BYTES)
     return (size + packets * pvfs.FRAME_OVERHEAD_BYTES) / hardware.network_rate_bytes_per_s
 
 
 def test_one_cached_stripe_takes_the_sum_of_its_steps():
-    size, h = 64 * KIB, Hardware()
+    size, h = 64 * KIB, PaperHardware()
     point = simulate(Setup("read", file_size=size, block_size=size, grain="chunk"))
     opened = h.manager_call_s + 2 * h.network_latency_s
     asked = h.client_call_s + h.network_latency_s
@@ -38,7 +38,7 @@ def test_one_cached_stripe_takes_the_sum_of_its_steps():
 
 
 def test_one_written_stripe_is_synced_when_the_file_is_closed():
-    size, h = 64 * KIB, Hardware()
+    size, h = 64 * KIB, PaperHardware()
     point = simulate(Setup("write", file_size=size, block_size=size, grain="chunk"))
     opened = h.manager_call_s + 2 * h.network_latency_s
     sent = h.client_call_s + size / h.memory_rate_bytes_per_s
@@ -82,7 +82,7 @@ def test_small_files_pay_the_sync_at_close():
     rates = [rate("write", file_size=size, block_size=min(size, MIB)) for size in sizes]
     assert rates == sorted(rates)
     assert rates[0] < 0.1 * rates[-1]
-    quick = replace(Hardware(), disk_seek_s=0.0, disk_rotation_s=0.0)
+    quick = replace(PaperHardware(), disk_seek_s=0.0, disk_rotation_s=0.0)
     small = rate("write", file_size=256 * KIB, block_size=256 * KIB, hardware=quick)
     assert small > 2 * rates[1]
     # Reads of files that are cached have no such knee: packets of the network decide.
@@ -92,7 +92,7 @@ def test_small_files_pay_the_sync_at_close():
 
 @pytest.mark.parametrize("operation", ["read", "write"])
 def test_the_rate_collapses_when_files_outgrow_memory(operation):
-    small = replace(Hardware(), memory_bytes=GIB // 4)
+    small = replace(PaperHardware(), memory_bytes=GIB // 4)
     within = rate(operation, file_size=256 * MIB, hardware=small)
     beyond = rate(operation, file_size=2 * GIB, hardware=small)
     assert beyond < 0.8 * within
@@ -104,7 +104,7 @@ def test_interleaved_streams_of_many_clients_cost_seeks():
     keys = {"file_size": 64 * MIB, "cached": False, "block_size": 4 * MIB}
     each = [rate("read", clients, **keys) / clients for clients in (1, 4, 8)]
     assert each[0] > each[1] > each[2]
-    still = replace(Hardware(), disk_seek_s=0.0, disk_rotation_s=0.0)
+    still = replace(PaperHardware(), disk_seek_s=0.0, disk_rotation_s=0.0)
     assert rate("read", 8, hardware=still, **keys) > 1.3 * rate("read", 8, **keys)
     # Flash with channels does not care who asks.
     flash = replace(still, disk_channels=4)
@@ -118,7 +118,7 @@ def test_last_packets_take_their_turn_so_that_no_convoy_forms():
     keys = {"file_size": 32 * MIB, "block_size": 64 * KIB, "grain": "packet"}
     rates = [rate("read", clients, **keys) for clients in (1, 2, 4, 6, 8)]
     assert all(after > 0.97 * before for before, after in zip(rates, rates[1:], strict=False))
-    adapters = 4 * 64 * KIB / frame_s(64 * KIB, Hardware())
+    adapters = 4 * 64 * KIB / frame_s(64 * KIB, PaperHardware())
     assert rates[-1] == pytest.approx(adapters, rel=0.03)
 
 
@@ -128,13 +128,13 @@ def test_larger_blocks_use_more_servers_at_once(operation):
     rates = [rate(operation, file_size=100 * MIB, block_size=block) for block in BLOCKS]
     assert all(after > 0.97 * before for before, after in zip(rates, rates[1:], strict=False))
     assert rates[2] > 1.3 * rates[0]
-    assert max(rates) < Hardware().network_rate_bytes_per_s
+    assert max(rates) < PaperHardware().network_rate_bytes_per_s
 
 
 def test_dirty_pages_throttle_the_writer():
     """Above the limit the disk sets the pace, below it memory does."""
-    low = replace(Hardware(), dirty_background_ratio=0.002, dirty_limit_ratio=0.004)
-    high = replace(Hardware(), dirty_background_ratio=0.002, dirty_limit_ratio=0.4)
+    low = replace(PaperHardware(), dirty_background_ratio=0.002, dirty_limit_ratio=0.004)
+    high = replace(PaperHardware(), dirty_background_ratio=0.002, dirty_limit_ratio=0.4)
     slow = (
         replace(low, disk_write_rate_bytes_per_s=5e6),
         replace(high, disk_write_rate_bytes_per_s=5e6),
@@ -160,7 +160,7 @@ def test_the_paper_scale_nets_are_sound():
         ({"grain": "byte"}, "must be one of packet, chunk, flow"),
         ({"clients": 0}, "clients = 0: must be at least 1"),
         ({"block_size": 96 * KIB}, "must divide or be a multiple"),
-        ({"hardware": Hardware(disk_seek_s=-1)}, "disk_seek_s = -1: is negative"),
+        ({"hardware": PaperHardware(disk_seek_s=-1)}, "disk_seek_s = -1: is negative"),
     ],
 )
 def test_wrong_setups(keys, words):

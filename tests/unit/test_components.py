@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from dfslab import discover
 from dfslab.cli.shared import read_scenario
-from dfslab.filesystems.pvfs.net import KIB, MIB, Hardware, Setup, setup_of, simulate
+from dfslab.filesystems.pvfs.net import KIB, MIB, PaperHardware, Setup, setup_of, simulate
 from dfslab.filesystems.pvfs.net_trace import calls_of, shares_of
 from dfslab.imports.formats.recorded import RECORDED
 from dfslab.models.tree.prediction import Situation
@@ -36,7 +36,7 @@ def test_the_scenario_of_the_figures_is_the_papers_experiment():
     assert {(one.servers, one.stripe_size, one.grain) for one in setups} == {
         (4, 64 * KIB, "packet")
     }
-    paper = Hardware()
+    paper = PaperHardware()
     (hardware,) = {one.hardware for one in setups}
     assert hardware.memory_bytes == paper.memory_bytes
     assert hardware.network_rate_bytes_per_s == paper.network_rate_bytes_per_s
@@ -95,7 +95,7 @@ def traced(told, clients: int = 1, cached: bool = False, grain: str = "packet", 
         cached=cached,
         grain=grain,
         calls=calls,
-        hardware=replace(Hardware(), **hardware),
+        hardware=replace(PaperHardware(), **hardware),
     )
 
 
@@ -152,7 +152,7 @@ def test_a_file_read_as_a_trace_takes_as_long_as_a_whole_file():
         apart_s = simulate(traced(told, cached=cached)).time_s - simulate(whole).time_s
         # The trace's client opens its file itself, after the manager has let it in, and it leaves
         # when its close is done, not when it begins.
-        h = Hardware()
+        h = PaperHardware()
         opened_s = 2 * h.client_call_s + h.manager_call_s + 2 * h.network_latency_s
         assert apart_s == pytest.approx(opened_s, rel=0.02, abs=2e-6 if cached else 3e-3)
 

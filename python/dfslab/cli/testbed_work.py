@@ -20,7 +20,7 @@ from dfslab.testbeds.settings import Setting
 
 
 @dataclass(frozen=True)
-class Hardware:
+class RequestedHardware:
     """The hardware that a command asks for; 0 and "" where it asks for nothing."""
 
     servers: int = 0
@@ -55,14 +55,17 @@ class Started:
 
 
 def up(
-    name: str, given: Mapping[str, Setting], requested: Hardware, notify: Callable[[str], None]
+    name: str,
+    given: Mapping[str, Setting],
+    requested: RequestedHardware,
+    notify: Callable[[str], None],
 ) -> Started:
     """Start a testbed that outlives this process, on hosts with the requested hardware."""
     kind = testbed_class(name, "testbed")
     system = discover.file_system(name)
     values = dict(kind.typed(given))
     deployment = None
-    if requested != Hardware():
+    if requested != RequestedHardware():
         deployment = standard(
             system,
             requested.servers,

@@ -22,7 +22,7 @@ from dfslab.filesystems.pvfs.net_parts import (
     KIB,
     MIB,
     MSS_BYTES,
-    Hardware,
+    PaperHardware,
     Setup,
     SharedElements,
     acknowledge,
@@ -187,7 +187,7 @@ def setup_of(situation: Any) -> Setup:
     scenario = situation.scenario
     values = situation.environment
     (io,), (client,) = (scenario.deployment.groups_of(role)[:1] for role in ("server", "client"))
-    hardware = Hardware(
+    hardware = PaperHardware(
         network_rate_bytes_per_s=min(io.adapter.bandwidth, client.adapter.bandwidth),
         network_latency_s=scenario.deployment.network.latency,
         memory_bytes=int(io.memory),

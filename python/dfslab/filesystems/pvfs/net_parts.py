@@ -17,7 +17,7 @@ FLOW_BYTES = 1 << 40
 
 
 @dataclass(frozen=True)
-class Hardware:
+class PaperHardware:
     """The paper's machines (Table 1) with one gigabit network; values missing there are
     estimated."""
 
@@ -73,7 +73,7 @@ class Setup:
     stripe_size: int = 64 * KIB
     grain: str = "packet"
     cached: bool = True
-    hardware: Hardware = Hardware()
+    hardware: PaperHardware = PaperHardware()
     calls: tuple[TracedCall, ...] = ()
 
     def __post_init__(self) -> None:
