@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from dfslab.result import Metric
-from dfslab.studies.designs.lessons import Importance, Regime, Slope
+from dfslab.studies.designs.lessons import FactorImportance, Regime, Slope
 
 from verification import kumar, kumar_claims, recordings
 
@@ -42,7 +42,7 @@ def test_the_rate_of_each_client_is_that_of_all_divided_by_their_number():
 def test_a_place_is_told_where_intervals_are_apart(block, cache, verdict):
     totals = {"block_size": block, "cache_size": cache}
     importance = [
-        Importance(factor=factor, first_order=metric, total=metric, share=metric)
+        FactorImportance(factor=factor, first_order=metric, total=metric, share=metric)
         for factor, (value, low, high) in totals.items()
         for metric in [Metric(value=value, low=low, high=high)]
     ]

@@ -179,7 +179,7 @@ def test_what_moves_together_is_not_identifiable():
     assert found == {"read": "write", "write": "read"}
     zero = Metric(value=0.0, low=0.0, high=0.0)
     wide = Metric(value=0.1, low=0.0, high=0.4)
-    one = sensitivity.Importance(factor="read", first_order=zero, total=wide, share=zero)
+    one = sensitivity.FactorImportance(factor="read", first_order=zero, total=wide, share=zero)
     assert sensitivity.verdict(one, "write").startswith("not identifiable")
     assert sensitivity.verdict(one, None).startswith("not identifiable")
     assert sensitivity.verdict(one.model_copy(update={"total": zero}), None) == "no effect"

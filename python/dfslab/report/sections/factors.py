@@ -13,7 +13,7 @@ from dfslab.report.plot import axis, chart, colour, heading, log_axis, with_inte
 from dfslab.report.table import folded, note, number, percent, signed, table, wide
 from dfslab.result import Metric
 from dfslab.studies.contract import FinishedRun
-from dfslab.studies.designs.lessons import Importance, Learning
+from dfslab.studies.designs.lessons import FactorImportance, Learning
 
 TITLE = "Factors"
 ORDER = 55
@@ -49,7 +49,7 @@ def _bill(found: Learning) -> Markup:
     )
 
 
-def _ordered(importance: Sequence[Importance]) -> list[Importance]:
+def _ordered(importance: Sequence[FactorImportance]) -> list[FactorImportance]:
     return sorted(importance, key=lambda one: one.total.value)
 
 

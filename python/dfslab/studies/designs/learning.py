@@ -20,7 +20,7 @@ from dfslab.studies import crossval
 from dfslab.studies.designs import design, sensitivity
 from dfslab.studies.designs.legal import Legal, Row, legal
 from dfslab.studies.designs.lessons import (
-    Importance,
+    FactorImportance,
     Learning,
     Noise,
     PaperCoefficient,
@@ -180,7 +180,7 @@ def _answers(scenario: Scenario, allowed: Legal, model: Learnt) -> Callable[[lis
 
 def _importance(
     scenario: Scenario, allowed: Legal, rows: Rows, grey: Learnt
-) -> tuple[list[Importance], list[Regime]]:
+) -> tuple[list[FactorImportance], list[Regime]]:
     """(importance by the grey-box model over the legal set and by data alone, regimes)."""
     seed = scenario.run.seed
     names = [factor.name for factor in allowed.factors]

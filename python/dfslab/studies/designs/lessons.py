@@ -24,7 +24,7 @@ class Slope(BaseModel):
     slope: Metric
 
 
-class Importance(BaseModel):
+class FactorImportance(BaseModel):
     """Importance of one factor: all measures with 90 % intervals, and a verdict in words."""
 
     factor: str
@@ -40,7 +40,7 @@ class Regime(BaseModel):
 
     name: str
     rows: int
-    importance: list[Importance]
+    importance: list[FactorImportance]
 
 
 class Proposal(BaseModel):
@@ -102,7 +102,7 @@ class Learning(StudyResult):
     predicted_s: float
     regressions: list[PaperTable]
     slopes: list[Slope]
-    importance: list[Importance]
+    importance: list[FactorImportance]
     regimes: list[Regime]
     blocks: dict[str, tuple[Metric, Metric]]
     validation: Validation

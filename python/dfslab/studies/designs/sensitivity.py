@@ -22,7 +22,7 @@ from SALib.sample import sobol as salib_sample
 from dfslab.method import CONFIDENCE
 from dfslab.result import Metric
 from dfslab.studies.designs.legal import Legal, Row
-from dfslab.studies.designs.lessons import Importance
+from dfslab.studies.designs.lessons import FactorImportance
 
 RESAMPLES = 200
 # A power of two: SALib's quantiles of other counts round beyond 1.
@@ -97,7 +97,7 @@ def indices(
     names: Sequence[str],
     seed: int,
     keep: Callable[[Row], bool] = lambda row: True,
-) -> list[Importance]:
+) -> list[FactorImportance]:
     """Indices of a model; `answers`: predictions at `drawn.rows`, of the model and of refits.
 
     The first gives the estimates. Intervals include the variance between fits and of sampling.
@@ -114,7 +114,7 @@ def indices(
     found = np.array(whole)
     shares = found[:, 0] / np.maximum(found[:, 0].sum(axis=1, keepdims=True), 1e-12)
     return [
-        Importance(
+        FactorImportance(
             factor=name,
             first_order=_metric(found[:, 0, i]),
             total=_metric(found[:, 1, i]),
@@ -319,7 +319,7 @@ def moves_with(matrix: np.ndarray, owner: np.ndarray, names: Sequence[str]) -> d
     return found
 
 
-def verdict(importance: Importance, partner: str | None) -> str:
+def verdict(importance: FactorImportance, partner: str | None) -> str:
     """A text on what the data show about a factor."""
     if partner is not None:
         return f"not identifiable: it moves with {partner} in these runs"
