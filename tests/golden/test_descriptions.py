@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 import sympy
 from dfslab import discover
-from dfslab.models.compiled.net_job import Job
+from dfslab.models.compiled.net_job import NetJob
 from dfslab.models.tree.formula import formula
 from dfslab.models.tree.prediction import Situation
 from dfslab.models.tree.reader import Reader
@@ -123,7 +123,7 @@ def of_formula(given, operation, tree, grid):
 
 def of_net(given, operation, tree, values):
     """A digest of the net's structure, whatever its places and transitions are called."""
-    job = Job({operation: tree}, given.placement, values, given.client, written_back=0.5)
+    job = NetJob({operation: tree}, given.placement, values, given.client, written_back=0.5)
     size = int(values["file_size"])
     net, watched = job.net("golden", 1, [(0, 0, operation, 0, size, 131072)])
     net = canonical(net)

@@ -6,7 +6,7 @@ import heapq
 import random
 
 import pytest
-from dfslab.models.compiled.net_job import Job
+from dfslab.models.compiled.net_job import NetJob
 from dfslab.models.petri import fire, steady_rates_per_s
 from dfslab.models.queue.lock import capacity_per_s
 from dfslab.models.queue.queueing import mean_value_analysis
@@ -77,7 +77,7 @@ def net_rates(clients, share, fair=1):
         for role in ("client", "namenode")
         for key, value in (("frequency", 2.5e9), ("nic_bandwidth", 1e15), ("nic_latency", 0.0))
     } | {"network_latency": 0.0, "loopback_latency": 0.0, "file_size": 1.0}
-    job = Job(
+    job = NetJob(
         {"stat": tree},
         Placement(build(Deployment, {"node": nodes})),
         environment,

@@ -7,7 +7,7 @@ import struct
 import pytest
 from dfslab import _core, discover
 from dfslab.documents.net_run import LogMonitor
-from dfslab.models.compiled.net_job import BEGINS, ENTERING, Job
+from dfslab.models.compiled.net_job import BEGINS, ENTERING, NetJob
 from dfslab.models.petri import fire, job_of, net_of, simulate, steady_rates_per_s, streams
 from dfslab.models.queue.queueing import mean_value_analysis
 from dfslab.models.tree.placement import Placement
@@ -124,7 +124,7 @@ def test_a_closed_network_has_its_product_form_answer(clients):
         "loopback_latency": 0.0,
         "file_size": 1.0,
     }
-    job = Job({"read": tree}, Placement(deployment), environment, service="exponential")
+    job = NetJob({"read": tree}, Placement(deployment), environment, service="exponential")
     each = 6000 // clients + 200
     stream = [(c, i, "read", 0, 1, 1) for i in range(each) for c in range(clients)]
     net, watched = job.net("closed", clients, stream)

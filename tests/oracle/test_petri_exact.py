@@ -6,7 +6,7 @@ import pytest
 from dfslab import discover
 from dfslab.documents.net_run import LogMonitor
 from dfslab.models.compiled.net_amount import MOST_UNITS
-from dfslab.models.compiled.net_job import BEGINS, Job
+from dfslab.models.compiled.net_job import BEGINS, NetJob
 from dfslab.models.petri import fire
 from dfslab.models.tree.costs import station_bound_s
 from dfslab.models.tree.placement import Placement
@@ -57,7 +57,7 @@ def both(given, operation, units=MOST_UNITS, sized=False):
     values = {**given.environment, **{key: p.default for key, p in calibrated.items()}}
     tree = given.system.operations[operation]
     # Nothing is left for later: such work would compete with the next operation.
-    job = Job(
+    job = NetJob(
         {operation: tree},
         given.placement,
         values,
@@ -131,7 +131,9 @@ def test_gathering_units_costs_what_the_docstring_says(most):
     wire = size / 1.25e8
     alone = 1e-4 + 3e-4 + 2e-4 + 2 * wire
     for gathered, extra in ((most, (units / most - 1) * (alone - wire)), (units, 0.0)):
-        job = Job({"write": tree}, placement, values, service="deterministic", most_units=gathered)
+        job = NetJob(
+            {"write": tree}, placement, values, service="deterministic", most_units=gathered
+        )
         net, watched = job.net("gathered", 1, [(0, 0, "write", 0, 1, 1)])
         (report,) = fire(net, seed=1, replications=1)
         found = report.sojourns[watched.spans["write"]].mean_s
@@ -157,7 +159,7 @@ def test_a_quorum_goes_on_without_the_slowest():
     slow, fast = op.cpu("client", 5.0), op.cpu("client", 1.0)
     for needed, latency in ((1, 1.0), (2, 1.0), (3, 5.0)):
         tree = op.quorum(needed, fast, slow, fast)
-        job = Job(
+        job = NetJob(
             {"write": tree}, placement, {**BARE, "client.frequency": 2.5e9}, service="deterministic"
         )
         stream = [(0, index, "write", 0, 1, 1) for index in range(2)]
@@ -171,7 +173,7 @@ def test_a_held_thread_lets_in_as_many_as_there_are():
     nodes = [{"name": "one", "cores": 8, "roles": {"client": 1}}]
     placement = Placement(build(Deployment, {"node": nodes}))
     tree = op.hold_thread("client", 2, op.delay("client", 1.0))
-    job = Job({"stat": tree}, placement, BARE, service="deterministic")
+    job = NetJob({"stat": tree}, placement, BARE, service="deterministic")
     net, watched = job.net("threads", 4, [(c, 0, "stat", 0, 0, 1) for c in range(4)])
     (report,) = fire(net, seed=1, replications=1)
     assert report.end_time_ns == 2_000_000_000
@@ -184,7 +186,7 @@ def test_later_work_is_not_waited_for_but_occupies_its_station():
     tree = op.seq(op.delay("client", 1.0), op.later(op.disk_write("client", 3e6)))
     for share in (1.0, 0.5, 0.0):
         disk = {"client.disk_write_rate": 1e6, "client.disk_latency": 0.0}
-        job = Job(
+        job = NetJob(
             {"write": tree},
             placement,
             {**BARE, **disk},
@@ -204,7 +206,7 @@ def test_the_busiest_station_bounds_a_pipeline():
     nodes = [{"name": "one", "cores": 1, "roles": {"client": 1}}]
     placement = Placement(build(Deployment, {"node": nodes}))
     tree = op.pipeline(50, op.cpu("client", 0.2), op.cpu("client", 0.3))
-    job = Job(
+    job = NetJob(
         {"read": tree}, placement, {**BARE, "client.frequency": 2.5e9}, service="deterministic"
     )
     net, watched = job.net("shared", 1, [(0, 0, "read", 0, 1, 1)])
@@ -218,7 +220,7 @@ def test_a_stage_of_one_client_is_no_help_to_another():
     nodes = [{"name": "one", "cores": 8, "roles": {"client": 1}}]
     placement = Placement(build(Deployment, {"node": nodes}))
     tree = op.pipeline(10, op.delay("client", 0.1), op.delay("client", 0.3))
-    job = Job({"read": tree}, placement, BARE, service="deterministic")
+    job = NetJob({"read": tree}, placement, BARE, service="deterministic")
     net, watched = job.net("threads", 2, [(0, 0, "read", 0, 1, 1)])
     (report,) = fire(net, seed=1, replications=1)
     assert report.end_time_ns == 3_100_000_000
@@ -227,7 +229,7 @@ def test_a_stage_of_one_client_is_no_help_to_another():
 def test_every_client_takes_its_own_operations():
     nodes = [{"name": "one", "cores": 8, "roles": {"client": 1}}]
     placement = Placement(build(Deployment, {"node": nodes}))
-    job = Job(
+    job = NetJob(
         {"stat": op.cpu("client", 1.0)},
         placement,
         {**BARE, "client.frequency": 2.5e9},

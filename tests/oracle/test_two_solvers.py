@@ -8,7 +8,7 @@ import random
 
 import pytest
 from dfslab import discover
-from dfslab.models.compiled.net_job import Job
+from dfslab.models.compiled.net_job import NetJob
 from dfslab.models.petri import fire, steady_rates_per_s
 from dfslab.models.queue.queueing import mean_value_analysis
 from dfslab.models.tree.placement import Placement
@@ -69,7 +69,7 @@ def test_mean_value_analysis_and_the_net_agree_within_three_standard_errors(seed
     exact = mean_value_analysis(
         demands, clients, 0.0, [s.servers for s in stations], cost.latency_s
     ).rate_per_s
-    job = Job({"read": tree}, placement, environment, service="exponential")
+    job = NetJob({"read": tree}, placement, environment, service="exponential")
     each = 12_000 // clients
     stream = [(c, i, "read", 0, 1, 1) for i in range(each) for c in range(clients)]
     net, watched = job.net("random", clients, stream)

@@ -27,7 +27,7 @@ from dfslab.documents.net_run import DeclaredStation, MonitorDefinition
 from dfslab.method import CONFIDENCE, RunFailed
 from dfslab.models.answer import to_result
 from dfslab.models.compiled.net_amount import MOST_UNITS
-from dfslab.models.compiled.net_job import Job, Operation, Watched
+from dfslab.models.compiled.net_job import NetJob, Operation, Watched
 from dfslab.models.fit.demand import (
     Calibration,
     calibrate,
@@ -196,13 +196,13 @@ def job_of(
     stream: Sequence[Operation],
     service: str = "by_kind",
     units: int = MOST_UNITS,
-) -> Job:
+) -> NetJob:
     """The input of a configuration's net, for the operation types in `stream`."""
     values = {**situation.environment, **constants}
     kinds = sorted({one[2] for one in stream})
     trace = situation.trace
     sizes = {one[4] for one in stream if one[2] in ("read", "write", "append")}
-    return Job(
+    return NetJob(
         trees={kind: situation.system.trees[kind] for kind in kinds},
         placement=situation.placement,
         environment=values,
@@ -374,7 +374,7 @@ def net_of(system: FileSystem, operation: str, scenario: Scenario | None = None)
     calibrated = system.parameters.of_origin("calibrated")
     constants = {key: float(one.default or 0.0) for key, one in calibrated.items()}
     size = int(situation.environment["file_size"])
-    job = Job(
+    job = NetJob(
         {operation: system.operations[operation]},
         situation.placement,
         {**situation.environment, **constants},

@@ -55,7 +55,7 @@ class Watched:
 
 
 @dataclass(frozen=True)
-class Job:
+class NetJob:
     """The input of a net: operation trees, placement, amounts and clients."""
 
     trees: Mapping[str, Node]

@@ -24,7 +24,7 @@ from dfslab.studies.runs.store import Store
 Report = Callable[..., Any]
 FITTED_ON = "measure"
 # An instrument, the configuration that it measures, and the number of the repetition.
-Job = tuple[Instrument, Point, int]
+SweepJob = tuple[Instrument, Point, int]
 
 
 def sweep(
@@ -79,9 +79,9 @@ def failure(method: str, point: Point, repetition: int, error: RunFailed) -> Res
 
 def _jobs(
     points: Sequence[Point], instruments: Sequence[Instrument], scenario: Scenario
-) -> list[Job]:
+) -> list[SweepJob]:
     """Every run, in the order of running."""
-    jobs: list[Job] = []
+    jobs: list[SweepJob] = []
     order = random.Random(scenario.run.seed)
     for instrument in instruments:
         repetitions = scenario.run.repetitions if instrument.name == FITTED_ON else 1
@@ -103,7 +103,7 @@ def _testbed_key(point: Point) -> str:
 
 
 def _measure(
-    jobs: Sequence[Job], store: Store, report: Report, clock: Clock = REAL
+    jobs: Sequence[SweepJob], store: Store, report: Report, clock: Clock = REAL
 ) -> list[Result]:
     """Run the jobs without stored results. RunFailed once every configuration has failed."""
     results: list[Result] = []
