@@ -17,9 +17,9 @@ from dfslab.spec.scenario import Scenario
 
 Row = tuple[int, ...]
 # Whether a combination of levels (factor name -> level) is legal.
-Judge = Callable[[Mapping[str, Level]], bool]
+LegalityTest = Callable[[Mapping[str, Level]], bool]
 # The factors that a constraint reads, and its judgement.
-Rule = tuple[set[str], Judge]
+Rule = tuple[set[str], LegalityTest]
 MOST_LISTED = 200_000
 
 
@@ -30,7 +30,9 @@ class Legal:
     of the blocks' legal sets and need not be enumerated.
     """
 
-    def __init__(self, design: Design, judged: Sequence[tuple[Sequence[str], Judge]] = ()) -> None:
+    def __init__(
+        self, design: Design, judged: Sequence[tuple[Sequence[str], LegalityTest]] = ()
+    ) -> None:
         self.factors = tuple(design.factor)
         self._rules = [(names_in(text), _rule(text)) for text in design.constraints]
         self._rules += [(set(names), judge) for names, judge in judged]
@@ -145,7 +147,7 @@ def _parts(members: Row, rows: list[Row]) -> Iterator[tuple[Row, list[Row]]]:
     yield from free
 
 
-def _rule(text: str) -> Judge:
+def _rule(text: str) -> LegalityTest:
     return lambda levels: holds(text, {name: number(level) for name, level in levels.items()})
 
 
@@ -168,7 +170,7 @@ def legal(scenario: Scenario) -> Legal:
     return Legal(scenario.design, judges)
 
 
-def _judge(scenario: Scenario, group: Sequence[Factor], base: Mapping[str, Value]) -> Judge:
+def _judge(scenario: Scenario, group: Sequence[Factor], base: Mapping[str, Value]) -> LegalityTest:
     by_name = {factor.name: factor for factor in group}
 
     def judge(levels: Mapping[str, Level]) -> bool:
