@@ -18,7 +18,7 @@ MEAN = "mean"
 QUANTILES = ("p50", "p90", "p99", "p999")
 STATISTICS = (MEAN, *QUANTILES)
 
-Kind = Literal["rate", "throughput", "latency", "response"]
+MetricKind = Literal["rate", "throughput", "latency", "response"]
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class MetricType:
 
     name: str
     unit: str
-    kind: Kind
+    kind: MetricKind
     label: str
     statistic: str = ""
 
@@ -72,7 +72,7 @@ def operations_with(metrics: Iterable[str], kind: str, statistic: str = MEAN) ->
     return [one.operation for one in keys if one.name == wanted and one.operation]
 
 
-def _times(kind: Kind, words: str) -> list[MetricType]:
+def _times(kind: MetricKind, words: str) -> list[MetricType]:
     statistics_text = {
         MEAN: "mean",
         "p50": "median",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Literal
 
-Kind = Literal["missing_program", "download", "launch", "died", "not_ready", "failed", "state"]
+ErrorKind = Literal["missing_program", "download", "launch", "died", "not_ready", "failed", "state"]
 LOG_LINES_SHOWN = 12
 LOG_BYTES_READ = 16384
 
@@ -18,7 +18,7 @@ class TestbedError(Exception):
     """
 
     def __init__(
-        self, kind: Kind, operation: str, context: str, log_lines: tuple[str, ...] = ()
+        self, kind: ErrorKind, operation: str, context: str, log_lines: tuple[str, ...] = ()
     ) -> None:
         self.kind, self.operation, self.context = kind, operation, context
         self.log_lines = log_lines

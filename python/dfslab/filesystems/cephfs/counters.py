@@ -12,10 +12,10 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from dfslab.spec.systems.counters import Counted, CounterFormat, Counters, Kind, NotUnderstood
+from dfslab.spec.systems.counters import CostClass, Counted, CounterFormat, Counters, NotUnderstood
 
 # Section and counter -> parent counter, kind of time, and the counter of its bytes.
-Known = tuple[str, Kind, tuple[str, ...]]
+Known = tuple[str, CostClass, tuple[str, ...]]
 KNOWN: dict[str, Known] = {
     "osd.op_before_queue_op_lat": ("", "service", ()),
     "osd.op_before_dequeue_op_lat": ("", "queue", ()),

@@ -33,7 +33,9 @@ WRITTEN_LIMIT_S = 30.0
 WRITE_NS = 200_000_000
 CountText = Annotated[int, Field(ge=0, lt=2**63)]
 Nanoseconds = Annotated[int, Field(gt=-(2**63), lt=2**63)]
-Kind = Literal["service", "disk", "queue", "lock", "blocked", "send", "receive", "sleep", "detail"]
+CostClass = Literal[
+    "service", "disk", "queue", "lock", "blocked", "send", "receive", "sleep", "detail"
+]
 
 
 class Row(Model):
@@ -43,7 +45,7 @@ class Row(Model):
     under: str | None = None
     remote: bool = False
     step: str = ""
-    kind: Kind = "service"
+    kind: CostClass = "service"
     count: CountText = 0
     errors: CountText = 0
     bytes: CountText = 0

@@ -16,13 +16,13 @@ from dfslab.nets.cpn.cpn_values import (
     TEXT,
     UNIT,
     Items,
-    Kind,
     Leaf,
     Listing,
     Plain,
     Rec,
     Struct,
     Value,
+    ValueType,
     clean,
     constant,
     flat,
@@ -34,7 +34,7 @@ from dfslab.spec.model import InputError
 
 MEMBERS_MOST = 10_000
 PLAIN = {"int": INT, "intinf": INT, "time": INT, "bool": BOOL, "real": REAL, "string": TEXT}
-COMMON: dict[str, Kind] = {
+COMMON: dict[str, ValueType] = {
     "UNIT": UNIT,
     "INT": INT,
     "INTINF": INT,
@@ -52,7 +52,7 @@ class ColourSet:
     """A colour set: its type, and its values where they are few."""
 
     name: str
-    kind: Kind
+    kind: ValueType
     members: Callable[[], list[Value]] | None = None
 
 
@@ -68,7 +68,9 @@ class Colours:
         # Colours that lists hold, which no place may have.
         self.held: dict[str, Struct] = {}
 
-    def add(self, name: str, kind: Kind, members: Callable[[], list[Value]] | None = None) -> None:
+    def add(
+        self, name: str, kind: ValueType, members: Callable[[], list[Value]] | None = None
+    ) -> None:
         self.sets[name] = ColourSet(name, kind, members)
         if isinstance(kind, Struct) and kind not in self.names:
             self.names[kind] = self.free(name)
@@ -110,7 +112,7 @@ class Colours:
 
     # Types and values as our documents have them.
 
-    def type_name(self, kind: Kind, context: str) -> str:
+    def type_name(self, kind: ValueType, context: str) -> str:
         if isinstance(kind, Plain):
             return kind.name
         if isinstance(kind, Listing) and isinstance(kind.inner, Plain):
@@ -130,7 +132,7 @@ class Colours:
         self.held[self.names[kind]] = kind
         return self.names[kind]
 
-    def fields(self, kind: Kind, context: str) -> list[tuple[str, str]]:
+    def fields(self, kind: ValueType, context: str) -> list[tuple[str, str]]:
         return [(label, self.type_name(one, context)) for label, one in flat(kind)]
 
     def leaves(self, value: Value, context: str) -> list[Leaf]:
@@ -156,7 +158,7 @@ class Colours:
                 text = f"cons({one.text}, {text})"
         return Leaf(text, kind, draws=drawn)
 
-    def element(self, value: Value, kind: Kind | None, context: str) -> Leaf:
+    def element(self, value: Value, kind: ValueType | None, context: str) -> Leaf:
         """A value as an element of a list: a record is one value there."""
         if isinstance(kind, Listing):
             inner = self.leaf(value, context)

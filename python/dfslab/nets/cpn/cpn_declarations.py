@@ -23,13 +23,13 @@ from dfslab.nets.cpn.cpn_values import (
     BagEntry,
     Builtin,
     Items,
-    Kind,
     Leaf,
     Listing,
     Plain,
     Rec,
     Struct,
     Value,
+    ValueType,
     clean,
     constant,
     kind_of,
@@ -214,7 +214,7 @@ class Declarations:
 
     def union(self, name: str, kind: ET.Element, context: str) -> None:
         """A tag, and a field for each constructor that has a value; the others rest at zero."""
-        payloads: list[tuple[str, Kind]] = []
+        payloads: list[tuple[str, ValueType]] = []
         tags = []
         for one in kind.findall("unionfield"):
             ids = [text_of(inner) for inner in one.iter("id")]
@@ -243,7 +243,7 @@ class Declarations:
 
             self.construct(word, Builtin(f"union {word}", 1, made))
 
-    def zero(self, kind: Kind) -> Value:
+    def zero(self, kind: ValueType) -> Value:
         if isinstance(kind, Struct):
             fields = tuple((label, self.zero(inner)) for label, inner in kind.fields)
             return Rec(fields, kind.union)

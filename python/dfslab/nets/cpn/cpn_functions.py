@@ -17,13 +17,13 @@ from dfslab.nets.cpn.cpn_values import (
     Builtin,
     Closure,
     Items,
-    Kind,
     Leaf,
     Listing,
     Multi,
     Rec,
     Struct,
     Value,
+    ValueType,
     clean,
     drawn,
     flat,
@@ -40,7 +40,7 @@ class _Made:
     """A function of the net, and the type of its result as far as it is known."""
 
     name: str
-    result: Kind = UNKNOWN
+    result: ValueType = UNKNOWN
 
 
 @dataclass(frozen=True)
@@ -155,7 +155,7 @@ class CalledFunctions:
     def listed(self, bag: Bag) -> Leaf:
         """A multiset as a list, which is what a function of the net can give."""
         colours, text = self.evaluator.colours, ""
-        kind: Kind | None = None
+        kind: ValueType | None = None
         is_drawn = False
         for entry in bag.entries:
             if entry.delay is not None:
@@ -169,7 +169,7 @@ class CalledFunctions:
         colours.type_name(listed.kind, self.context)
         return listed
 
-    def part(self, entry: BagEntry) -> tuple[Leaf, Kind | None]:
+    def part(self, entry: BagEntry) -> tuple[Leaf, ValueType | None]:
         """The tokens of one entry as a list, and their type."""
         if entry.each is not None:
             each = entry.each.kind

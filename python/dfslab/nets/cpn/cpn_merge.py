@@ -21,7 +21,6 @@ from dfslab.nets.cpn.cpn_values import (
     BagEntry,
     Builtin,
     Closure,
-    Kind,
     Leaf,
     Listing,
     Multi,
@@ -29,6 +28,7 @@ from dfslab.nets.cpn.cpn_values import (
     Rec,
     Struct,
     Value,
+    ValueType,
     constant,
     joined,
     kind_of,
@@ -126,7 +126,7 @@ def merged_bags(condition: Leaf, yes: Bag, no: Bag) -> Bag:
     return Bag((*first, *second))
 
 
-def fault(kind: Kind, reader: Reader) -> Value:
+def fault(kind: ValueType, reader: Reader) -> Value:
     """A value that stops the run: no case fits."""
     if isinstance(kind, Struct):
         return Rec(tuple((label, fault(one, reader)) for label, one in kind.fields), kind.union)

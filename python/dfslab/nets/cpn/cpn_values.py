@@ -22,14 +22,14 @@ class Plain:
 class Listing:
     """A list; of what is not known of an empty one."""
 
-    inner: Kind | None
+    inner: ValueType | None
 
 
 @dataclass(frozen=True)
 class Struct:
     """A record; a product's labels are numbers, a union has a tag and a field a constructor."""
 
-    fields: tuple[tuple[str, Kind], ...]
+    fields: tuple[tuple[str, ValueType], ...]
     union: str = ""
 
 
@@ -37,7 +37,7 @@ class Struct:
 class Multi:
     """A multiset."""
 
-    inner: Kind | None
+    inner: ValueType | None
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class Arrow:
     name: str
 
 
-Kind = Plain | Listing | Struct | Multi | Arrow
+ValueType = Plain | Listing | Struct | Multi | Arrow
 INT, REAL, BOOL, TEXT = Plain("int"), Plain("real"), Plain("bool"), Plain("text")
 # The result of a function that is still being read.
 UNKNOWN = Plain("?")
@@ -168,7 +168,7 @@ def constant(value: Any, kind: Plain) -> Leaf:
     return Leaf(text, kind, value)
 
 
-def flat(kind: Kind) -> list[tuple[str, Plain | Listing]]:
+def flat(kind: ValueType) -> list[tuple[str, Plain | Listing]]:
     """The fields of a row of that type; a record within a record is laid out in place."""
     found: dict[str, Plain | Listing] = {}
     for label, inner in _flat(kind, ""):
@@ -178,7 +178,7 @@ def flat(kind: Kind) -> list[tuple[str, Plain | Listing]]:
     return list(found.items())
 
 
-def _flat(kind: Kind, name: str) -> Iterator[tuple[str, Plain | Listing]]:
+def _flat(kind: ValueType, name: str) -> Iterator[tuple[str, Plain | Listing]]:
     if isinstance(kind, Struct):
         for label, inner in kind.fields:
             own = f"f{label}" if label.isdigit() else clean(label)
@@ -187,7 +187,7 @@ def _flat(kind: Kind, name: str) -> Iterator[tuple[str, Plain | Listing]]:
         yield name or "value", kind
 
 
-def made_of(kind: Kind, texts: Iterator[str], base: str = "") -> Value:
+def made_of(kind: ValueType, texts: Iterator[str], base: str = "") -> Value:
     """The value of a type whose single values have those texts, in the order of `flat`."""
     if isinstance(kind, Struct):
         fields = tuple((label, made_of(inner, texts)) for label, inner in kind.fields)
@@ -199,7 +199,7 @@ def made_of(kind: Kind, texts: Iterator[str], base: str = "") -> Value:
     return Leaf(next(texts), kind)
 
 
-def element_of(text: str, kind: Kind, is_drawn: bool = False) -> Value:
+def element_of(text: str, kind: ValueType, is_drawn: bool = False) -> Value:
     """An element of a list, taken out by that text."""
     if isinstance(kind, Listing):
         found = made_of(kind, iter([f"{text}.value"]))
@@ -219,7 +219,7 @@ def each_of(listed: Leaf) -> BagEntry:
     return BagEntry(value, count, each=listed)
 
 
-def kind_of(value: Value) -> Kind:
+def kind_of(value: Value) -> ValueType:
     """The type of a value."""
     if isinstance(value, Leaf):
         return value.kind
@@ -237,7 +237,7 @@ def kind_of(value: Value) -> Kind:
     return Arrow(value.name)
 
 
-def joined(left: Kind, right: Kind) -> Kind | None:
+def joined(left: ValueType, right: ValueType) -> ValueType | None:
     """The type that two values share; none if there is none."""
     if left == right or right == UNKNOWN:
         return left
@@ -259,7 +259,7 @@ def joined(left: Kind, right: Kind) -> Kind | None:
     return None
 
 
-def _inner(left: Listing | Multi, right: Listing | Multi) -> Kind | None:
+def _inner(left: Listing | Multi, right: Listing | Multi) -> ValueType | None:
     if left.inner is None or right.inner is None:
         return left.inner or right.inner
     return joined(left.inner, right.inner)
@@ -269,7 +269,7 @@ def _fits(left: Listing | Multi, right: Listing | Multi) -> bool:
     return left.inner is None or right.inner is None or _inner(left, right) is not None
 
 
-def words(kind: Kind) -> str:
+def words(kind: ValueType) -> str:
     """A type as messages name it."""
     if isinstance(kind, Plain):
         return "something unknown" if kind == UNKNOWN else kind.name

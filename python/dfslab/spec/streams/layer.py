@@ -10,7 +10,7 @@ from dfslab.spec.model import InputError, Model
 from dfslab.spec.streams.plan import PlanLayer
 from dfslab.spec.units import BytesPerSecond, PerSecond, Seconds, quantity
 
-Kind = Literal["throttle", "timeout", "fault", "stall", "delay"]
+LayerKind = Literal["throttle", "timeout", "fault", "stall", "delay"]
 # Kind of layer -> {key in the scenario: key in core/load}.
 LAYER_KEYS: dict[str, dict[str, str]] = {
     "throttle": {"rate": "calls_per_s", "bandwidth": "bytes_per_s"},
@@ -24,7 +24,7 @@ LAYER_KEYS: dict[str, dict[str, str]] = {
 class Layer(Model):
     """One layer; the first of several is the outermost."""
 
-    kind: Kind = Field(description="What is done to calls")
+    kind: LayerKind = Field(description="What is done to calls")
     rate: PerSecond = quantity("0 /s", description="Calls a second that a throttle lets through")
     bandwidth: BytesPerSecond = quantity("0 B/s", description="Bytes a second, likewise")
     time: Seconds = quantity(

@@ -6,7 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
-Kind = Literal["service", "disk", "queue", "lock", "blocked", "send", "receive", "sleep", "detail"]
+CostClass = Literal[
+    "service", "disk", "queue", "lock", "blocked", "send", "receive", "sleep", "detail"
+]
 
 
 @dataclass(frozen=True)
@@ -19,7 +21,7 @@ class Counted:
     step: str
     count: int
     above: str = ""
-    kind: Kind = "service"
+    kind: CostClass = "service"
     errors: int = 0
     bytes: int = 0
     total_ns: int | None = None
