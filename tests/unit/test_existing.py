@@ -12,7 +12,7 @@ from dfslab.filesystems.cephfs import existing as cephfs
 from dfslab.filesystems.glusterfs import existing as glusterfs
 from dfslab.instruments import existing
 from dfslab.spec.model import InputError
-from dfslab.spec.systems.mounts import Layout
+from dfslab.spec.systems.mounts import StorageLayout
 
 # Lines of /proc/self/mountinfo as seen; %s is the mount point.
 LINES = {
@@ -58,7 +58,7 @@ def test_paths_to_bricks_are_understood():
     found = glusterfs.understood({"trusted.glusterfs.pathinfo": path})
     assert found.servers == ["data-1", "data-2", "data-3", "data-4"]
     assert found.facts["copies"] == 2
-    assert glusterfs.understood({}) == Layout()
+    assert glusterfs.understood({}) == StorageLayout()
     layout = "stripe_unit=4194304 stripe_count=2 object_size=4194304 pool=cephfs_data"
     assert cephfs.understood({"ceph.dir.layout": layout}).facts["layout"]["stripe_count"] == "2"
 

@@ -190,7 +190,7 @@ class Grid(TypedDict):
     ygap: float
 
 
-class Layout(TypedDict, total=False):
+class ChartLayout(TypedDict, total=False):
     """All of a chart but its curves; `height` in pixels."""
 
     title: Heading

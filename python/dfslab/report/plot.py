@@ -13,10 +13,10 @@ from dfslab.report.figure import (
     Annotation,
     Axis,
     AxisOptions,
+    ChartLayout,
     Curve,
     ErrorBars,
     Heading,
-    Layout,
     Margin,
 )
 from dfslab.result import Metric
@@ -43,7 +43,7 @@ GRID = "rgba(128,128,128,0.22)"
 MOST_COLUMNS = 4
 
 _MARGIN: Margin = {"l": 70, "r": 20, "t": 46, "b": 60}
-_LAYOUT: Layout = {
+_LAYOUT: ChartLayout = {
     "margin": _MARGIN,
     "font": {"family": "system-ui, sans-serif", "size": 12, "color": INK},
     "paper_bgcolor": "rgba(0,0,0,0)",
@@ -59,7 +59,7 @@ def colour(method: str) -> str:
 
 
 def chart(
-    data: Sequence[Curve], layout: Layout, label: str, axes: Mapping[str, Axis] | None = None
+    data: Sequence[Curve], layout: ChartLayout, label: str, axes: Mapping[str, Axis] | None = None
 ) -> Markup:
     """The HTML of a chart and its data; `label` is the description for screen readers.
 
@@ -159,7 +159,7 @@ def panels(
                 }
             )
             named.add(name)
-    layout: Layout = {
+    layout: ChartLayout = {
         "height": top + 60 + 230 * rows,
         "margin": {**_MARGIN, "t": top, "b": 50},
         "annotations": titles,

@@ -5,17 +5,17 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from dfslab.spec.systems.mounts import KnownMount, Layout
+from dfslab.spec.systems.mounts import KnownMount, StorageLayout
 
 MOUNT_TYPES = ("fuse.ceph-fuse", "ceph")
 ATTRIBUTES = ("ceph.dir.layout", "ceph.dir.rentries")
 _PAIR = re.compile(r"(\w+)=(\S+)")
 
 
-def understood(attributes: Mapping[str, str]) -> Layout:
+def understood(attributes: Mapping[str, str]) -> StorageLayout:
     """Stripe unit, stripe count, object size and pool, if the directory has a layout."""
     layout = dict(_PAIR.findall(attributes.get("ceph.dir.layout", "")))
-    return Layout(facts={"layout": layout} if layout else {})
+    return StorageLayout(facts={"layout": layout} if layout else {})
 
 
 EXISTING = KnownMount(mount_types=MOUNT_TYPES, attributes=ATTRIBUTES, understood=understood)

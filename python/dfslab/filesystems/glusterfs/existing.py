@@ -5,21 +5,21 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from dfslab.spec.systems.mounts import KnownMount, Layout
+from dfslab.spec.systems.mounts import KnownMount, StorageLayout
 
 MOUNT_TYPES = ("fuse.glusterfs",)
 ATTRIBUTES = ("trusted.glusterfs.pathinfo",)
 _BRICK = re.compile(r"<POSIX\([^)]*\):([^:>]+):([^>]+)>")
 
 
-def understood(attributes: Mapping[str, str]) -> Layout:
+def understood(attributes: Mapping[str, str]) -> StorageLayout:
     """Servers, bricks and the number of copies of each name, where the volume reports them."""
     path = attributes.get("trusted.glusterfs.pathinfo", "")
     bricks = _BRICK.findall(path)
     if not bricks:
-        return Layout()
+        return StorageLayout()
     sets = path.count("<REPLICATE:") + path.count("<EC:")
-    return Layout(
+    return StorageLayout(
         servers=sorted({host for host, _ in bricks}),
         facts={
             "bricks": [f"{host}:{folder}" for host, folder in bricks],

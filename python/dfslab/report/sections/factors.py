@@ -8,7 +8,7 @@ from typing import Any
 from markupsafe import Markup
 
 from dfslab.report.contract import PageSection
-from dfslab.report.figure import Curve, Layout
+from dfslab.report.figure import ChartLayout, Curve
 from dfslab.report.plot import axis, chart, colour, heading, log_axis, with_interval, words
 from dfslab.report.table import folded, note, number, percent, signed, table, wide
 from dfslab.result import Metric
@@ -60,7 +60,7 @@ def _importance(found: Learning) -> Markup:
         _bars("total", [o.factor for o in ordered], [o.total for o in ordered], 0.35),
         _bars("first order", [o.factor for o in ordered], [o.first_order for o in ordered], 1.0),
     ]
-    layout: Layout = {
+    layout: ChartLayout = {
         "title": heading("Share of the variance of log rate that each factor decides"),
         "barmode": "group",
         "height": 120 + 34 * len(ordered),
@@ -210,7 +210,7 @@ def _parity(found: Learning) -> Markup:
                     "visible": True if method == "greybox" else "legendonly",
                 }
             )
-    layout: Layout = {
+    layout: ChartLayout = {
         "title": heading("Measured against predicted, on layouts left out"),
         "height": 460,
         "xaxis": log_axis("measured operations per second", values),
@@ -234,7 +234,7 @@ def _curve(found: Learning) -> Markup:
         }
         for name in names
     ]
-    layout: Layout = {
+    layout: ChartLayout = {
         "title": heading("Median |error| on testbeds never seen, against hours of measurement"),
         "xaxis": axis("hours measured", rangemode="tozero"),
         "yaxis": axis("median |error|", tickformat=".0%", rangemode="tozero"),

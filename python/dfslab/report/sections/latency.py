@@ -11,7 +11,7 @@ from dfslab.documents import metrics
 from dfslab.documents.measured_load import Buckets
 from dfslab.documents.table import Name
 from dfslab.report.contract import PageSection
-from dfslab.report.figure import Curve, Layout
+from dfslab.report.figure import ChartLayout, Curve
 from dfslab.report.plot import SEQUENCE, axis, chart, heading, words
 from dfslab.report.table import DASH, folded, note, seconds, table
 from dfslab.result import Result
@@ -116,7 +116,7 @@ def _chart(operation: str, groups: Sequence[Sequence[Result]], name: Name) -> Ma
             if merged:
                 shade = SEQUENCE[number % len(SEQUENCE)]
                 data.append(_curve(name(group[0].labels) + stated, merged, shade, dash))
-    layout: Layout = {
+    layout: ChartLayout = {
         "title": heading(f"{operation}: share of operations that took longer"),
         "xaxis": axis("", type="log", tickformat="~s", ticksuffix="s", dtick=1),
         "yaxis": axis("", type="log", tickformat="~%", dtick=1),

@@ -13,7 +13,7 @@ from markupsafe import Markup
 from dfslab.documents.load_report import GeneratorReport, Second
 from dfslab.documents.measured_load import CountedCalls, DiskReads, MeasuredLoad, MeasuredPhase
 from dfslab.report.contract import PageSection
-from dfslab.report.figure import Curve, Layout
+from dfslab.report.figure import ChartLayout, Curve
 from dfslab.report.plot import SEQUENCE, axis, chart, heading, words
 from dfslab.report.table import DASH, folded, note, number, percent, seconds, table
 from dfslab.result import Result
@@ -283,7 +283,7 @@ def _course(names: Sequence[str], ordered: Sequence[Sequence[Run]]) -> Markup:
     for turn, place in enumerate(places):
         name, shown = long[round(place)]
         data.append(_curve(name, shown, SEQUENCE[turn % len(SEQUENCE)]))
-    layout: Layout = {
+    layout: ChartLayout = {
         "title": heading("operations of each second"),
         "xaxis": axis("seconds after the start"),
         "yaxis": axis("operations per second", rangemode="tozero"),

@@ -10,7 +10,7 @@ from markupsafe import Markup
 
 from dfslab.documents.answers import RegressionFit
 from dfslab.report.contract import PageSection
-from dfslab.report.figure import Curve, Layout
+from dfslab.report.figure import ChartLayout, Curve
 from dfslab.report.plot import axis, chart, colour, heading, words
 from dfslab.report.table import folded, note, number, percent, share, signed, table, wide
 from dfslab.studies.compare import Comparison, Score
@@ -78,7 +78,7 @@ def _chart(sets: Sets, noise: float) -> Markup:
             )
     if not methods:
         return Markup("")
-    layout: Layout = {
+    layout: ChartLayout = {
         "title": heading("Median |error|: held out, cross-validated and fitted (paler)"),
         "barmode": "group",
         "bargap": 0.35,

@@ -11,7 +11,7 @@ from markupsafe import Markup
 
 from dfslab.documents.table import Name
 from dfslab.report.contract import PageSection
-from dfslab.report.figure import Curve, Layout
+from dfslab.report.figure import ChartLayout, Curve
 from dfslab.report.plot import BASELINES, INK, SYMBOLS, chart, colour, heading, log_axis, words
 from dfslab.report.table import FAR_OFF, note, number, predicted, signed, table
 from dfslab.studies.compare import Comparison, Row
@@ -71,7 +71,7 @@ def _parity(comparison: Comparison, methods: list[str], name: Name) -> Markup:
             ]
             if rows:
                 data.append(_points(rows, method, held, name))
-    layout: Layout = {
+    layout: ChartLayout = {
         "title": heading("Predicted against measured; filled marks were held out"),
         "xaxis": log_axis("measured operations per second", values),
         "yaxis": log_axis("predicted operations per second", values),

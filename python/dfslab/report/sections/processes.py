@@ -10,7 +10,7 @@ from markupsafe import Markup
 
 from dfslab.models.learn.features import describe
 from dfslab.report.contract import PageSection
-from dfslab.report.figure import Curve, Layout
+from dfslab.report.figure import ChartLayout, Curve
 from dfslab.report.plot import SEQUENCE, axis, chart, log_axis, with_interval, words
 from dfslab.report.sections.scaling import PROCESSES, THREADS, rest, way
 from dfslab.report.table import note, number, predicted, table
@@ -54,7 +54,7 @@ def render(study: FinishedRun) -> Markup | None:
         return None
     rates = [metric.value for pair in pairs for metric in (pair.threads, pair.apart)]
     what = "operations per second"
-    layout: Layout = {
+    layout: ChartLayout = {
         "height": 110 + 24 * len(pairs),
         "xaxis": log_axis(what, rates),
         "yaxis": axis("", type="category", autorange="reversed", automargin=True),

@@ -6,7 +6,7 @@ from markupsafe import Markup
 
 from dfslab.documents.measured_load import FaultReport
 from dfslab.report.contract import PageSection
-from dfslab.report.figure import Annotation, Curve, Layout, Shape
+from dfslab.report.figure import Annotation, ChartLayout, Curve, Shape
 from dfslab.report.plot import SEQUENCE, axis, chart, heading, words
 from dfslab.report.table import DASH, note, number, seconds, table
 from dfslab.result import Result
@@ -90,7 +90,7 @@ def _figure(title: str, faults: FaultReport) -> Markup:
         }
         for turn, one in enumerate(faults.done)
     ]
-    layout: Layout = {
+    layout: ChartLayout = {
         "title": heading(title),
         "xaxis": axis("seconds after the start"),
         "yaxis": axis("operations per second", rangemode="tozero"),

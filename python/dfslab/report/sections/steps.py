@@ -8,7 +8,7 @@ from markupsafe import Markup
 
 from dfslab.documents.table import Name
 from dfslab.report.contract import PageSection
-from dfslab.report.figure import Curve, Layout
+from dfslab.report.figure import ChartLayout, Curve
 from dfslab.report.plot import axis, chart, colour, heading, time_scale, words
 from dfslab.report.table import DASH, folded, note, seconds, signed, table
 from dfslab.studies.compare import Comparison, Row
@@ -99,7 +99,7 @@ def _chart(row: Row, methods: list[str], name: Name) -> Markup:
                 "hovertemplate": f"%{{x}} %{{y:.3g}} {unit}",
             }
         )
-    layout: Layout = {
+    layout: ChartLayout = {
         "title": heading(name(row.labels)),
         "barmode": "group",
         "bargap": 0.3,

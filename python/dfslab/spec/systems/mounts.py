@@ -9,7 +9,7 @@ Fact = int | str | list[str] | list[int] | dict[str, str]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Layout:
+class StorageLayout:
     """How a directory is stored: its servers (None: not reported) and facts by their name."""
 
     servers: list[str] | None = None
@@ -59,9 +59,9 @@ class ExistingFileSystem:
         }
 
 
-def nothing_understood(attributes: Mapping[str, str]) -> Layout:
+def nothing_understood(attributes: Mapping[str, str]) -> StorageLayout:
     """The default `understood`: extended attributes give no layout."""
-    return Layout()
+    return StorageLayout()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,7 +77,7 @@ class KnownMount:
     mount_types: tuple[str, ...] = ()
     sources: tuple[str, ...] = ()
     attributes: tuple[str, ...] = ()
-    understood: Callable[[Mapping[str, str]], Layout] = nothing_understood
+    understood: Callable[[Mapping[str, str]], StorageLayout] = nothing_understood
     schemes: tuple[str, ...] = ()
     ask: Callable[[str, str], ExistingFileSystem] | None = None
 
