@@ -8,7 +8,7 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
-from dfslab.models.learnt import Learnt, Priors, Rows, rows_of
+from dfslab.models.learnt import LearntModel, Priors, Rows, rows_of
 from dfslab.models.sequence import SequenceModel
 from dfslab.result import Result
 from dfslab.studies import crossval
@@ -78,7 +78,7 @@ def _of_layouts(subject: str, results: Sequence[Result]) -> list[Figure]:
             rows.groups[known],
             rows.layouts[known],
         )
-        model = Learnt("greybox").fit_rows(part, None)
+        model = LearntModel("greybox").fit_rows(part, None)
         points = [rows.points[i] for i in asked]
         off[asked] = model.predict(points) / rows.rates[asked] - 1
         bounds = model.intervals(points)

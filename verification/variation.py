@@ -16,7 +16,7 @@ from statistics import median
 
 import numpy as np
 from dfslab.method import RunFailed
-from dfslab.models.learnt import Learnt, Rows, rows_of
+from dfslab.models.learnt import LearntModel, Rows, rows_of
 from dfslab.spec.model import InputError
 from dfslab.spec.scenario import Point
 from dfslab.studies import expectations
@@ -159,18 +159,18 @@ def _boosting() -> Headlines:
     return {"median error of boosting": _median_error(model, asked, measured)}
 
 
-def _of_fold(name: str) -> tuple[Learnt, list[Point], np.ndarray]:
+def _of_fold(name: str) -> tuple[LearntModel, list[Point], np.ndarray]:
     """(model of the designed study without a quarter of its layouts, those points, their rates)."""
     rows = _rows()
     known, asked = next(GroupKFold(kumar.FOLDS).split(rows.rates, groups=rows.layouts))
     part = Rows(
         [rows.points[i] for i in known], rows.rates[known], rows.groups[known], rows.layouts[known]
     )
-    model = Learnt(name).fit_rows(part, None, conformal=name == "greybox")
+    model = LearntModel(name).fit_rows(part, None, conformal=name == "greybox")
     return model, [rows.points[i] for i in asked], rows.rates[asked]
 
 
-def _median_error(model: Learnt, asked: Sequence[Point], measured: np.ndarray) -> float:
+def _median_error(model: LearntModel, asked: Sequence[Point], measured: np.ndarray) -> float:
     return float(np.median(np.abs(model.predict(asked) / measured - 1)))
 
 
@@ -203,7 +203,7 @@ def _importance() -> Headlines:
     allowed, seed = legal(scenario), scenario.run.seed
     names = [factor.name for factor in allowed.factors]
     drawn = sensitivity.sample(allowed, learning.BASE_ROWS, seed)
-    grey = Learnt("greybox").fit_rows(rows, None, conformal=False)
+    grey = LearntModel("greybox").fit_rows(rows, None, conformal=False)
     asked = [
         Point(scenario=scenario.with_values(allowed.values(row)), labels=allowed.values(row))
         for row in drawn.rows

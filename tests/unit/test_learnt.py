@@ -11,7 +11,7 @@ from dfslab.method import RunFailed
 from dfslab.models import baseline, learnt
 from dfslab.models.learn.encoding import Encoding, factors_of, line_rate
 from dfslab.models.learn.estimators import Gaussian, GreyBox, PaperLinear, boosting
-from dfslab.models.learnt import FEWEST, NAMES, Learnt, rows_of
+from dfslab.models.learnt import FEWEST, NAMES, LearntModel, rows_of
 from dfslab.models.tree.prediction import Situation
 from dfslab.report import page
 from dfslab.result import Metric, Result, provenance
@@ -166,7 +166,7 @@ def test_the_grey_box_never_goes_against_what_is_known_or_above_the_line():
 def test_learnt_methods_predict_testbeds_that_they_never_saw(name, measured):
     rows = rows_of(measured)
     out = {rows.points[i].id for i in np.flatnonzero(rows.groups % 4 == 0)}
-    model = Learnt(name).fit([r for r in measured if r.point_id not in out])
+    model = LearntModel(name).fit([r for r in measured if r.point_id not in out])
     left = [r for r in measured if r.point_id in out]
     found = model.run_many([result.point for result in left])
     errors = [abs(f.value() / r.value() - 1) for f, r in zip(found, left, strict=True)]
@@ -188,8 +188,8 @@ def test_learnt_methods_predict_testbeds_that_they_never_saw(name, measured):
 @pytest.mark.parametrize("name", NAMES)
 def test_too_little_is_said_and_the_fewest_will_do(name, measured):
     with pytest.raises(RunFailed, match=f"{name}: needs at least {FEWEST} measured"):
-        Learnt(name).fit(measured[: FEWEST - 1])
-    found = Learnt(name).fit(measured[:FEWEST]).run(measured[0].point).metrics["rate_per_s"]
+        LearntModel(name).fit(measured[: FEWEST - 1])
+    found = LearntModel(name).fit(measured[:FEWEST]).run(measured[0].point).metrics["rate_per_s"]
     assert found.low <= found.value <= found.high
 
 
@@ -202,7 +202,7 @@ def test_a_line_through_every_row_has_no_errors_to_tell():
 
 def test_nothing_learnt_is_said(measured):
     with pytest.raises(RunFailed, match="needs measured results"):
-        Learnt("boosting").run(measured[0].point)
+        LearntModel("boosting").run(measured[0].point)
 
 
 def test_the_serial_fit_is_amdahls_law():

@@ -42,10 +42,10 @@ MOST_CALIBRATED = 20
 CELLS = ("workload.name", "workload.cache")
 
 
-def make(name: str) -> Learnt:
+def make(name: str) -> LearntModel:
     """The method of that name."""
     assert name in NAMES
-    return Learnt(name)
+    return LearntModel(name)
 
 
 @dataclass(frozen=True)
@@ -131,7 +131,7 @@ class Priors:
         return self._known[point.id]
 
 
-class Learnt:
+class LearntModel:
     """One estimator with its encoding, prior columns and prediction intervals."""
 
     def __init__(self, name: str) -> None:
@@ -148,7 +148,7 @@ class Learnt:
         """Whether the target is a logarithm; the paper's form, `linear`, is linear in MB/s."""
         return self.name != "linear"
 
-    def fit(self, results: Sequence[Result]) -> Learnt:
+    def fit(self, results: Sequence[Result]) -> LearntModel:
         """Learn from measured results. RunFailed when there are too few configurations."""
         try:
             rows = rows_of(results)
@@ -159,7 +159,7 @@ class Learnt:
 
     def fit_rows(
         self, rows: Rows, calibration: Calibration | None, conformal: bool = True
-    ) -> Learnt:
+    ) -> LearntModel:
         """Learn from rows; without `conformal` only points are predicted, which is quicker."""
         self.seed = rows.points[0].scenario.run.seed
         self.encoding = Encoding(factors_of(rows.points), "log" if self.is_log else "linear")

@@ -100,7 +100,7 @@ class Validation(BaseModel):
         }
 
 
-class Learnt(BaseModel):
+class LearningCurvePoint(BaseModel):
     """One point of a learning curve: errors on held-out testbeds and cost of the training data."""
 
     seconds: float
@@ -243,7 +243,7 @@ def learning_curve(
     seed: int,
     report: Report,
     steps: int = CURVE_STEPS,
-) -> list[Learnt]:
+) -> list[LearningCurvePoint]:
     """Errors on held-out testbeds for growing training sets of testbeds, in running order."""
     measured = [result for result in results if result.method == "measure" and result.complete]
     measured.sort(key=lambda result: result.provenance.started)
@@ -258,7 +258,7 @@ def learning_curve(
         fold = {i for i, r in enumerate(kept) if testbed_of(r.point) in judged}
         named, _ = scored(kept, models, [fold], f"{len(known)} testbeds", report)
         found.append(
-            Learnt(
+            LearningCurvePoint(
                 seconds=cost_s(training),
                 testbeds=len(known),
                 configurations=len({r.point_id for r in training}),

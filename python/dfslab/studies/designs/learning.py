@@ -13,7 +13,7 @@ from threadpoolctl import threadpool_limits
 from dfslab.models.fit.demand import calibrate
 from dfslab.models.learn.encoding import Encoding
 from dfslab.models.learn.estimators import PaperLinear, adjusted, r_squared
-from dfslab.models.learnt import Learnt, Rows, rows_of, some
+from dfslab.models.learnt import LearntModel, Rows, rows_of, some
 from dfslab.result import Metric, Result
 from dfslab.spec.scenario import Point, Scenario
 from dfslab.studies import crossval
@@ -53,7 +53,7 @@ def learn(scenario: Scenario, results: Sequence[Result], report: Report) -> Lear
     report(2, 6, "learning curve")
     curve = crossval.learning_curve(measured, CURVES, seconds_of, seed, report)
     report(3, 6, "fitting the grey-box model")
-    grey = Learnt("greybox").fit_rows(rows, calibrate(some(measured)), conformal=False)
+    grey = LearntModel("greybox").fit_rows(rows, calibrate(some(measured)), conformal=False)
     report(4, 6, "importance")
     with threadpool_limits(limits=1):
         importance, regimes = _importance(scenario, allowed, rows, grey)
@@ -168,7 +168,7 @@ def _points(scenario: Scenario, allowed: Legal, rows: Sequence[Row]) -> list[Poi
     return found
 
 
-def _answers(scenario: Scenario, allowed: Legal, model: Learnt) -> Callable[[list[Row]], Any]:
+def _answers(scenario: Scenario, allowed: Legal, model: LearntModel) -> Callable[[list[Row]], Any]:
     def answer(rows: list[Row]) -> np.ndarray:
         distinct = list(dict.fromkeys(rows))
         logs = np.log(model.predict(_points(scenario, allowed, distinct)))
@@ -179,7 +179,7 @@ def _answers(scenario: Scenario, allowed: Legal, model: Learnt) -> Callable[[lis
 
 
 def _importance(
-    scenario: Scenario, allowed: Legal, rows: Rows, grey: Learnt
+    scenario: Scenario, allowed: Legal, rows: Rows, grey: LearntModel
 ) -> tuple[list[FactorImportance], list[Regime]]:
     """(importance by the grey-box model over the legal set and by data alone, regimes)."""
     seed = scenario.run.seed
@@ -211,7 +211,7 @@ def _importance(
     return found, regimes
 
 
-def refitted(rows: Rows, grey: Learnt, points: Sequence[Point], seed: int) -> list[np.ndarray]:
+def refitted(rows: Rows, grey: LearntModel, points: Sequence[Point], seed: int) -> list[np.ndarray]:
     """Predictions of the model, then of refits on bootstrapped testbeds."""
     requested, known = grey.matrix(points), grey.matrix(rows.points)
     target = np.log(rows.rates)
@@ -227,7 +227,7 @@ def refitted(rows: Rows, grey: Learnt, points: Sequence[Point], seed: int) -> li
 
 def _of_data(rows: Rows, seed: int) -> dict[str, dict[str, Metric]]:
     """Model-free importance measures: the paper's VI, PAWN, RBD-FAST, permutation, SHAP."""
-    boosted = Learnt("boosting").fit_rows(rows, None, conformal=False)
+    boosted = LearntModel("boosting").fit_rows(rows, None, conformal=False)
     assert boosted.encoding is not None
     factors = boosted.encoding.factors
     names = [factor.name for factor in factors]
@@ -294,14 +294,16 @@ def _is_at(place: int, names: Sequence[str], wanted: str, row: Row) -> bool:
 
 
 def _impossible(
-    scenario: Scenario, allowed: Legal, rows: Rows, grey: Learnt, seed: int
+    scenario: Scenario, allowed: Legal, rows: Rows, grey: LearntModel, seed: int
 ) -> dict[str, float]:
     """Share of legal rows where a model predicts a negative rate, or one above the line rate."""
     points = _points(scenario, allowed, allowed.sample(REQUESTED, np.random.default_rng(seed)))
     limits = np.exp(grey.priors.matrix(points)[:, 1]) * (1 + 1e-9)
     found = {}
     for name in ("greybox", "linear"):
-        model = grey if name == "greybox" else Learnt(name).fit_rows(rows, None, conformal=False)
+        model = (
+            grey if name == "greybox" else LearntModel(name).fit_rows(rows, None, conformal=False)
+        )
         shown = model.predict(points)
         found[name] = float(np.mean((shown <= 0) | (shown > limits)))
     return found

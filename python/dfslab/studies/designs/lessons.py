@@ -10,7 +10,7 @@ from dfslab.documents.table import Cell, Column, Table, Value, estimate, heads, 
 from dfslab.result import Metric
 from dfslab.studies.compare import score_table
 from dfslab.studies.contract import FinishedRun, StudyResult
-from dfslab.studies.crossval import Learnt, Validation
+from dfslab.studies.crossval import LearningCurvePoint, Validation
 
 
 class Slope(BaseModel):
@@ -106,7 +106,7 @@ class Learning(StudyResult):
     regimes: list[Regime]
     blocks: dict[str, tuple[Metric, Metric]]
     validation: Validation
-    curve: list[Learnt]
+    curve: list[LearningCurvePoint]
     impossible: dict[str, float]
     noise: Noise | None = None
     proposals: list[Proposal]

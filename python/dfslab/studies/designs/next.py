@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from dfslab.models.learnt import Learnt, Rows
+from dfslab.models.learnt import LearntModel, Rows
 from dfslab.spec.design import Value
 from dfslab.spec.scenario import Point, Scenario
 from dfslab.studies.designs import design
@@ -37,7 +37,7 @@ def propose(
     The question is every legal configuration, or those with the given values (dotted keys).
     """
     random = np.random.default_rng(scenario.run.seed)
-    model = Learnt("gaussian").fit_rows(rows, None, conformal=False)
+    model = LearntModel("gaussian").fit_rows(rows, None, conformal=False)
     queries = _matching(allowed, question or {}, random)
     candidates = allowed.sample(CANDIDATES, random)
     points = [_point(scenario, allowed, row) for row in [*queries, *candidates]]
@@ -70,7 +70,7 @@ def _point(scenario: Scenario, allowed: Legal, row: Row) -> Point:
     return Point(scenario=scenario.with_values(values), labels=values)
 
 
-def posterior(model: Learnt, points: Sequence[Point]) -> tuple[np.ndarray, float]:
+def posterior(model: LearntModel, points: Sequence[Point]) -> tuple[np.ndarray, float]:
     """Covariance of log rate between points given all runs, and the noise of one run."""
     estimator = model.fitted
     process = estimator.process_
