@@ -14,7 +14,7 @@ from dfslab.spec.systems.standard import delay, rate, standard
 from dfslab.testbeds.hosts import kernel, network
 from dfslab.testbeds.hosts.hardware import Check
 from dfslab.testbeds.hosts.host import Host
-from dfslab.testbeds.hosts.limits import Limits
+from dfslab.testbeds.hosts.limits import ControlGroups
 from dfslab.testbeds.hosts.machine import disk_limits, link_of, not_made
 from dfslab.testbeds.hosts.network import Link
 from dfslab.testbeds.hosts.process import Process
@@ -30,7 +30,7 @@ def host():
 def test_version_one_limits_are_one_file_each(tmp_path):
     for name in ("cpu", "memory", "blkio"):
         (tmp_path / name).mkdir()
-    limits = Limits("abc", tmp_path)
+    limits = ControlGroups("abc", tmp_path)
     groups = limits.make("server-1", 1.0, 1 << 28)
     own = "dfslab-abc/server-1"
     assert groups == (tmp_path / "cpu" / own, tmp_path / "memory" / own, tmp_path / "blkio")
@@ -45,7 +45,7 @@ def test_version_one_limits_are_one_file_each(tmp_path):
 
 def test_version_two_limits_are_one_group(tmp_path):
     (tmp_path / "cgroup.controllers").write_text("cpu io memory\n")
-    limits = Limits("abc", tmp_path)
+    limits = ControlGroups("abc", tmp_path)
     (group,) = limits.make("server-1", 0.5, 1 << 28)
     assert group == tmp_path / "dfslab-abc/server-1"
     assert (group / "cpu.max").read_text() == "50000 100000\n"

@@ -51,7 +51,7 @@ def predict(
 
 def metadata_limits(
     scenario: Scenario, bound_s: float, burst_s: float | None, fitted_on: Path | None
-) -> list[tuple[Point, metadata_server.Limits]]:
+) -> list[tuple[Point, metadata_server.ServerLimits]]:
     """What the metadata server can take, for every distinct deployment and file system."""
     from dfslab.models.fit.demand import calibrate
     from dfslab.models.queue import metadata_server
@@ -60,7 +60,7 @@ def metadata_limits(
     if fitted_on is not None:
         calibration = calibrate(_measured(fitted_on))
     lengths = metadata_server.BURSTS_S if burst_s is None else (burst_s,)
-    found: dict[str, tuple[Point, metadata_server.Limits]] = {}
+    found: dict[str, tuple[Point, metadata_server.ServerLimits]] = {}
     for point in check(scenario):
         answer = metadata_server.limits(point.scenario, bound_s, calibration, lengths)
         found.setdefault(json.dumps(asdict(answer), sort_keys=True), (point, answer))

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from rich.table import Table
 
-from dfslab.models.queue.metadata_server import Limits
+from dfslab.models.queue.metadata_server import ServerLimits
 from dfslab.spec import units
 
 
-def limits_tables(limits: Limits) -> list[Table | str]:
+def limits_tables(limits: ServerLimits) -> list[Table | str]:
     """Tables of the number of files, the requests per second, and the burst that the server can
     take."""
     return [_files(limits), _capacity(limits), _peaks(limits), *limits.notes]
 
 
-def _files(limits: Limits) -> Table:
+def _files(limits: ServerLimits) -> Table:
     memory = units.text(limits.memory_bytes, "B")
     table = Table(title=f"Files that fit {limits.system}'s {limits.role} with {memory}")
     for column in ("files", "B a file", "memory used", "by"):
@@ -25,7 +25,7 @@ def _files(limits: Limits) -> Table:
     return table
 
 
-def _capacity(limits: Limits) -> Table:
+def _capacity(limits: ServerLimits) -> Table:
     table = Table(title="Operations a second that it can serve (90 % interval)")
     for column in ("operation", "a second", "what is full then"):
         table.add_column(column)
@@ -35,7 +35,7 @@ def _capacity(limits: Limits) -> Table:
     return table
 
 
-def _peaks(limits: Limits) -> Table:
+def _peaks(limits: ServerLimits) -> Table:
     bound, network = units.text(limits.bound_s, "s"), units.text(limits.network_s, "s")
     queue = "no limit" if limits.places is None else f"{limits.places:.0f} calls"
     table = Table(title=f"Largest burst answered within {bound} (network {network}, queue {queue})")

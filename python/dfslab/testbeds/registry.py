@@ -11,7 +11,7 @@ from pathlib import Path
 from dfslab.testbeds import state
 from dfslab.testbeds.errors import TestbedError
 from dfslab.testbeds.hosts import disk
-from dfslab.testbeds.hosts.limits import Limits
+from dfslab.testbeds.hosts.limits import ControlGroups
 from dfslab.testbeds.hosts.process import Process, end, kill, marked
 from dfslab.testbeds.state import DaemonState, TestbedFolder, TestbedRecord
 
@@ -86,7 +86,7 @@ def dismantle(folder: TestbedFolder) -> None:
     with folder.locked() as present:
         record = folder.read() if present else None
         places = [folder.path, folder.in_memory, *map(Path, record.folders if record else [])]
-        limits = Limits(folder.id)
+        limits = ControlGroups(folder.id)
         if record and record.devices:
             # Limits are lifted first, so that pending writes run at full speed.
             disk.lift_limits(limits, record.devices, places)

@@ -69,7 +69,7 @@ class Peak:
 
 
 @dataclass(frozen=True)
-class Limits:
+class ServerLimits:
     """The answer for one configuration, without infinite values."""
 
     system: str
@@ -89,7 +89,7 @@ def limits(
     bound_s: float = 1.0,
     calibration: Calibration | None = None,
     bursts_s: Sequence[float] = BURSTS_S,
-) -> Limits:
+) -> ServerLimits:
     """Limits of a scenario's metadata server. InputError where it has none."""
     situation = Situation(scenario)
     role = _metadata_role(situation)
@@ -123,7 +123,7 @@ def limits(
     peaks = tuple(
         _peak(one, length, bound_s, network_s, places) for one in capacity for length in bursts_s
     )
-    return Limits(
+    return ServerLimits(
         situation.system.name,
         role.name,
         memory,

@@ -16,7 +16,7 @@ from dfslab.testbeds.daemon import spawn, tied_to_owner
 from dfslab.testbeds.errors import TestbedError, last_lines
 from dfslab.testbeds.hosts import disk, kernel, network
 from dfslab.testbeds.hosts.host import DATA_ADAPTER, Host, child_of, hold, launch_init
-from dfslab.testbeds.hosts.limits import Limits
+from dfslab.testbeds.hosts.limits import ControlGroups
 from dfslab.testbeds.hosts.machine import check_machine, cores_of, disk_limits, link_of
 from dfslab.testbeds.hosts.process import Process
 
@@ -52,7 +52,7 @@ class Cluster:
         self.hosts: list[Host] = []
         self.links = [link_of(group, deployment) for _, group in deployment.nodes()]
         self._env, self._owned, self._note = env, owned, note
-        self._limits = Limits(testbed_id)
+        self._limits = ControlGroups(testbed_id)
         self._held: list[subprocess.Popen] = []
         self._made = Made()
         self._images = images

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dfslab.testbeds.errors import TestbedError
-from dfslab.testbeds.hosts.limits import Limits
+from dfslab.testbeds.hosts.limits import ControlGroups
 
 BLOCK = Path("/sys/block")
 FREE_WAIT_S = 60.0
@@ -69,7 +69,7 @@ def attached(folders: Sequence[Path]) -> list[LoopDevice]:
     return [disk for disk, image in _devices() if any(f in image.parents for f in folders)]
 
 
-def lift_limits(limits: Limits, devices: Sequence[str], folders: Sequence[Path]) -> None:
+def lift_limits(limits: ControlGroups, devices: Sequence[str], folders: Sequence[Path]) -> None:
     """Lift the limits of recorded devices, except device numbers that now belong to another
     image."""
     taken = {d.device for d, image in _devices() if not any(f in image.parents for f in folders)}

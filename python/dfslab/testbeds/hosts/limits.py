@@ -23,7 +23,7 @@ DISK = {
 }
 
 
-class Limits:
+class ControlGroups:
     """The control groups of one testbed: `dfslab-<testbed id>`, with one child group for each
     host.
     """
