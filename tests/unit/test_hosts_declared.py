@@ -16,7 +16,7 @@ from dfslab.testbeds.hosts.hardware import Check
 from dfslab.testbeds.hosts.host import Host
 from dfslab.testbeds.hosts.limits import ControlGroups
 from dfslab.testbeds.hosts.machine import disk_limits, link_of, not_made
-from dfslab.testbeds.hosts.network import Link
+from dfslab.testbeds.hosts.network import EmulatedLink
 from dfslab.testbeds.hosts.process import Process
 from dfslab.testbeds.settings import check_layout, parsed
 
@@ -59,7 +59,7 @@ def test_version_two_limits_are_one_group(tmp_path):
 @pytest.mark.parametrize("netem", [True, False])
 def test_a_link_s_commands(host, monkeypatch, netem):
     monkeypatch.setattr(kernel, "has", lambda name: netem)
-    link = Link(rate_bytes_per_s=1.25e8, delay_s=2e-3, jitter_s=1e-4, loss=0.01)
+    link = EmulatedLink(rate_bytes_per_s=1.25e8, delay_s=2e-3, jitter_s=1e-4, loss=0.01)
     script = network.host_script(host, link, "reno")
     assert "tbf rate 1000000000bit" in script
     assert "congctl lock reno" in script
@@ -71,10 +71,10 @@ def test_a_link_s_commands(host, monkeypatch, netem):
 
 
 def test_what_is_not_limited_and_not_delayed_is_left_alone(host):
-    script = network.host_script(host, Link(), "cubic")
+    script = network.host_script(host, EmulatedLink(), "cubic")
     assert "tbf" not in script
     assert "NFQUEUE" not in script
-    assert network.delay_line([host], [Link()], seed=1) is None
+    assert network.delay_line([host], [EmulatedLink()], seed=1) is None
 
 
 def test_the_usual_deployment_has_a_kind_of_role_on_hosts_of_its_own():

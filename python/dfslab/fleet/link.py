@@ -22,7 +22,7 @@ BLOCK_BYTES = 1 << 20
 STDERR_TAIL_BYTES = 2000
 
 
-class Link:
+class AgentLink:
     """One agent on one host; `ended` says how it ended, if it has.
 
     With `keep` the agent also writes its answer to that file, and survives this process once it

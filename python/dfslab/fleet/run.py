@@ -10,7 +10,7 @@ from dfslab import _core
 from dfslab.documents.measured_load import FleetLoadReport
 from dfslab.documents.rows import PlannedOperation, Span
 from dfslab.fleet.agent import boot
-from dfslab.fleet.link import Link
+from dfslab.fleet.link import AgentLink
 from dfslab.fleet.places import CLEAN_UP_LIMIT_S, Nodes, Place, patience_s, split
 from dfslab.fleet.protocol import SpanRow
 from dfslab.fleet.shards import LoadFailed, LoadRun, Progress, fail, progress_of, together, turns
@@ -45,7 +45,7 @@ def run_load(
     slices = split(max(1, plan.stream.clients), len(places))
     shares = [(place, part) for place, part in zip(places, slices, strict=True) if part]
     plan = plan.model_copy(update={"shared": len(shares) > 1})
-    links: list[Link] = []
+    links: list[AgentLink] = []
 
     def report_progress(share: float, phase: str) -> None:
         if watch is not None:
@@ -106,17 +106,17 @@ def _done(report: str, spans: Sequence[SpanRow], recorded: bytes) -> LoadRun:
     return LoadRun(found, list(map(Span._make, spans)), recorded)
 
 
-def _linked(place: Place, part: range, plan: LoadPlan) -> Link:
+def _linked(place: Place, part: range, plan: LoadPlan) -> AgentLink:
     try:
-        return Link(place, part, plan)
+        return AgentLink(place, part, plan)
     except OSError as error:
         raise LoadFailed(f"{place.name}: no agent can be started: {error}") from error
 
 
 def _wait(
-    links: Sequence[Link],
+    links: Sequence[AgentLink],
     progress: Progress | None,
-    done: Callable[[Link], bool],
+    done: Callable[[AgentLink], bool],
     needed: bool = False,
 ) -> None:
     """Wait until all agents are done; if all are `needed`, the first failure ends the wait."""
@@ -131,7 +131,7 @@ def _wait(
 
 
 def _begin(
-    links: Sequence[Link], turn: int, progress: Progress | None, watch: Watch | None
+    links: Sequence[AgentLink], turn: int, progress: Progress | None, watch: Watch | None
 ) -> float:
     """Start the next phase at one instant on all places; returns that instant.
 
@@ -139,7 +139,7 @@ def _begin(
     when all agents are at the barrier.
     """
 
-    def is_there(link: Link) -> bool:
+    def is_there(link: AgentLink) -> bool:
         return link.times_ready > turn or (turn > 0 and link.is_over)
 
     _wait(links, progress, is_there, needed=turn == 0)
@@ -148,7 +148,7 @@ def _begin(
     return _start([link for link in links if not link.is_over])
 
 
-def _start(links: Sequence[Link]) -> float:
+def _start(links: Sequence[AgentLink]) -> float:
     """Agree on one start, returned as a reading of this process's CLOCK_MONOTONIC. Agents get it by
     that clock where they share it, and in Unix time on other machines."""
     monotonic_s, unix_s = time.monotonic(), time.time()
@@ -166,7 +166,7 @@ def _start(links: Sequence[Link]) -> float:
     return monotonic_s + START_LEAD_S
 
 
-def _close(links: Sequence[Link], limit_s: float) -> list[str]:
+def _close(links: Sequence[AgentLink], limit_s: float) -> list[str]:
     """Stop all agents concurrently and wait up to a limit; the paths that they could not remove."""
     for link in links:
         link.stop()

@@ -21,7 +21,7 @@ from dfslab.spec.deployment import NodeGroup
 from dfslab.testbeds.errors import TestbedError
 from dfslab.testbeds.hosts.cluster import Cluster
 from dfslab.testbeds.hosts.host import Host
-from dfslab.testbeds.hosts.network import PAYLOAD_SHARE, Link
+from dfslab.testbeds.hosts.network import PAYLOAD_SHARE, EmulatedLink
 from dfslab.testbeds.hosts.threads import threads
 
 STREAM_S = 0.5
@@ -217,7 +217,7 @@ def _trips(cluster: Cluster) -> list[Check]:
     hosts, links = cluster.hosts, cluster.links
     if len(hosts) < 2:
         return []
-    around: Sequence[tuple[Host, Host, Link, Link]] = list(
+    around: Sequence[tuple[Host, Host, EmulatedLink, EmulatedLink]] = list(
         zip(hosts, [*hosts[1:], hosts[0]], links, [*links[1:], links[0]], strict=True)
     )
     checks = []

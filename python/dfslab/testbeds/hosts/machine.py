@@ -8,14 +8,14 @@ import os
 from dfslab.spec.deployment import Deployment, NodeGroup
 from dfslab.testbeds.errors import TestbedError
 from dfslab.testbeds.hosts import kernel
-from dfslab.testbeds.hosts.network import MOST_HOSTS, Link
+from dfslab.testbeds.hosts.network import MOST_HOSTS, EmulatedLink
 
 
-def link_of(group: NodeGroup, deployment: Deployment) -> Link:
+def link_of(group: NodeGroup, deployment: Deployment) -> EmulatedLink:
     """The emulated link of a node. An infinite bandwidth means no rate limit."""
     rate = group.adapter.bandwidth
     between = deployment.network
-    return Link(
+    return EmulatedLink(
         rate_bytes_per_s=None if math.isinf(rate) else rate,
         # A message passes two adapters; the receiving host delays it for both.
         delay_s=between.latency + 2 * group.adapter.latency,

@@ -32,7 +32,7 @@ LEAST_DELAY_S = EMULATION.delay
 
 
 @dataclass(frozen=True)
-class Link:
+class EmulatedLink:
     """The declared link of one host; None and 0 mean that a property is not emulated."""
 
     rate_bytes_per_s: float | None = None
@@ -52,7 +52,7 @@ def address(number: int) -> str:
     return f"{SUBNET}.{number}"
 
 
-def switch_script(hosts: Sequence[Host], links: Sequence[Link]) -> str:
+def switch_script(hosts: Sequence[Host], links: Sequence[EmulatedLink]) -> str:
     """Shell commands, run in the switch's network, that connect and shape every host's port."""
     lines = [
         "set -e",
@@ -69,7 +69,7 @@ def switch_script(hosts: Sequence[Host], links: Sequence[Link]) -> str:
     return "\n".join(lines)
 
 
-def host_script(host: Host, link: Link, congestion: str) -> str:
+def host_script(host: Host, link: EmulatedLink, congestion: str) -> str:
     """Shell commands, run in a host, that set its adapter's address, rate, delay and congestion
     control."""
     net = f"{SUBNET}.0/{PREFIX_LENGTH}"
@@ -93,7 +93,7 @@ def cut_script(number: int) -> str:
     return f"ip link set p{number} down"
 
 
-def plug_script(number: int, link: Link) -> str:
+def plug_script(number: int, link: EmulatedLink) -> str:
     """Shell commands, run in the switch's network, that restore a port's declared link."""
     lines = [
         f"tc qdisc del dev p{number} root 2>/dev/null || true",
@@ -103,19 +103,19 @@ def plug_script(number: int, link: Link) -> str:
     return "\n".join(lines)
 
 
-def slow_script(adapter: str, link: Link, rate_bytes_per_s: float) -> str:
+def slow_script(adapter: str, link: EmulatedLink, rate_bytes_per_s: float) -> str:
     """Shell commands, run at one end of a link, that reduce its rate."""
     return "\n".join(shaper(adapter, replace(link, rate_bytes_per_s=rate_bytes_per_s)))
 
 
-def declared_script(link: Link) -> str:
+def declared_script(link: EmulatedLink) -> str:
     """Shell commands, run in a host, that restore its adapter's declared rate."""
     delays = _delay(link) if link.delayed and kernel.has("netem") else []
     gone = f"tc qdisc del dev {DATA_ADAPTER} root 2>/dev/null || true"
     return "\n".join([gone, *shaper(DATA_ADAPTER, link), *delays])
 
 
-def shaper(adapter: str, link: Link) -> list[str]:
+def shaper(adapter: str, link: EmulatedLink) -> list[str]:
     """Commands that set an adapter's rate, replacing an earlier one."""
     if link.rate_bytes_per_s is None:
         return []
@@ -128,7 +128,7 @@ def shaper(adapter: str, link: Link) -> list[str]:
     ]
 
 
-def _delay(link: Link) -> list[str]:
+def _delay(link: EmulatedLink) -> list[str]:
     """Delay on the receiving side; on the sending side it would throttle the sender's own
     queues."""
     if kernel.has("netem"):
@@ -145,7 +145,7 @@ def _delay(link: Link) -> list[str]:
     ]
 
 
-def delay_line(hosts: Sequence[Host], links: Sequence[Link], seed: int) -> list[str] | None:
+def delay_line(hosts: Sequence[Host], links: Sequence[EmulatedLink], seed: int) -> list[str] | None:
     """The command of the process that delays packets; None when no link needs it."""
     if kernel.has("netem"):
         return None
