@@ -38,7 +38,7 @@ class FileStatuses(Document):
     listed: list[FileStatus] = Field(alias="FileStatus")
 
 
-class Listing(Document):
+class DirectoryListing(Document):
     """The answer to LISTSTATUS."""
 
     statuses: FileStatuses = Field(alias="FileStatuses")
@@ -88,7 +88,7 @@ def ask(uri: str, web_address: str = "") -> ExistingFileSystem:
 def _directory(door: str, path: str) -> dict[str, Fact]:
     """Defaults of the server, and the replications and block sizes found among the directory's
     files."""
-    listed = _web(door, path, "LISTSTATUS", Listing).statuses.listed
+    listed = _web(door, path, "LISTSTATUS", DirectoryListing).statuses.listed
     files = [one for one in listed if one.type == "FILE"][:LOOKED_AT]
     summary = _web(door, path, "GETCONTENTSUMMARY", Summary).summary
     return {

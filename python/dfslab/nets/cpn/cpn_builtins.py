@@ -24,7 +24,7 @@ from dfslab.nets.cpn.cpn_values import (
     Builtin,
     Items,
     Leaf,
-    Listing,
+    ListType,
     Plain,
     Rec,
     Struct,
@@ -206,8 +206,8 @@ class Builtins:
         found = self.listed(value, "hd")
         if found.items:
             return found.items[0]
-        kind = found.tail.kind if found.tail else Listing(None)
-        inner = kind.inner if isinstance(kind, Listing) else UNKNOWN
+        kind = found.tail.kind if found.tail else ListType(None)
+        inner = kind.inner if isinstance(kind, ListType) else UNKNOWN
         if found.tail is None or inner is None:
             raise self.evaluator.wrong("hd", "of an empty list has no value")
         return element_of(f"head({found.tail.text})", inner, found.tail.draws)
@@ -251,7 +251,7 @@ class Builtins:
                 answer = both("||", answer, equal(one, wanted, self.evaluator))
             return answer
         leaf = self.colours.leaf(found, self.evaluator.context)
-        kind = leaf.kind.inner if isinstance(leaf.kind, Listing) else None
+        kind = leaf.kind.inner if isinstance(leaf.kind, ListType) else None
         one = self.colours.element(wanted, kind, self.evaluator.context)
         return Leaf(f"contains({leaf.text}, {one.text})", BOOL, draws=leaf.draws or one.draws)
 
@@ -263,7 +263,7 @@ class Builtins:
             item: Value = found.items[at.constant]
             return item
         kind = kind_of(found)
-        inner = kind.inner if isinstance(kind, Listing) else None
+        inner = kind.inner if isinstance(kind, ListType) else None
         if inner is None or not isinstance(at, Leaf) or at.kind != INT:
             raise self.evaluator.wrong("List.nth", "takes a list with elements and a number")
         leaf = self.colours.leaf(found, self.evaluator.context)

@@ -17,7 +17,7 @@ from dfslab.nets.cpn.cpn_values import (
     UNIT,
     Items,
     Leaf,
-    Listing,
+    ListType,
     Plain,
     Rec,
     Struct,
@@ -115,13 +115,13 @@ class Colours:
     def type_name(self, kind: ValueType, context: str) -> str:
         if isinstance(kind, Plain):
             return kind.name
-        if isinstance(kind, Listing) and isinstance(kind.inner, Plain):
+        if isinstance(kind, ListType) and isinstance(kind.inner, Plain):
             return LIST + kind.inner.name
-        if isinstance(kind, Listing) and isinstance(kind.inner, Struct):
+        if isinstance(kind, ListType) and isinstance(kind.inner, Struct):
             return LIST + self.record_name(kind.inner, context)
-        if isinstance(kind, Listing) and isinstance(kind.inner, Listing):
+        if isinstance(kind, ListType) and isinstance(kind.inner, ListType):
             return LIST + self.record_name(boxed(kind.inner), context)
-        if isinstance(kind, Listing) and kind.inner is None:
+        if isinstance(kind, ListType) and kind.inner is None:
             return LIST + "int"
         raise InputError(context, words(kind), "is no type of a token's field")
 
@@ -146,7 +146,7 @@ class Colours:
         if isinstance(value, Leaf):
             return value
         kind = kind_of(value)
-        if not isinstance(value, Items) or not isinstance(kind, Listing):
+        if not isinstance(value, Items) or not isinstance(kind, ListType):
             raise InputError(context, words(kind), "stands where a single value is expected")
         self.type_name(kind, context)
         parts = [self.element(one, kind.inner, context) for one in value.items]
@@ -160,7 +160,7 @@ class Colours:
 
     def element(self, value: Value, kind: ValueType | None, context: str) -> Leaf:
         """A value as an element of a list: a record is one value there."""
-        if isinstance(kind, Listing):
+        if isinstance(kind, ListType):
             inner = self.leaf(value, context)
             name = self.record_name(boxed(kind), context)
             return Leaf(f"{name}({inner.text})", Plain(name), draws=inner.draws)
@@ -256,7 +256,7 @@ class Colours:
         return [Rec(tuple(zip(labels, one, strict=True)), kind.union) for one in product(*choices)]
 
 
-def boxed(kind: Listing) -> Struct:
+def boxed(kind: ListType) -> Struct:
     """A list in a list is the only field of a record there."""
     return Struct((("value", kind),))
 

@@ -24,7 +24,7 @@ from dfslab.nets.cpn.cpn_values import (
     Builtin,
     Items,
     Leaf,
-    Listing,
+    ListType,
     Plain,
     Rec,
     Struct,
@@ -113,9 +113,9 @@ class Declarations:
         """A value as tokens of a colour set: a list is one where the set is of lists."""
         kind = self.colours.sets[colour].kind
         listed = isinstance(value, Items) or (
-            isinstance(value, Leaf) and isinstance(value.kind, Listing)
+            isinstance(value, Leaf) and isinstance(value.kind, ListType)
         )
-        if isinstance(value, Bag) or (listed and not isinstance(kind, Listing)):
+        if isinstance(value, Bag) or (listed and not isinstance(kind, ListType)):
             return self.evaluator.bag(value).entries
         return (BagEntry(value, ONE),)
 
@@ -165,8 +165,8 @@ class Declarations:
             self.enumeration(name, ids or with_ids(kind))
         elif kind.tag == "list":
             inner = colours.known(ids[0] if ids else "", context)
-            colours.add(name, Listing(inner.kind))
-            colours.type_name(Listing(inner.kind), context)
+            colours.add(name, ListType(inner.kind))
+            colours.type_name(ListType(inner.kind), context)
         else:
             self.compound(name, kind, context)
 
@@ -247,7 +247,7 @@ class Declarations:
         if isinstance(kind, Struct):
             fields = tuple((label, self.zero(inner)) for label, inner in kind.fields)
             return Rec(fields, kind.union)
-        if isinstance(kind, Listing):
+        if isinstance(kind, ListType):
             return Leaf("[]", kind)
         assert isinstance(kind, Plain)
         if kind.name in self.colours.enums:

@@ -28,7 +28,7 @@ from dfslab.nets.cpn.cpn_values import (
     Closure,
     Items,
     Leaf,
-    Listing,
+    ListType,
     Rec,
     Value,
     constant,
@@ -203,7 +203,7 @@ class Evaluator:
         empty = isinstance(value, Items) and not value.items and value.tail is None
         if empty and tree.word in self.colours.sets:
             kind = self.colours.sets[tree.word].kind
-            if isinstance(kind, Listing):
+            if isinstance(kind, ListType):
                 return Leaf("[]", kind)
         return value
 
@@ -231,7 +231,7 @@ class Evaluator:
         """A list as its known elements and what follows."""
         if isinstance(value, Items):
             return value
-        if isinstance(value, Leaf) and (value.kind == UNKNOWN or isinstance(value.kind, Listing)):
+        if isinstance(value, Leaf) and (value.kind == UNKNOWN or isinstance(value.kind, ListType)):
             return Items((), value)
         raise self.wrong(words(kind_of(value)), f"'{word}' takes a list here")
 
@@ -242,7 +242,7 @@ class Evaluator:
     def of_one_type(self, found: Items) -> Items:
         """A list whose elements are alike."""
         kinds = [kind_of(one) for one in found.items]
-        if found.tail is not None and isinstance(found.tail.kind, Listing):
+        if found.tail is not None and isinstance(found.tail.kind, ListType):
             kinds += [found.tail.kind.inner] if found.tail.kind.inner else []
         for one in kinds[1:]:
             if joined(kinds[0], one) is None:
@@ -449,7 +449,7 @@ class Evaluator:
             return Bag((*entries, each_of(value.tail)) if value.tail else entries)
         if isinstance(value, Leaf) and value.kind == UNKNOWN:
             return Bag()
-        if isinstance(value, Leaf) and isinstance(value.kind, Listing):
+        if isinstance(value, Leaf) and isinstance(value.kind, ListType):
             return Bag((each_of(value),))
         return Bag((BagEntry(value, ONE),))
 

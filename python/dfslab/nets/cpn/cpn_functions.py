@@ -18,7 +18,7 @@ from dfslab.nets.cpn.cpn_values import (
     Closure,
     Items,
     Leaf,
-    Listing,
+    ListType,
     Multi,
     Rec,
     Struct,
@@ -111,7 +111,7 @@ class CalledFunctions:
                 body = evaluator.ran(closure, given)
                 leaves = self.leaves(body)
                 kind = kind_of(body)
-                if isinstance(kind, Multi) and isinstance(leaves[0].kind, Listing):
+                if isinstance(kind, Multi) and isinstance(leaves[0].kind, ListType):
                     kind = Multi(leaves[0].kind.inner)
                 if kind == made.result:
                     break
@@ -165,7 +165,7 @@ class CalledFunctions:
             is_drawn = is_drawn or one.draws or (entry.when is not None and entry.when.draws)
             part = one.text if entry.when is None else f"if({entry.when.text}, {one.text}, [])"
             text = f"concat({text}, {part})" if text else part
-        listed = Leaf(text or "[]", Listing(kind), draws=is_drawn)
+        listed = Leaf(text or "[]", ListType(kind), draws=is_drawn)
         colours.type_name(listed.kind, self.context)
         return listed
 
@@ -173,7 +173,7 @@ class CalledFunctions:
         """The tokens of one entry as a list, and their type."""
         if entry.each is not None:
             each = entry.each.kind
-            return entry.each, each.inner if isinstance(each, Listing) else None
+            return entry.each, each.inner if isinstance(each, ListType) else None
         kind = kind_of(entry.value)
         if entry.count.known and 0 <= entry.count.constant <= COPIES_MOST:
             known = Items((entry.value,) * entry.count.constant)

@@ -19,7 +19,7 @@ from dfslab.nets.cpn.cpn_values import (
     Closure,
     Items,
     Leaf,
-    Listing,
+    ListType,
     Plain,
     Rec,
     Value,
@@ -171,7 +171,7 @@ def listed(
     first: tuple[Tree, ...], rest: Tree | None, value: Value, reader: Reader
 ) -> Match | None:
     """`[a, b]` without, `a::rest` with a rest."""
-    if isinstance(value, Leaf) and isinstance(value.kind, Listing):
+    if isinstance(value, Leaf) and isinstance(value.kind, ListType):
         value = Items((), value)
     if isinstance(value, Leaf) and value.kind == UNKNOWN:
         names = [name for part in (*first, rest) for name in unbound(part)]
@@ -207,7 +207,7 @@ def taken_apart(
 ) -> Match | None:
     """Elements of a list that only the run knows."""
     found, at = Match(), tail
-    inner = tail.kind.inner if isinstance(tail.kind, Listing) else None
+    inner = tail.kind.inner if isinstance(tail.kind, ListType) else None
     if inner is None:
         raise reader.wrong(tail.text, "the type of the list's elements is not known")
     for part in first:
@@ -256,6 +256,6 @@ def known_items(value: Value) -> tuple[Value, ...] | None:
 
 
 def _comparable(a: Leaf, b: Leaf) -> bool:
-    lists = isinstance(a.kind, Listing) and isinstance(b.kind, Listing)
+    lists = isinstance(a.kind, ListType) and isinstance(b.kind, ListType)
     numbers = {a.kind, b.kind} <= {INT, REAL}
     return a.kind == b.kind or lists or numbers

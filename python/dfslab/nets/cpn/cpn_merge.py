@@ -22,7 +22,7 @@ from dfslab.nets.cpn.cpn_values import (
     Builtin,
     Closure,
     Leaf,
-    Listing,
+    ListType,
     Multi,
     Plain,
     Rec,
@@ -132,7 +132,7 @@ def fault(kind: ValueType, reader: Reader) -> Value:
         return Rec(tuple((label, fault(one, reader)) for label, one in kind.fields), kind.union)
     if isinstance(kind, Multi):
         return Bag()
-    if isinstance(kind, Listing):
+    if isinstance(kind, ListType):
         return Leaf("tail([])", kind)
     assert not isinstance(kind, Arrow), "who chooses between functions is refused before"
     return Leaf(f"at([{default(kind, reader).text}], 1)", kind)

@@ -19,7 +19,7 @@ class Plain:
 
 
 @dataclass(frozen=True)
-class Listing:
+class ListType:
     """A list; of what is not known of an empty one."""
 
     inner: ValueType | None
@@ -47,7 +47,7 @@ class Arrow:
     name: str
 
 
-ValueType = Plain | Listing | Struct | Multi | Arrow
+ValueType = Plain | ListType | Struct | Multi | Arrow
 INT, REAL, BOOL, TEXT = Plain("int"), Plain("real"), Plain("bool"), Plain("text")
 # The result of a function that is still being read.
 UNKNOWN = Plain("?")
@@ -66,7 +66,7 @@ class Leaf:
     """A single value or a list as text of our language, with its constant where it is one."""
 
     text: str
-    kind: Plain | Listing
+    kind: Plain | ListType
     constant: Any = MISSING
     draws: bool = False
     # Of a comparison the opposite one, of `&&` the conditions that it joins.
@@ -168,9 +168,9 @@ def constant(value: Any, kind: Plain) -> Leaf:
     return Leaf(text, kind, value)
 
 
-def flat(kind: ValueType) -> list[tuple[str, Plain | Listing]]:
+def flat(kind: ValueType) -> list[tuple[str, Plain | ListType]]:
     """The fields of a row of that type; a record within a record is laid out in place."""
-    found: dict[str, Plain | Listing] = {}
+    found: dict[str, Plain | ListType] = {}
     for label, inner in _flat(kind, ""):
         while label in found:
             label += "_"
@@ -178,12 +178,12 @@ def flat(kind: ValueType) -> list[tuple[str, Plain | Listing]]:
     return list(found.items())
 
 
-def _flat(kind: ValueType, name: str) -> Iterator[tuple[str, Plain | Listing]]:
+def _flat(kind: ValueType, name: str) -> Iterator[tuple[str, Plain | ListType]]:
     if isinstance(kind, Struct):
         for label, inner in kind.fields:
             own = f"f{label}" if label.isdigit() else clean(label)
             yield from _flat(inner, f"{name}_{own}" if name else own)
-    elif isinstance(kind, Plain | Listing):
+    elif isinstance(kind, Plain | ListType):
         yield name or "value", kind
 
 
@@ -193,7 +193,7 @@ def made_of(kind: ValueType, texts: Iterator[str], base: str = "") -> Value:
         fields = tuple((label, made_of(inner, texts)) for label, inner in kind.fields)
         return Rec(fields, kind.union, base)
     if isinstance(kind, Multi):
-        listed = Leaf(next(texts), Listing(kind.inner))
+        listed = Leaf(next(texts), ListType(kind.inner))
         return Bag((each_of(listed),))
     assert not isinstance(kind, Arrow), "fields are no functions"
     return Leaf(next(texts), kind)
@@ -201,7 +201,7 @@ def made_of(kind: ValueType, texts: Iterator[str], base: str = "") -> Value:
 
 def element_of(text: str, kind: ValueType, is_drawn: bool = False) -> Value:
     """An element of a list, taken out by that text."""
-    if isinstance(kind, Listing):
+    if isinstance(kind, ListType):
         found = made_of(kind, iter([f"{text}.value"]))
     elif not isinstance(kind, Struct):
         found = made_of(kind, iter([text]))
@@ -213,7 +213,7 @@ def element_of(text: str, kind: ValueType, is_drawn: bool = False) -> Value:
 
 def each_of(listed: Leaf) -> BagEntry:
     """All elements of a list, once each."""
-    inner = listed.kind.inner if isinstance(listed.kind, Listing) else None
+    inner = listed.kind.inner if isinstance(listed.kind, ListType) else None
     value = element_of(f"at({listed.text}, turn)", inner or INT, listed.draws)
     count = Leaf(f"length({listed.text})", INT, draws=listed.draws)
     return BagEntry(value, count, each=listed)
@@ -229,8 +229,8 @@ def kind_of(value: Value) -> ValueType:
         kinds = [kind_of(one) for one in value.items]
         known = [one for one in kinds if one != UNKNOWN]
         if known:
-            return Listing(known[0])
-        return value.tail.kind if value.tail else Listing(None)
+            return ListType(known[0])
+        return value.tail.kind if value.tail else ListType(None)
     if isinstance(value, Bag):
         kinds = [kind_of(entry.value) for entry in value.entries]
         return Multi(kinds[0] if kinds else None)
@@ -243,8 +243,8 @@ def joined(left: ValueType, right: ValueType) -> ValueType | None:
         return left
     if left == UNKNOWN:
         return right
-    if isinstance(left, Listing) and isinstance(right, Listing):
-        return Listing(_inner(left, right)) if _fits(left, right) else None
+    if isinstance(left, ListType) and isinstance(right, ListType):
+        return ListType(_inner(left, right)) if _fits(left, right) else None
     if isinstance(left, Multi) and isinstance(right, Multi):
         return Multi(_inner(left, right)) if _fits(left, right) else None
     if isinstance(left, Struct) and isinstance(right, Struct) and left.union == right.union:
@@ -259,13 +259,13 @@ def joined(left: ValueType, right: ValueType) -> ValueType | None:
     return None
 
 
-def _inner(left: Listing | Multi, right: Listing | Multi) -> ValueType | None:
+def _inner(left: ListType | Multi, right: ListType | Multi) -> ValueType | None:
     if left.inner is None or right.inner is None:
         return left.inner or right.inner
     return joined(left.inner, right.inner)
 
 
-def _fits(left: Listing | Multi, right: Listing | Multi) -> bool:
+def _fits(left: ListType | Multi, right: ListType | Multi) -> bool:
     return left.inner is None or right.inner is None or _inner(left, right) is not None
 
 
@@ -273,7 +273,7 @@ def words(kind: ValueType) -> str:
     """A type as messages name it."""
     if isinstance(kind, Plain):
         return "something unknown" if kind == UNKNOWN else kind.name
-    if isinstance(kind, Listing):
+    if isinstance(kind, ListType):
         return f"a list of {words(kind.inner)}" if kind.inner else "an empty list"
     if isinstance(kind, Multi):
         return f"a multiset of {words(kind.inner)}" if kind.inner else "an empty multiset"
