@@ -28,7 +28,7 @@ class Sojourn:
 
 
 @dataclass(frozen=True)
-class Marking:
+class PlaceMarking:
     """Tokens in a place: the mean over time (None: no time passed), the maximum and the last."""
 
     mean: float | None
@@ -59,7 +59,7 @@ class FiringCount:
     rate_per_s: float | None
 
 
-Monitor = Sojourn | Marking | Log | FiringCount
+Monitor = Sojourn | PlaceMarking | Log | FiringCount
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,7 @@ class NetReport:
     left: Mapping[str, int]
     stations: Sequence[StationReport] | None
     sojourns: Mapping[str, Sojourn]
-    markings: Mapping[str, Marking]
+    markings: Mapping[str, PlaceMarking]
     logs: Mapping[str, Log]
     counts: Mapping[str, FiringCount]
 
@@ -118,7 +118,7 @@ def net_report(document: Mapping[str, Any], names: Sequence[str]) -> NetReport:
         left=document.get("left", {}),
         stations=None if stations is None else [StationReport(**one) for one in stations],
         sojourns={name: one for name, one in found.items() if isinstance(one, Sojourn)},
-        markings={name: one for name, one in found.items() if isinstance(one, Marking)},
+        markings={name: one for name, one in found.items() if isinstance(one, PlaceMarking)},
         logs={name: one for name, one in found.items() if isinstance(one, Log)},
         counts={name: one for name, one in found.items() if isinstance(one, FiringCount)},
     )
@@ -132,7 +132,7 @@ def _monitor(one: Mapping[str, Any]) -> Monitor:
                 **times, max_s=one["max_s"], unmatched=one["unmatched"], unfinished=one["open"]
             )
         case "marking":
-            return Marking(one["mean"], one["max"], one["last"])
+            return PlaceMarking(one["mean"], one["max"], one["last"])
         case "log":
             return Log(one["count"], [LogRow(row[0], tuple(row[1:])) for row in one["rows"]])
         case "count":

@@ -11,7 +11,7 @@ from dfslab.documents.net_state import TokenRow
 from dfslab.nets.build import Net, definition_of
 from dfslab.spec.model import InputError
 
-Marking = Mapping[str, Sequence[TokenRow]]
+TokensByPlace = Mapping[str, Sequence[TokenRow]]
 COLUMN, ROW, RADIUS, MARGIN = 170, 90, 24, 60
 DOTS_MOST = 4
 
@@ -35,7 +35,7 @@ class _Picture:
     arcs: list[_Arc] = field(default_factory=list)
 
 
-def initial_marking(definition: NetDefinition) -> Marking:
+def initial_marking(definition: NetDefinition) -> TokensByPlace:
     """The first tokens of every place."""
     return {one.name: [list(row) for row in one.initial] for one in definition.places}
 
@@ -46,7 +46,7 @@ def pages(net: Net | NetDefinition) -> list[str]:
     return list(dict.fromkeys(named))
 
 
-def mermaid(net: Net | NetDefinition, marking: Marking | None = None, page: str = "") -> str:
+def mermaid(net: Net | NetDefinition, marking: TokensByPlace | None = None, page: str = "") -> str:
     """Mermaid text: places are round and show their tokens, transitions are boxes."""
     definition = definition_of(net)
     picture = _picture(definition, page)
@@ -65,7 +65,7 @@ def mermaid(net: Net | NetDefinition, marking: Marking | None = None, page: str 
     return "\n".join(lines) + "\n"
 
 
-def svg(net: Net | NetDefinition, marking: Marking | None = None, page: str = "") -> str:
+def svg(net: Net | NetDefinition, marking: TokensByPlace | None = None, page: str = "") -> str:
     """A picture that needs nothing to be shown."""
     definition = definition_of(net)
     picture = _picture(definition, page)
