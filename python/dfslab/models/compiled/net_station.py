@@ -33,7 +33,7 @@ OUT, IN = "nic.out", "nic.in"
 
 
 @dataclass(frozen=True)
-class Message:
+class MessageTiming:
     """One message: seconds that each adapter is busy, and seconds from start to arrival.
 
     The receiver's adapter starts `lead` seconds after the sender's, so that both end with the last
@@ -144,7 +144,7 @@ class Stations:
         self,
         roles: tuple[str, str],
         nodes: tuple[Expr, Expr],
-        message: Message,
+        message: MessageTiming,
         step: tuple[str, str],
         then: EntryArcs,
         sent: EntryArcs | None = None,

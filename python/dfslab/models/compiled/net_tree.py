@@ -15,7 +15,7 @@ from dataclasses import replace
 
 from dfslab.models.compiled.net_amount import MOST_UNITS, Amounts
 from dfslab.models.compiled.net_context import Context, Way
-from dfslab.models.compiled.net_station import Message, Stations
+from dfslab.models.compiled.net_station import MessageTiming, Stations
 from dfslab.models.compiled.net_stream import pipeline
 from dfslab.models.compiled.token_flow import (
     Amount,
@@ -232,7 +232,7 @@ class Trees(Visitor[Standing, EntryArcs]):
         ways = [(equal(here, there), inside), (unequal(here, there), outside)]
         return self.branch(f"{sender.page}/{name} where", sender.page, ways)
 
-    def message(self, roles: tuple[str, str], size: Amount, between: Amount) -> Message:
+    def message(self, roles: tuple[str, str], size: Amount, between: Amount) -> MessageTiming:
         """Seconds that `size` bytes take at the adapters of sender and receiver."""
         out, into = (self.environment[f"{role}.nic_bandwidth"] for role in roles)
         latency = self.environment["network_latency"] + sum(
@@ -240,7 +240,7 @@ class Trees(Visitor[Standing, EntryArcs]):
         )
         early = max(0.0, 1.0 / min(out, into) - 1.0 / into)
         lead = plus(times(latency, between), times(size, early))
-        return Message(times(size, 1.0 / out), times(size, 1.0 / into), lead)
+        return MessageTiming(times(size, 1.0 / out), times(size, 1.0 / into), lead)
 
     def seq(self, node: Seq, where: Standing) -> EntryArcs:
         context, then = where
