@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from dfslab.spec.model import Model
+from dfslab.spec.model import CheckedModel
 from dfslab.testbeds.base import BaseTestbed
 from dfslab.testbeds.daemon import Daemon
 from dfslab.testbeds.errors import TestbedError
@@ -22,7 +22,7 @@ http.server.HTTPServer(("127.0.0.1", int(sys.argv[1])), handler).serve_forever()
 """
 
 
-class Parameters(Model):
+class Parameters(CheckedModel):
     """One made-up switch and a folder elsewhere."""
 
     fail: bool = False

@@ -12,14 +12,14 @@ from pydantic import (
     model_serializer,
 )
 
-from dfslab.spec.model import Model
+from dfslab.spec.model import CheckedModel
 from dfslab.spec.units import Bytes, BytesPerSecond, Hertz, Seconds, quantity
 
 UnitCount = Annotated[int, Field(ge=1, le=100_000)]
 Positive = Field(gt=0)
 
 
-class Disk(Model):
+class Disk(CheckedModel):
     """The disks of one node, described as a single disk."""
 
     read_rate: Annotated[BytesPerSecond, Positive] = quantity("500 MB/s", description="Read rate")
@@ -42,7 +42,7 @@ class Disk(Model):
     )
 
 
-class Adapter(Model):
+class Adapter(CheckedModel):
     """The network adapter of one node."""
 
     bandwidth: Annotated[BytesPerSecond, Positive] = quantity("10 Gbit/s", description="Each way")
@@ -65,7 +65,7 @@ def _named_in_a_file(name: str) -> str:
 ProfileName = Annotated[str, AfterValidator(_named_in_a_file)]
 
 
-class NodeGroup(Model):
+class NodeGroup(CheckedModel):
     """A group of equal nodes; `roles`: role -> instances on each node."""
 
     name: Annotated[str, Field(min_length=1)] = Field(
@@ -93,7 +93,7 @@ class NodeGroup(Model):
     profile: ProfileName = PROFILE
 
 
-class Network(Model):
+class Network(CheckedModel):
     """The network between the nodes."""
 
     latency: Seconds = quantity("50 us", description="One way, between two nodes")
@@ -109,7 +109,7 @@ class Network(Model):
     )
 
 
-class Emulation(Model):
+class Emulation(CheckedModel):
     """Side effects of a network emulated on one machine.
 
     The defaults are those of dfslab's own testbeds.
@@ -123,7 +123,7 @@ class Emulation(Model):
     )
 
 
-class Deployment(Model):
+class Deployment(CheckedModel):
     """All nodes and the network."""
 
     node: list[NodeGroup] = Field(min_length=1, description="Groups of equal nodes")

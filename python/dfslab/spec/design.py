@@ -11,7 +11,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import Field, field_validator, model_validator
 
 from dfslab.spec import units
-from dfslab.spec.model import InputError, Model, unknown
+from dfslab.spec.model import CheckedModel, InputError, unknown
 from dfslab.spec.units import Seconds, quantity
 
 Value = str | int | float | bool
@@ -22,7 +22,7 @@ HARD = ("deployment", "file_system")
 UNITS = ("B", "s", "B/s", "Hz", "1/s")
 
 
-class Factor(Model):
+class Factor(CheckedModel):
     """One factor; it may set several keys together, such as both ends of a link.
 
     A level is one value for all keys, or a list with one value for each key.
@@ -99,7 +99,7 @@ def shapes(key: str, given: set[str]) -> bool:
     return parts[0] == "file_system" and parts[-1] not in given
 
 
-class Design(Model):
+class Design(CheckedModel):
     """Which configurations are run; without factors, the scenario's grids are swept."""
 
     FORMER_KEYS: ClassVar[Mapping[str, str]] = {"beds": "testbeds", "per_bed": "per_testbed"}

@@ -6,14 +6,14 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from dfslab.spec.model import InputError, Model
+from dfslab.spec.model import CheckedModel, InputError
 from dfslab.spec.units import BytesPerSecond, Seconds, quantity
 
 Action = Literal["kill", "pause", "resume", "restart", "cut", "slow", "heal"]
 OF_LINKS = ("cut", "slow", "heal")
 
 
-class Fault(Model):
+class Fault(CheckedModel):
     """One fault, injected during the workload run."""
 
     at: Seconds = quantity("0 s", description="When, after the clients' common start")

@@ -11,12 +11,12 @@ from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 
 from dfslab.spec.errors import InputError, unknown
 
-__all__ = ["InputError", "Model", "build", "input_error", "unknown"]
+__all__ = ["InputError", "CheckedModel", "build", "input_error", "unknown"]
 
 Built = TypeVar("Built", bound=BaseModel)
 
 
-class Model(BaseModel):
+class CheckedModel(BaseModel):
     """A frozen model without unknown keys, whose defaults are validated like input."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, validate_default=True)

@@ -26,7 +26,7 @@ from dfslab.spec.base import extended, located
 from dfslab.spec.deployment import Deployment, Emulation
 from dfslab.spec.design import Design, Value
 from dfslab.spec.fault import Fault
-from dfslab.spec.model import InputError, Model, build
+from dfslab.spec.model import CheckedModel, InputError, build
 from dfslab.spec.profile import applied
 from dfslab.spec.search import Search
 from dfslab.spec.streams.layer import Layer
@@ -34,7 +34,7 @@ from dfslab.spec.toml import TomlTable, TomlValue
 from dfslab.spec.units import PerSecond, Seconds, quantity
 
 
-class ClientAccess(Model):
+class ClientAccess(CheckedModel):
     """How to access the file system; each file system declares which of these keys it supports."""
 
     FORMER_KEYS: ClassVar[Mapping[str, str]] = {"bed": "testbed"}
@@ -59,7 +59,7 @@ class ClientAccess(Model):
     )
 
 
-class FileSystemChoice(Model):
+class FileSystemChoice(CheckedModel):
     """Which file system, how to reach it; every other key is a parameter of that file system."""
 
     model_config = ConfigDict(extra="allow")
@@ -79,7 +79,7 @@ class FileSystemChoice(Model):
         return dict(self.__pydantic_extra__ or {})
 
 
-class WorkloadChoice(Model):
+class WorkloadChoice(CheckedModel):
     """Which workload, by how many clients; every other key is a parameter of that workload."""
 
     model_config = ConfigDict(extra="allow")
@@ -116,7 +116,7 @@ class WorkloadChoice(Model):
         return dict(self.__pydantic_extra__ or {})
 
 
-class Run(Model):
+class Run(CheckedModel):
     """How to run it."""
 
     methods: list[str] = Field(
@@ -171,7 +171,7 @@ class Run(Model):
     )
 
 
-class Judge(Model):
+class Judge(CheckedModel):
     """What is fitted and what is held out."""
 
     hold_out: list[dict[str, Value | list[Value]]] = Field(
@@ -183,7 +183,7 @@ class Judge(Model):
     )
 
 
-class Scenario(Model):
+class Scenario(CheckedModel):
     """One scenario: deployment, file system, workload, run, sweep and judgement."""
 
     schema_version: Literal[1] = Field(1, alias="schema", description="Version of this format")
@@ -272,9 +272,9 @@ class Scenario(Model):
         }
         return self.model_copy(update=changed)
 
-    def _part(self, name: str) -> Model:
+    def _part(self, name: str) -> CheckedModel:
         """The table of that name, one of PARTS."""
-        parts: dict[str, Model] = {
+        parts: dict[str, CheckedModel] = {
             "deployment": self.deployment,
             "file_system": self.file_system,
             "workload": self.workload,
@@ -297,7 +297,9 @@ class Scenario(Model):
         kept = [match for match in found.judge.hold_out if not set(match) & set(values)]
         # A factor with an overridden key is no longer varied.
         factors = [one for one in found.design.factor if not set(one.keys) & set(values)]
-        changed: dict[str, Model] = {"judge": found.judge.model_copy(update={"hold_out": kept})}
+        changed: dict[str, CheckedModel] = {
+            "judge": found.judge.model_copy(update={"hold_out": kept})
+        }
         if len(factors) < len(found.design.factor):
             # Constraints name factors, so validate the design without the removed ones.
             table = found.design.model_dump(mode="json")
@@ -333,7 +335,7 @@ class Scenario(Model):
         return self.replace({"design.budget": f"{seconds!r} s"})
 
 
-class _Sweep(Model):
+class _Sweep(CheckedModel):
     """The sweep's grids alone, to validate them when all other tables are valid already."""
 
     sweep: list[dict[str, list[Value]]]
@@ -356,7 +358,7 @@ def _check_grids(sweep: Sequence[Mapping[str, Sequence[Value]]]) -> None:
 
 
 # The tables of a scenario, in the order in which they are read.
-PARTS: dict[str, type[Model]] = {
+PARTS: dict[str, type[CheckedModel]] = {
     "deployment": Deployment,
     "file_system": FileSystemChoice,
     "workload": WorkloadChoice,
@@ -366,7 +368,7 @@ PARTS: dict[str, type[Model]] = {
 }
 
 
-class Point(Model):
+class Point(CheckedModel):
     """One configuration of a scenario; `labels` are the varied keys as written."""
 
     scenario: Scenario

@@ -8,7 +8,7 @@ from typing import Annotated, Self
 
 from pydantic import Field, field_validator, model_validator
 
-from dfslab.spec.model import InputError, Model
+from dfslab.spec.model import CheckedModel, InputError
 from dfslab.spec.units import PerSecond, Seconds, parse, quantity
 
 _FORM = re.compile(r"^(response|latency)_s_(mean|p50|p90|p99|p999)(?:\.(\w+))?\s*<=\s*(.+)$")
@@ -42,7 +42,7 @@ def objective(text: str) -> Objective:
     return Objective(f"{kind}_s_{statistic}", operation or "", limit_s)
 
 
-class Search(Model):
+class Search(CheckedModel):
     """How `dfslab search` looks for the highest rate under an objective."""
 
     objective: str = Field("response_s_p99 <= 20 ms", description="What a rate must keep to")

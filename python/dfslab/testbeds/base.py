@@ -19,7 +19,7 @@ from dfslab import discover
 from dfslab.documents.measured_load import ServerCounts
 from dfslab.spec.deployment import Deployment
 from dfslab.spec.design import Value
-from dfslab.spec.model import Model
+from dfslab.spec.model import CheckedModel
 from dfslab.spec.systems.endpoint import Endpoint
 from dfslab.spec.systems.standard import standard
 from dfslab.testbeds import registry, state
@@ -44,7 +44,7 @@ from dfslab.testbeds.state import (
 
 Notify = Callable[[str], None]
 # The type of a testbed's checked parameters.
-Parameters = TypeVar("Parameters", bound=Mapping[str, Value] | Model)
+Parameters = TypeVar("Parameters", bound=Mapping[str, Value] | CheckedModel)
 WHOLE_LIMIT_S = 180.0
 
 
@@ -447,8 +447,8 @@ class BaseTestbed(Generic[Parameters]):
         self.down()
 
 
-def _plain(parameters: Mapping[str, Value] | Model) -> dict[str, Setting]:
+def _plain(parameters: Mapping[str, Value] | CheckedModel) -> dict[str, Setting]:
     """Parameters as plain data, the form in which the record stores them."""
-    if isinstance(parameters, Model):
+    if isinstance(parameters, CheckedModel):
         return parameters.model_dump(mode="json")
     return dict(parameters)

@@ -97,7 +97,7 @@ Cohorts = Annotated[
     ),
 ]
 
-Model = Annotated[
+ModelScenario = Annotated[
     Path | None,
     typer.Option("--model", metavar="SCENARIO", help="Steps beside those of its description."),
 ]
@@ -226,7 +226,7 @@ def trace_report(
         typer.Option("--against", metavar="EARLIER", help="Compare with these; may be repeated."),
     ] = None,
     cohorts: Cohorts = "",
-    model: Model = None,
+    model: ModelScenario = None,
     sets: Sets = None,
     sampled: Sampled = 1.0,
     form: Format = "",

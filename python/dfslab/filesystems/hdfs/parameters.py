@@ -11,7 +11,7 @@ from typing import Annotated, Any, Self
 from pydantic import AliasChoices, BeforeValidator, Field, field_validator, model_validator
 
 from dfslab.filesystems.hdfs.node import NAMENODE_PORTS, Node, stored
-from dfslab.spec.model import InputError, Model, build, unknown
+from dfslab.spec.model import CheckedModel, InputError, build, unknown
 from dfslab.spec.units import Bytes, parse
 from dfslab.testbeds.hosts.ports import LOOPBACK
 from dfslab.testbeds.settings import Setting
@@ -33,7 +33,7 @@ def _seconds(value: Any) -> Any:
 DelayInSeconds = Annotated[float, BeforeValidator(_seconds)]
 
 
-class TestbedParameters(Model):
+class TestbedParameters(CheckedModel):
     """Parameters of an HDFS testbed; quantities in SI units, or text with a unit.
 
     `clients` and `namenodes` come with a deployment; a testbed starts no client. With `trace` every

@@ -16,7 +16,7 @@ from pydantic import Field, ValidationError
 from dfslab.documents.traces.call_path import CallPath
 from dfslab.method import RunFailed
 from dfslab.spec.clock import REAL, Clock
-from dfslab.spec.model import InputError, Model
+from dfslab.spec.model import CheckedModel, InputError
 
 FORMAT = "dfslab-profile/1"
 BEGINNING = re.compile(rb'\s*\{\s*"format"\s*:\s*"dfslab-profile/')
@@ -38,7 +38,7 @@ CostClass = Literal[
 ]
 
 
-class Row(Model):
+class Row(CheckedModel):
     """One node of a process's call trees: a parent path from another process, or a step."""
 
     above: int = Field(ge=-1)
@@ -58,7 +58,7 @@ class Row(Model):
     timed: bool = True
 
 
-class Losses(Model):
+class Losses(CheckedModel):
     """Calls that were counted but not timed or were attributed to another place, and context
     propagations whose parent is unknown."""
 
@@ -68,7 +68,7 @@ class Losses(Model):
     exemplars_left_out: CountText = 0
 
 
-class Point(Model):
+class Point(CheckedModel):
     """The result of one line of the instrumentation-points file in this process."""
 
     point: str
@@ -76,7 +76,7 @@ class Point(Model):
     state: str
 
 
-class File(Model):
+class File(CheckedModel):
     """The profile of one process since its start."""
 
     format: Literal["dfslab-profile/1"]

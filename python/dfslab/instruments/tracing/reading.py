@@ -7,10 +7,10 @@ import tomllib
 from collections.abc import Sequence
 from pathlib import Path
 
-from dfslab.spec.model import InputError, Model, build
+from dfslab.spec.model import CheckedModel, InputError, build
 
 
-class CallSelection(Model):
+class CallSelection(CheckedModel):
     """Rules for the calls to keep. A rule is a pattern of steps ("read*"), or terms that must all
     match: "step=read*,service=datanode,host=node-?,kind=wait".
 
@@ -24,7 +24,7 @@ class CallSelection(Model):
     steps: dict[str, tuple[str, ...]] = {}
 
 
-class Reading(Model):
+class Reading(CheckedModel):
     """How the files of a profile are read; without a format, it is recognised from the file."""
 
     sampled: float = 1.0

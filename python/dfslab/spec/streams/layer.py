@@ -6,7 +6,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from dfslab.spec.model import InputError, Model
+from dfslab.spec.model import CheckedModel, InputError
 from dfslab.spec.streams.plan import PlanLayer
 from dfslab.spec.units import BytesPerSecond, PerSecond, Seconds, quantity
 
@@ -21,7 +21,7 @@ LAYER_KEYS: dict[str, dict[str, str]] = {
 }
 
 
-class Layer(Model):
+class Layer(CheckedModel):
     """One layer; the first of several is the outermost."""
 
     kind: LayerKind = Field(description="What is done to calls")

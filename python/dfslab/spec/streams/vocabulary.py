@@ -7,7 +7,7 @@ from typing import Annotated, Literal, Self, get_args
 
 from pydantic import Field, model_validator
 
-from dfslab.spec.model import Model
+from dfslab.spec.model import CheckedModel
 
 OperationName = Literal[
     "read",
@@ -42,7 +42,7 @@ Positive = Annotated[float, Field(gt=0)]
 Spread = Annotated[float, Field(ge=0)]
 
 
-class CoreDocument(Model):
+class CoreDocument(CheckedModel):
     """A document that the core reads: fields that nobody set keep the core's defaults."""
 
     @property

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Generic, TypedDict, TypeVar, Unpack
 
 from pydantic import Field, ValidationError
 
-from dfslab.spec.model import InputError, Model, input_error
+from dfslab.spec.model import CheckedModel, InputError, input_error
 from dfslab.spec.streams.vocabulary import (
     Access,
     FileChoice,
@@ -27,7 +27,7 @@ Size = Annotated[Bytes, Field(ge=1)]
 P = TypeVar("P", bound="FileParameters")
 
 
-class FileParameters(Model):
+class FileParameters(CheckedModel):
     """Parameters of every workload over files; a workload's parameter class extends it."""
 
     file_size: Size = quantity("1 MiB", description="Bytes of a file")

@@ -6,14 +6,14 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
-from dfslab.spec.model import Model
+from dfslab.spec.model import CheckedModel
 from dfslab.spec.systems.endpoint import Endpoint
 from dfslab.testbeds.base import BaseTestbed, Notify
 from dfslab.testbeds.daemon import Daemon
 from dfslab.testbeds.hosts.ports import LOOPBACK, can_listen
 
 
-class Parameters(Model):
+class Parameters(CheckedModel):
     """How many of each role; one machine has one of each."""
 
     clients: int = 1
