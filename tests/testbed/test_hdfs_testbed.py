@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 from dfslab import _core, discover
-from dfslab.filesystems.hdfs.node import NAMENODE_PORTS, Node
+from dfslab.filesystems.hdfs.node import NAMENODE_PORTS, DaemonLocation
 from dfslab.filesystems.hdfs.parameters import (
     TestbedParameters,
     decided_properties,
@@ -307,7 +307,7 @@ def test_a_scenario_s_parameters_are_understood():
     told = TestbedParameters.model_validate(testbed_parameters(scenario))
     assert (told.datanodes, told.replication, told.complete_retry_delay_s) == (3, 2, 0.4)
     properties = decided_properties(
-        told, Path("/bed"), Node("namenode", None, "there", NAMENODE_PORTS)
+        told, Path("/bed"), DaemonLocation("namenode", None, "there", NAMENODE_PORTS)
     )
     declared = discover.file_system("hdfs").parameters.of_origin("filesystem").values()
     # What a client asks with every block is no property, nor is how many blocks it reads at once.

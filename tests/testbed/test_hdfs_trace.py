@@ -108,7 +108,7 @@ def traced(tmp_path_factory) -> dict[str, Any]:
     }
 
 
-def ending(traced: dict[str, Any], *ends: str) -> list[tuple[str, callprofile.Node]]:
+def ending(traced: dict[str, Any], *ends: str) -> list[tuple[str, callprofile.MergedStep]]:
     return [(path, node) for path, node in traced["places"].items() if path.endswith(ends)]
 
 

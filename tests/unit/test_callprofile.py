@@ -146,7 +146,7 @@ def test_any_order_and_number_of_files_gives_one_tree(stored):
 
 
 def test_quantiles_are_within_a_bucket():
-    node = callprofile.Node(CallPath.read("x"))
+    node = callprofile.MergedStep(CallPath.read("x"))
     draw = random.Random(3)
     values = sorted(int(10 ** draw.uniform(0, 12)) for _ in range(5001))
     for value in values:

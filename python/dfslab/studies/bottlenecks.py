@@ -18,7 +18,7 @@ from dfslab.documents.table import Cell, Table, Value, absent, heads, words
 from dfslab.documents.traces.call_path import CallPath
 from dfslab.documents.traces.trace_profile import Saving, TreeNode
 from dfslab.instruments.tracing import call_document, callprofile
-from dfslab.instruments.tracing.callprofile import Node
+from dfslab.instruments.tracing.callprofile import MergedStep
 from dfslab.result import Result
 from dfslab.studies.contract import FinishedRun, Progress, Study, StudyResult
 from dfslab.studies.traces import gain, parts
@@ -226,7 +226,7 @@ def _by_sum(steps: Iterable[Saving]) -> str:
     return max(sums, key=lambda name: (sums[name], name), default="")
 
 
-def functions(top: Node, named: Mapping[str, Sequence[str]]) -> list[FunctionCost]:
+def functions(top: MergedStep, named: Mapping[str, Sequence[str]]) -> list[FunctionCost]:
     """Calls and seconds of functions; `named`: function -> path suffixes, the first is counted.
 
     A nested call of the same function belongs to the outer one. Without names: the steps with the
@@ -241,7 +241,7 @@ def functions(top: Node, named: Mapping[str, Sequence[str]]) -> list[FunctionCos
     return [_function(top, name, ends) for name, ends in named.items()]
 
 
-def _function(top: Node, name: str, ends: Sequence[str]) -> FunctionCost:
+def _function(top: MergedStep, name: str, ends: Sequence[str]) -> FunctionCost:
     count, total_ns = 0, 0
     for place, end in enumerate(ends):
         outermost: CallPath | None = None

@@ -94,7 +94,7 @@ def only(kind: type[Attributes], answer: bytes) -> Attributes | None:
 
 
 @dataclass(frozen=True)
-class Node:
+class DaemonLocation:
     """The location of a daemon: a host (None: this machine), its address and its ports by name."""
 
     name: str
@@ -119,7 +119,7 @@ class Node:
             return None
 
 
-def stored(node: Node, folder: Path) -> Path:
+def stored(node: DaemonLocation, folder: Path) -> Path:
     """The folder of a daemon's data: on its host's disk, else in `folder`."""
     return (folder if node.host is None else node.host.disk) / node.name
 
@@ -135,7 +135,7 @@ def jmx(address: str, kind: type[Attributes]) -> Attributes | None:
         return None
 
 
-def datanode_serves(node: Node) -> bool:
+def datanode_serves(node: DaemonLocation) -> bool:
     """Whether a DataNode is registered with its NameNode and in contact with it."""
     attributes = node.ask(DataNodeInfo) or DataNodeInfo()
     return bool(attributes.actors) and all(

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Self
 
 from pydantic import AliasChoices, BeforeValidator, Field, field_validator, model_validator
 
-from dfslab.filesystems.hdfs.node import NAMENODE_PORTS, Node, stored
+from dfslab.filesystems.hdfs.node import NAMENODE_PORTS, DaemonLocation, stored
 from dfslab.spec.model import CheckedModel, InputError, build, unknown
 from dfslab.spec.units import Bytes, parse
 from dfslab.testbeds.hosts.ports import LOOPBACK
@@ -99,7 +99,7 @@ class TestbedParameters(CheckedModel):
             raise InputError("testbed.block_size_bytes", int(self.block_size_bytes), allowed)
         if self.heap_bytes < 64 * MIB:
             raise InputError("testbed.heap_bytes", int(self.heap_bytes), "must be at least 64 MiB")
-        anywhere = Node("namenode", None, LOOPBACK, NAMENODE_PORTS)
+        anywhere = DaemonLocation("namenode", None, LOOPBACK, NAMENODE_PORTS)
         decided = decided_properties(self, Path(), anywhere)
         for key in self.properties:
             if key in decided or re.fullmatch(r"dfs\.datanode\..*(address|data\.dir)", key):
@@ -139,7 +139,7 @@ def checked(given: Mapping[str, Setting]) -> TestbedParameters:
 
 
 def decided_properties(
-    parameters: TestbedParameters, folder: Path, namenode: Node
+    parameters: TestbedParameters, folder: Path, namenode: DaemonLocation
 ) -> dict[str, str]:
     """Hadoop's properties derived from the testbed's parameters, the same for every daemon."""
     block_size_bytes = int(parameters.block_size_bytes)

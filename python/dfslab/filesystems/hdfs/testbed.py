@@ -13,10 +13,10 @@ from xml.etree import ElementTree
 from dfslab.filesystems.hdfs.node import (
     DATANODE_PORTS,
     NAMENODE_PORTS,
+    DaemonLocation,
     JavaMachine,
     NameNodeInfo,
     NameSystem,
-    Node,
     datanode_serves,
     stored,
 )
@@ -132,18 +132,20 @@ class Testbed(BaseTestbed[TestbedParameters], Traceable, JavaReachable):
         self._await_all()
         self._now(versions=self._running_versions())
 
-    def _nodes(self) -> tuple[Node, list[Node]]:
+    def _nodes(self) -> tuple[DaemonLocation, list[DaemonLocation]]:
         """The NameNode and the DataNodes, on hosts if there are any."""
         if self.cluster is not None:
             first = self.hosts.of("namenode")[0]
-            named = Node("namenode", first, first.address, NAMENODE_PORTS)
+            named = DaemonLocation("namenode", first, first.address, NAMENODE_PORTS)
             return named, [
-                Node(f"datanode-{number}", host, host.address, _shifted(DATANODE_PORTS, number))
+                DaemonLocation(
+                    f"datanode-{number}", host, host.address, _shifted(DATANODE_PORTS, number)
+                )
                 for number, host in enumerate(self.hosts.of("datanode"), 1)
             ]
         ports = iter(self.ports)
         nodes = [
-            Node(name, None, LOOPBACK, {port: next(ports) for port in wanted})
+            DaemonLocation(name, None, LOOPBACK, {port: next(ports) for port in wanted})
             for name, wanted in self._names()
         ]
         return nodes[0], nodes[1:]
@@ -308,7 +310,7 @@ class Testbed(BaseTestbed[TestbedParameters], Traceable, JavaReachable):
         return self.folder / "logs" / f"{name}.log"
 
     def _launch_on(
-        self, node: Node, main: list[str], ready: Callable[[], bool], stage: int
+        self, node: DaemonLocation, main: list[str], ready: Callable[[], bool], stage: int
     ) -> None:
         words = self.java_command(*main, process=node.name)
         if node.host is not None:
@@ -352,7 +354,7 @@ def _shifted(ports: Mapping[str, int], number: int) -> dict[str, int]:
     return {name: port + 100 * (number - 1) for name, port in ports.items()}
 
 
-def _own_properties(node: Node, data: Path) -> list[str]:
+def _own_properties(node: DaemonLocation, data: Path) -> list[str]:
     """Options that set a DataNode's own addresses and directory."""
     own = {
         "dfs.datanode.data.dir": data.as_uri(),
@@ -364,7 +366,7 @@ def _own_properties(node: Node, data: Path) -> list[str]:
     return [word for key, value in own.items() for word in ("-D", f"{key}={value}")]
 
 
-def _entered(node: Node, words: list[str]) -> list[str]:
+def _entered(node: DaemonLocation, words: list[str]) -> list[str]:
     """The command, run in the node's host if it has one."""
     return words if node.host is None else node.host.command(words)
 

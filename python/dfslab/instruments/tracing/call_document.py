@@ -8,7 +8,7 @@ from pathlib import Path
 
 from dfslab.documents.traces.call_path import CallPath
 from dfslab.documents.traces.trace_profile import Entry, Process, Reduction, TraceProfile, TreeNode
-from dfslab.instruments.tracing.callprofile import WORK, File, Losses, Node, merge, read, walk
+from dfslab.instruments.tracing.callprofile import WORK, File, Losses, MergedStep, merge, read, walk
 from dfslab.spec.model import InputError
 
 MOST_RANKED = 1000
@@ -20,7 +20,7 @@ def profile(paths: Sequence[Path]) -> TraceProfile:
     return document(files, merge(files))
 
 
-def document(files: Sequence[tuple[str, File]], top: Node) -> TraceProfile:
+def document(files: Sequence[tuple[str, File]], top: MergedStep) -> TraceProfile:
     """As `profile`, from profiles that were already read, and merged at `top`."""
     if not top.children:
         raise InputError("profile", None, "holds no call", files[0][0])
@@ -76,7 +76,7 @@ def _losses(files: Iterable[File]) -> dict[str, int]:
     return losses
 
 
-def rankings(top: Node) -> tuple[list[Entry], list[Entry]]:
+def rankings(top: MergedStep) -> tuple[list[Entry], list[Entry]]:
     """Rankings of work and of waits, each by descending self time; detail steps are in neither."""
     entries = [(path, node) for path, node in walk(top) if node.count and node.kind != "detail"]
     all_ns = sum(node.own_ns for _, node in entries)
@@ -85,7 +85,7 @@ def rankings(top: Node) -> tuple[list[Entry], list[Entry]]:
     return [row for row in rows if row.kind in WORK], [row for row in rows if row.kind not in WORK]
 
 
-def _entry(path: CallPath, node: Node, all_ns: int) -> Entry:
+def _entry(path: CallPath, node: MergedStep, all_ns: int) -> Entry:
     return Entry(
         name=node.name,
         path=path,
@@ -146,7 +146,7 @@ def _mean_s(total_ns: int, timed: int) -> float | None:
     return total_ns / timed / 1e9 if timed else None
 
 
-def _nested(top: Node) -> list[TreeNode]:
+def _nested(top: MergedStep) -> list[TreeNode]:
     """The tree, longest total time first. Built from the leaves up, since recursion could be too
     deep."""
     written: dict[int, TreeNode] = {}
@@ -160,7 +160,7 @@ def _order(node: TreeNode) -> tuple[int, str]:
     return -node.total_ns, node.name
 
 
-def _written(node: Node, children: list[TreeNode]) -> TreeNode:
+def _written(node: MergedStep, children: list[TreeNode]) -> TreeNode:
     bounded = not node.unbounded
     # Sums alone determine no quantile and no spread.
     single = bool(node.durations) or not node.count

@@ -137,7 +137,7 @@ def _forget_file(folder: Path, name: str) -> Path:
 
 
 @dataclass
-class Node:
+class MergedStep:
     """A step at one place of the merged tree, summed over all processes.
 
     Only the root, which is no step, has no path.
@@ -158,7 +158,7 @@ class Node:
     durations: dict[int, int] = field(default_factory=lambda: defaultdict(int))
     # By process: calls, self time, bytes, total time.
     of: dict[str, tuple[int, int, int, int]] = field(default_factory=dict)
-    children: dict[str, Node] = field(default_factory=dict)
+    children: dict[str, MergedStep] = field(default_factory=dict)
 
     @property
     def call(self) -> CallPath:
@@ -171,10 +171,10 @@ class Node:
         """The name of the step as recorded: "process:step" for the first of a process."""
         return self.call.name
 
-    def child(self, name: str) -> Node:
+    def child(self, name: str) -> MergedStep:
         """The child of that name, created if it is missing."""
         if name not in self.children:
-            self.children[name] = Node(CallPath.of(name, self.path))
+            self.children[name] = MergedStep(CallPath.of(name, self.path))
         return self.children[name]
 
     def add(self, row: Row, instance: str) -> None:
@@ -274,11 +274,13 @@ def written(file: File) -> str:
     return json.dumps(table, separators=(",", ":"))
 
 
-def merge(files: Iterable[tuple[str, File]]) -> Node:
+def merge(files: Iterable[tuple[str, File]]) -> MergedStep:
     """Merge profiles, given as (name of file, profile). The root of the result is not a step."""
-    top = Node()
+    top = MergedStep()
     for name, file in files:
-        places: list[tuple[Node, int, bool]] = []  # node, depth, whether its child is a first step
+        places: list[
+            tuple[MergedStep, int, bool]
+        ] = []  # node, depth, whether its child is a first step
         for number, row in enumerate(file.nodes):
             if row.above >= number:
                 raise InputError(f"nodes.{number}.above", row.above, "must be an earlier row", name)
@@ -344,7 +346,7 @@ def _places(file: File) -> Iterator[tuple[tuple[str, ...], Row]]:
         yield known[-1], row
 
 
-def walk(top: Node) -> Iterator[tuple[CallPath, Node]]:
+def walk(top: MergedStep) -> Iterator[tuple[CallPath, MergedStep]]:
     """Every step with its path; parents precede their children."""
     open_nodes = [top]
     while open_nodes:
@@ -354,7 +356,7 @@ def walk(top: Node) -> Iterator[tuple[CallPath, Node]]:
         open_nodes += [child for _, child in sorted(node.children.items(), reverse=True)]
 
 
-def folded(top: Node) -> str:
+def folded(top: MergedStep) -> str:
     """Folded stacks of the merged tree: self time in nanoseconds, sorted by stack."""
     lines = [
         f"{';'.join(name.replace(';', ':') for name in path.names)} {max(0, node.own_ns)}\n"

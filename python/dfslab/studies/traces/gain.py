@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from dfslab.documents.traces.call_path import CallPath
 from dfslab.documents.traces.trace_profile import Saving, Savings
-from dfslab.instruments.tracing.callprofile import WAITS, Node, walk
+from dfslab.instruments.tracing.callprofile import WAITS, MergedStep, walk
 
 FACTOR = 2.0
 MOST_STEPS = 200
@@ -33,7 +33,7 @@ LEAST_CALLS = 5
 class ThreadStep:
     """A step of a logical thread."""
 
-    node: Node
+    node: MergedStep
 
     @property
     def path(self) -> CallPath:
@@ -64,7 +64,7 @@ class LogicalThread:
         return sum(max(0, one.node.own_ns) for one in self.steps if not one.wait)
 
 
-def savings(top: Node, factor: float = FACTOR) -> Savings:
+def savings(top: MergedStep, factor: float = FACTOR) -> Savings:
     """Steps sorted by saving, with their share of summed self time."""
     assert factor > 1
     roots = operations(top)
@@ -89,7 +89,7 @@ def savings(top: Node, factor: float = FACTOR) -> Savings:
     )
 
 
-def operations(top: Node) -> list[Node]:
+def operations(top: MergedStep) -> list[MergedStep]:
     """The outermost calls of clients, which are the services that serve no other service.
 
     A wait at the root of a thread is no operation: the thread waits for another operation.
@@ -102,7 +102,7 @@ def operations(top: Node) -> list[Node]:
     ]
 
 
-def threads(root: Node) -> list[LogicalThread]:
+def threads(root: MergedStep) -> list[LogicalThread]:
     """An operation's own logical thread first, then those that run in parallel."""
     found = [LogicalThread(root.call)]
     open_nodes = [(found[0], root)]
@@ -120,7 +120,7 @@ def threads(root: Node) -> list[LogicalThread]:
     return found
 
 
-def _operation(root: Node, part: float, whole_ns: int) -> list[Saving]:
+def _operation(root: MergedStep, part: float, whole_ns: int) -> list[Saving]:
     """Savings by steps of one operation; `part`: share by which a step's time is reduced."""
     own, *others = threads(root)
     waits_ns = sum(p.node.own_ns for p in own.steps if p.wait and not p.sleeps)
@@ -158,7 +158,7 @@ def _operation(root: Node, part: float, whole_ns: int) -> list[Saving]:
 
 
 def _saving(
-    step: ThreadStep, root: Node, saved_ns: tuple[float, float, float], whole_ns: int
+    step: ThreadStep, root: MergedStep, saved_ns: tuple[float, float, float], whole_ns: int
 ) -> Saving:
     """A row of the ranking; the interval includes variance between calls and between runs."""
     node = step.node
@@ -192,7 +192,7 @@ def verdict(low: float, high: float) -> str:
     return "faster" if low > 0 else "no gain"
 
 
-def relative_error(node: Node) -> float:
+def relative_error(node: MergedStep) -> float:
     """Relative standard error of the mean duration."""
     if node.count < 2 or node.total_ns <= 0:
         return 0.0

@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 
 from dfslab.documents.traces.call_path import CallPath
 from dfslab.documents.traces.trace_analysis import PartGain, PartRanking, PartShare
-from dfslab.instruments.tracing.callprofile import WAITS, File, Node, walk
+from dfslab.instruments.tracing.callprofile import WAITS, File, MergedStep, walk
 from dfslab.studies.traces import gain
 
 FACTOR = 2.0
@@ -103,7 +103,7 @@ class ServerWaits:
     concurrent_ns: float = 0.0
     squares: float = 0.0  # squared standard error of the sum
 
-    def add(self, node: Node) -> None:
+    def add(self, node: MergedStep) -> None:
         """Add the calls at one call path of a client's thread."""
         self.ns += node.self_ns
         self.served_ns += node.served_ns
@@ -125,7 +125,7 @@ class Parts:
     edges: list[Edge] = field(default_factory=list)
 
 
-def ranking(top: Node, ran: Mapping[str, Processor], factor: float = FACTOR) -> PartRanking:
+def ranking(top: MergedStep, ran: Mapping[str, Processor], factor: float = FACTOR) -> PartRanking:
     """Parts sorted by saving if each were `factor` times faster, and two other rankings."""
     assert factor > 1
     observed = _collect(top)
@@ -162,7 +162,7 @@ def _gain(
     )
 
 
-def _collect(top: Node) -> Parts:
+def _collect(top: MergedStep) -> Parts:
     """Sum up the clients' logical threads and the threads that they waited for."""
     observed = Parts()
     for root in gain.operations(top):
@@ -184,7 +184,7 @@ def _collect(top: Node) -> Parts:
     return observed
 
 
-def _server_of(node: Node) -> str:
+def _server_of(node: MergedStep) -> str:
     """The server whose response a step waited for; empty if the step is no call."""
     processes = [child.call.process for child in node.children.values()]
     servers = [process for process in processes if process is not None]
@@ -256,7 +256,7 @@ def _chains(work: Work, part: float = 1.0) -> list[list[tuple[Work, float]]]:
     return found + ([[(work, left * part)]] if left > 1e-9 else [])
 
 
-def _thread_steps(node: Node) -> Iterator[Node]:
+def _thread_steps(node: MergedStep) -> Iterator[MergedStep]:
     """The steps of a server's thread, without work of other threads or processes."""
     open_nodes = [node]
     while open_nodes:
@@ -269,7 +269,7 @@ def _thread_steps(node: Node) -> Iterator[Node]:
         ]
 
 
-def _work(node: Node) -> Work:
+def _work(node: MergedStep) -> Work:
     work = Work(node.call.process or node.name, node.count, spread=gain.relative_error(node))
     for step in _thread_steps(node):
         ns, streamed = max(0, step.self_ns), step.count > STREAMED * node.count
@@ -389,7 +389,7 @@ def _among_runs_ns(name: str, point_ns: float, observed: Parts) -> float:
     return gain.Z90 * math.sqrt(squares)
 
 
-def _utilisation(top: Node, ran: Mapping[str, Processor]) -> dict[str, float]:
+def _utilisation(top: MergedStep, ran: Mapping[str, Processor]) -> dict[str, float]:
     """Utilisation of each processor and disk over its process's lifetime; unknown for links.
 
     Above 1, several threads ran on several processors, or waited for one disk.
@@ -421,7 +421,7 @@ def _more(
     found[name] = (before[0] + ns[0], before[1] + ns[1], before[2] + ns[2])
 
 
-def _part(path: CallPath, node: Node) -> str:
+def _part(path: CallPath, node: MergedStep) -> str:
     """The part to which a step's self time is attributed, ignoring happens-before order."""
     process = path.within or ""
     if node.kind == "sleep":
@@ -436,7 +436,7 @@ def _shares(sums: Mapping[str, float]) -> list[PartShare]:
     return sorted(rows, key=lambda row: (-row.share, row.part))
 
 
-def _summed(top: Node) -> dict[str, float]:
+def _summed(top: MergedStep) -> dict[str, float]:
     """Self time of all work caused by operations, summed by part."""
     sums: dict[str, float] = {}
     for root in gain.operations(top):
@@ -446,7 +446,7 @@ def _summed(top: Node) -> dict[str, float]:
     return sums
 
 
-def _last_finishers(top: Node) -> dict[str, float]:
+def _last_finishers(top: MergedStep) -> dict[str, float]:
     """Self time by part along the threads that finish last (critical path)."""
     sums: dict[str, float] = {}
     for root in gain.operations(top):
