@@ -17,7 +17,7 @@ LEAST_BUSY = 1e-3
 
 
 @dataclass(frozen=True)
-class Open:
+class OpenNetwork:
     """Mean response of an open network, waiting and load per station; None when unstable.
 
     `full`: the overloaded station, if there is one.
@@ -54,7 +54,7 @@ def open_network(
     demands_s: Sequence[float],
     servers: Sequence[int] | None = None,
     latency_s: float | None = None,
-) -> Open:
+) -> OpenNetwork:
     """M/M/c stations that one operation visits in turn; `latency_s` as in the closed network."""
     demand = np.asarray(demands_s, float)
     count = np.ones(len(demand), int) if servers is None else np.asarray(servers, int)
@@ -63,12 +63,12 @@ def open_network(
     busy = rate_per_s * demand / count
     waiting = np.zeros_like(demand)
     if len(busy) and busy.max() >= 1:
-        return Open(None, waiting, busy, int(busy.argmax()))
+        return OpenNetwork(None, waiting, busy, int(busy.argmax()))
     for index, (each, many) in enumerate(zip(demand, count, strict=True)):
         if each:
             share = waiting_share(rate_per_s * each, int(many))
             waiting[index] = overlap * share * each / (many * (1 - busy[index]))
-    return Open(service + float(waiting.sum()), waiting, busy, None)
+    return OpenNetwork(service + float(waiting.sum()), waiting, busy, None)
 
 
 def finite_queue(rate_per_s: float, service_s: float, servers: int, places: int) -> FiniteQueue:
