@@ -14,7 +14,7 @@ from dfslab.cli import shared
 from dfslab.cli.live.live import LoadView
 from dfslab.fleet import run
 from dfslab.fleet.places import HERE, Place
-from dfslab.fleet.watch import OperationCounts
+from dfslab.fleet.watch import LiveCounts
 from dfslab.spec.streams.plan import LoadPlan
 from rich.console import Console
 from support.command import DFSLAB
@@ -32,12 +32,12 @@ def test_each_second_is_a_row():
     assert printed(view).strip() == ""
     view.watch.started(100.0)
     for at_s, seen in [
-        (100.5, OperationCounts(50, 0, 50_000_000, 9_000_000)),
-        (101.0, OperationCounts(100, 0, 100_000_000, 2_000_000)),
-        (102.0, OperationCounts(400, 3, 700_000_000, 4_000_000)),
-        (103.0, OperationCounts(400, 3, 700_000_000, 0)),
-        (104.0, OperationCounts()),  # the next load, which has not begun
-        (105.0, OperationCounts()),
+        (100.5, LiveCounts(50, 0, 50_000_000, 9_000_000)),
+        (101.0, LiveCounts(100, 0, 100_000_000, 2_000_000)),
+        (102.0, LiveCounts(400, 3, 700_000_000, 4_000_000)),
+        (103.0, LiveCounts(400, 3, 700_000_000, 0)),
+        (104.0, LiveCounts()),  # the next load, which has not begun
+        (105.0, LiveCounts()),
     ]:
         now_s[0] = at_s
         view.watch.observed(seen)
@@ -51,7 +51,7 @@ def test_each_second_is_a_row():
     assert not view.rows
 
 
-def told_of(places, count) -> tuple[LoadView, list[OperationCounts], dict]:
+def told_of(places, count) -> tuple[LoadView, list[LiveCounts], dict]:
     view, told = LoadView(), []
     stream = {
         "seed": 1,
@@ -65,7 +65,7 @@ def told_of(places, count) -> tuple[LoadView, list[OperationCounts], dict]:
     }
     plan = {"stream": stream, "target": {"kind": "null"}, "run_directory": "x"}
 
-    def seen(what: OperationCounts) -> None:
+    def seen(what: LiveCounts) -> None:
         told.append(what)
         view.watch.observed(what)
 

@@ -28,7 +28,7 @@ from typing import NoReturn, cast
 
 from dfslab import _core
 from dfslab.fleet.protocol import AgentDocument, Clocks, ControllerCommand
-from dfslab.fleet.watch import OperationCounts
+from dfslab.fleet.watch import LiveCounts
 from dfslab.spec.clock import REAL, Clock
 
 REPORT_EVERY_S = 0.2
@@ -92,7 +92,7 @@ class Agent:
         self._out = out
         self._keep = keep
         self._reported_s = 0.0
-        self._observed = OperationCounts()
+        self._observed = LiveCounts()
         self._started = self._alone = False
 
     def run(self) -> None:
@@ -139,7 +139,7 @@ class Agent:
         return start_s
 
     def _watch(self, *counts: int) -> None:
-        self._observed = self._observed.then(OperationCounts(*counts))
+        self._observed = self._observed.then(LiveCounts(*counts))
 
     def _progress(self, share: float, phase: str) -> None:
         if not self._alone:

@@ -31,7 +31,7 @@ from dfslab.fleet import node, shards
 from dfslab.fleet.agent import boot
 from dfslab.fleet.places import CLEAN_UP_LIMIT_S, ClusterKind, Nodes, Place, patience_s, split
 from dfslab.fleet.protocol import AgentAnswer, ControllerCommand, Heard, HostClocks
-from dfslab.fleet.watch import OperationCounts, Watch
+from dfslab.fleet.watch import LiveCounts, Watch
 from dfslab.method import RunFailed
 from dfslab.spec.streams.plan import LoadPlan
 
@@ -84,7 +84,7 @@ class Part:
     times_ready: int = 0
     answer: AgentAnswer | None = None
     progress: tuple[float, str] = (0.0, "preparing")
-    observed: OperationCounts = OperationCounts()
+    observed: LiveCounts = LiveCounts()
     ended: str | None = None
     silent: bool = False
     heard_s: float = field(default_factory=time.monotonic)
@@ -96,7 +96,7 @@ class Part:
         self.heard_s, self.silent = time.monotonic(), False
         self.times_ready, self.answer = heard.times_ready, heard.answer
         self.progress, self.ended = heard.progress, heard.ended
-        self.observed = self.observed.then(OperationCounts(*heard.observed))
+        self.observed = self.observed.then(LiveCounts(*heard.observed))
 
 
 def each(scheduler: str, calls: Sequence[tuple[Any, ...]]) -> list[Any]:

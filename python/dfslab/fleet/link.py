@@ -15,7 +15,7 @@ from pathlib import Path
 
 from dfslab.fleet.places import Place
 from dfslab.fleet.protocol import AgentAnswer, AgentDocument, Clocks, ControllerCommand
-from dfslab.fleet.watch import OperationCounts
+from dfslab.fleet.watch import LiveCounts
 from dfslab.spec.streams.plan import LoadPlan
 
 BLOCK_BYTES = 1 << 20
@@ -36,7 +36,7 @@ class AgentLink:
         self.times_ready = 0
         self.answer: AgentAnswer | None = None
         self.progress: tuple[float, str] = (0.0, "preparing")
-        self.observed = OperationCounts()
+        self.observed = LiveCounts()
         self.ended: str | None = None
         self._buffer = bytearray()
         self._stderr = tempfile.TemporaryFile()  # noqa: SIM115 - closed by `close`
@@ -100,7 +100,7 @@ class AgentLink:
         if (reported := document.get("progress")) is not None:
             share, phase = reported
             self.progress = (float(share), str(phase))
-            self.observed = self.observed.then(OperationCounts(*document.get("seen", ())))
+            self.observed = self.observed.then(LiveCounts(*document.get("seen", ())))
         elif (ready := document.get("ready")) is not None:
             self.ready = ready
             self.times_ready += 1

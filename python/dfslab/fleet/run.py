@@ -14,7 +14,7 @@ from dfslab.fleet.link import AgentLink
 from dfslab.fleet.places import CLEAN_UP_LIMIT_S, Nodes, Place, patience_s, split
 from dfslab.fleet.protocol import SpanRow
 from dfslab.fleet.shards import LoadFailed, LoadRun, Progress, fail, progress_of, together, turns
-from dfslab.fleet.watch import OperationCounts, Watch
+from dfslab.fleet.watch import LiveCounts, Watch
 from dfslab.spec.streams.plan import LoadPlan
 from dfslab.spec.streams.vocabulary import Stream
 
@@ -94,7 +94,7 @@ def _here(plan: LoadPlan, progress: Progress | None, watch: Watch | None) -> Loa
         return now_s
 
     def observed(*counts: int) -> None:
-        watch.observed(OperationCounts(*counts))
+        watch.observed(LiveCounts(*counts))
 
     report, spans, recorded = _core.run_load(plan.text, progress, gate, observed)
     return _done(report, spans, recorded)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 
-class OperationCounts(NamedTuple):
+class LiveCounts(NamedTuple):
     """Operations of the timed part so far, and the longest of them since the last report."""
 
     done: int = 0
@@ -15,7 +15,7 @@ class OperationCounts(NamedTuple):
     latency_ns_sum: int = 0
     latency_ns_max: int = 0
 
-    def then(self, later: OperationCounts) -> OperationCounts:
+    def then(self, later: LiveCounts) -> LiveCounts:
         """The state after the `later` report."""
         return later._replace(latency_ns_max=max(self.latency_ns_max, later.latency_ns_max))
 
@@ -27,7 +27,7 @@ class Watch:
     every barrier (`shards.turns`): before every phase, and after it where a plan holds."""
 
     started: Callable[[float], object] = lambda at_s: None
-    observed: Callable[[OperationCounts], object] = lambda observed: None
+    observed: Callable[[LiveCounts], object] = lambda observed: None
     prepared: Callable[[], object] = lambda: None
 
     def report(self, places: Sequence[Any]) -> None:
@@ -38,9 +38,9 @@ class Watch:
             place.observed = place.observed._replace(latency_ns_max=0)
 
 
-def together(parts: Sequence[OperationCounts]) -> OperationCounts:
+def together(parts: Sequence[LiveCounts]) -> LiveCounts:
     """The merged state of several places."""
     if not parts:
-        return OperationCounts()
+        return LiveCounts()
     counts, errors, sums, longest = zip(*parts, strict=True)
-    return OperationCounts(sum(counts), sum(errors), sum(sums), max(longest))
+    return LiveCounts(sum(counts), sum(errors), sum(sums), max(longest))

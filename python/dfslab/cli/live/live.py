@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from rich.table import Table
 
-from dfslab.fleet.watch import OperationCounts, Watch
+from dfslab.fleet.watch import LiveCounts, Watch
 from dfslab.spec import units
 from dfslab.spec.clock import REAL
 
@@ -35,15 +35,15 @@ class LoadView:
         self.watch = Watch(self._started, self._observed)
         self._clock = clock
         self._start_s = self._reported_s = 0.0
-        self._before = OperationCounts()
+        self._before = LiveCounts()
         self._longest_ns = 0
 
     def _started(self, at_s: float) -> None:
         self.rows.clear()
         self._start_s = self._reported_s = at_s
-        self._before, self._longest_ns = OperationCounts(), 0
+        self._before, self._longest_ns = LiveCounts(), 0
 
-    def _observed(self, observed: OperationCounts) -> None:
+    def _observed(self, observed: LiveCounts) -> None:
         if observed.done < self._before.done:
             # The next load is being prepared; its table begins with it.
             self._start_s = 0.0
