@@ -20,7 +20,7 @@ class Place(BaseModel):
     predicted: dict[str, float]
 
 
-class Order(BaseModel):
+class WorkloadOrder(BaseModel):
     """One workload's configurations, the slowest first.
 
     `pairs`: method -> share of pairs of configurations that it ranks as measured.
@@ -31,7 +31,7 @@ class Order(BaseModel):
     pairs: dict[str, float]
 
 
-def orders(rows: Sequence[Row]) -> list[Order]:
+def orders(rows: Sequence[Row]) -> list[WorkloadOrder]:
     """Orders of held-out workloads that ran on several deployments or file systems. A method that
     lacks a configuration of a workload is omitted."""
     groups: dict[str, list[Row]] = {}
@@ -43,7 +43,7 @@ def orders(rows: Sequence[Row]) -> list[Order]:
     return [_order(load, own) for load, own in groups.items() if FEWEST <= len(own) <= MOST]
 
 
-def _order(load: str, rows: Sequence[Row]) -> Order:
+def _order(load: str, rows: Sequence[Row]) -> WorkloadOrder:
     ordered = sorted(rows, key=lambda row: row.measured.value)
     slowest = ordered[0]
     methods = [
@@ -62,7 +62,7 @@ def _order(load: str, rows: Sequence[Row]) -> Order:
         )
         for row in ordered
     ]
-    return Order(
+    return WorkloadOrder(
         load=load, places=places, pairs={name: _agreeing(places, name) for name in methods}
     )
 

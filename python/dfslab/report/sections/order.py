@@ -10,7 +10,7 @@ from dfslab.report.contract import PageSection
 from dfslab.report.table import note, percent, table, wide
 from dfslab.studies.compare import Comparison
 from dfslab.studies.contract import FinishedRun
-from dfslab.studies.order import Order, orders
+from dfslab.studies.order import WorkloadOrder, orders
 
 TITLE = "Order of configurations"
 ORDER = 35
@@ -28,7 +28,7 @@ def render(study: FinishedRun) -> Markup | None:
     return note(text) + Markup("").join(_one(order) for order in found)
 
 
-def _one(order: Order) -> Markup:
+def _one(order: WorkloadOrder) -> Markup:
     methods = list(order.pairs)
     rows: list[list[Any]] = []
     for place in order.places:
