@@ -46,7 +46,7 @@ def compared(
     return cohort.compare_all(pairs, ("the others", "this one"))
 
 
-def _hosts(files: Sequence[callprofile.File]) -> list[cohort.Pair]:
+def _hosts(files: Sequence[callprofile.File]) -> list[cohort.CohortPair]:
     """(process, the others of its role, itself), with roles instead of processes in paths."""
     roles: dict[str, dict[str, list[callprofile.File]]] = {}
     for file in map(_by_role, files):
@@ -55,7 +55,7 @@ def _hosts(files: Sequence[callprofile.File]) -> list[cohort.Pair]:
     for processes in roles.values():
         for instance, own in processes.items() if len(processes) > 1 else ():
             others = [f for name, group in processes.items() if name != instance for f in group]
-            pairs.append(cohort.Pair(instance, _steps(others), _steps(own)))
+            pairs.append(cohort.CohortPair(instance, _steps(others), _steps(own)))
     return pairs
 
 
@@ -73,7 +73,7 @@ def _by_role(file: callprofile.File) -> callprofile.File:
     return file.model_copy(update={"service": role, "nodes": rows})
 
 
-def _slow(files: Sequence[Path], reading: Reading) -> cohort.Pair:
+def _slow(files: Sequence[Path], reading: Reading) -> cohort.CohortPair:
     """A random sample of traces: the slowest of each kind, and the others."""
     if not files:
         raise InputError("--cohorts", "slow", "needs whole calls beside the profiles (*.otlp.json)")
@@ -88,4 +88,4 @@ def _slow(files: Sequence[Path], reading: Reading) -> cohort.Pair:
             path = Path(folder) / f"{name}.json"
             path.write_text(json.dumps(part), encoding="utf-8")
             profiles.append(cohort.steps(tracing.profile([path]).roots))
-    return cohort.Pair("", profiles[1], profiles[0])
+    return cohort.CohortPair("", profiles[1], profiles[0])

@@ -38,7 +38,7 @@ class Work:
     clients: int
 
 
-class Pair(NamedTuple):
+class ThreadsAndProcesses(NamedTuple):
     """The rates of one workload with threads and with processes."""
 
     work: Work
@@ -69,7 +69,7 @@ def render(study: FinishedRun) -> Markup | None:
     return note(NOTE) + figure + table(head, [_row(pair) for pair in pairs], texts=1)
 
 
-def _pairs(study: FinishedRun) -> list[Pair]:
+def _pairs(study: FinishedRun) -> list[ThreadsAndProcesses]:
     """Workloads that were measured both ways, in order; one entry for each number of processes."""
     threads: dict[Work, list[float]] = {}
     apart: dict[tuple[Work, int], list[float]] = {}
@@ -85,7 +85,7 @@ def _pairs(study: FinishedRun) -> list[Pair]:
         elif spread == APART:
             apart.setdefault((work, requested.processes), []).append(result.value())
     return [
-        Pair(work, count, geometric_mean(threads[work]), geometric_mean(rates))
+        ThreadsAndProcesses(work, count, geometric_mean(threads[work]), geometric_mean(rates))
         for (work, count), rates in sorted(apart.items())
         if work in threads
     ]
@@ -103,13 +103,13 @@ def _trace(spread: str, places: Sequence[str], metrics: Sequence[Metric], colour
     }
 
 
-def _place(pair: Pair) -> str:
+def _place(pair: ThreadsAndProcesses) -> str:
     work = pair.work
     of = "" if pair.processes == work.clients else f", {pair.processes} processes"
     return words(f"{work.varied}, {work.clients} client{'' if work.clients == 1 else 's'}{of}")
 
 
-def _row(pair: Pair) -> list[Any]:
+def _row(pair: ThreadsAndProcesses) -> list[Any]:
     counts = [str(pair.work.clients), str(pair.processes)]
     rates = [predicted(pair.threads), predicted(pair.apart)]
     return [pair.work.varied, *counts, *rates, number(pair.apart.value / pair.threads.value)]

@@ -75,7 +75,7 @@ Steps = Mapping[CallPath, Sums]
 
 
 @dataclass(frozen=True)
-class Pair:
+class CohortPair:
     """Two cohorts to compare: the others and this one, which has a name among several pairs."""
 
     name: str
@@ -85,10 +85,12 @@ class Pair:
 
 def compare(before: TraceProfile, after: TraceProfile) -> CohortComparison:
     """Changed steps, sorted by change of self time, and changes of all steps for colouring."""
-    return compare_all([Pair("", steps(before.roots), steps(after.roots))])
+    return compare_all([CohortPair("", steps(before.roots), steps(after.roots))])
 
 
-def compare_all(pairs: Sequence[Pair], sides: tuple[str, str] = BEFORE_AND_NOW) -> CohortComparison:
+def compare_all(
+    pairs: Sequence[CohortPair], sides: tuple[str, str] = BEFORE_AND_NOW
+) -> CohortComparison:
     """`compare` for several pairs, with a joint correction.
 
     A step is coloured by its largest significant change over all pairs. Steps on one side only are
@@ -104,7 +106,7 @@ def compare_all(pairs: Sequence[Pair], sides: tuple[str, str] = BEFORE_AND_NOW) 
     ]
     rows.sort(key=lambda row: (-abs(row.own_change_s), str(row.path), row.cohort))
     significant = [row for row in rows if row.p_corrected < LEVEL]
-    single = pairs[0] if len(pairs) == 1 else Pair("", {}, {})
+    single = pairs[0] if len(pairs) == 1 else CohortPair("", {}, {})
     old, new = single.old, single.new
     changes = {
         path: new[path].mean_s / old[path].mean_s - 1
@@ -125,7 +127,7 @@ def compare_all(pairs: Sequence[Pair], sides: tuple[str, str] = BEFORE_AND_NOW) 
     )
 
 
-def host_pairs(roots: Sequence[TreeNode]) -> list[Pair]:
+def host_pairs(roots: Sequence[TreeNode]) -> list[CohortPair]:
     """Spans as pairs (all other hosts, this host), for hosts with a common step."""
     of: dict[str, dict[CallPath, Sums]] = {}
     for path, node in walk(roots):
@@ -134,13 +136,13 @@ def host_pairs(roots: Sequence[TreeNode]) -> list[Pair]:
             own = Sums.of(count, total_ns / 1e9, (sd_ns or 0.0) / 1e9, self_ns / 1e9)
             own.paths.add(path)
             of.setdefault(host, {}).setdefault(path, Sums()).add(own)
-    found: list[Pair] = []
+    found: list[CohortPair] = []
     for host, own_steps in sorted(of.items()):
         others: dict[CallPath, Sums] = {}
         for other in (steps for name, steps in of.items() if name != host):
             for path, sums in other.items():
                 others.setdefault(path, Sums()).add(sums)
-        found.append(Pair(host, others, own_steps))
+        found.append(CohortPair(host, others, own_steps))
     return found
 
 
@@ -221,7 +223,7 @@ def _by_process(steps: Steps) -> Steps:
     return found
 
 
-def _rows(pair: Pair) -> list[StepChange]:
+def _rows(pair: CohortPair) -> list[StepChange]:
     """Rows of steps with enough calls on both sides, each calling context once."""
     found = []
     for path in sorted(set(pair.old) & set(pair.new), key=str):
