@@ -44,7 +44,7 @@ from dfslab.testbeds.state import (
 
 Notify = Callable[[str], None]
 # The type of a testbed's checked parameters.
-Parameters = TypeVar("Parameters", bound=Mapping[str, Value] | CheckedModel)
+CheckedParameters = TypeVar("Parameters", bound=Mapping[str, Value] | CheckedModel)
 WHOLE_LIMIT_S = 180.0
 
 
@@ -68,7 +68,7 @@ def uninterrupted() -> Iterator[None]:
             signal.raise_signal(signal.SIGINT)
 
 
-class BaseTestbed(Generic[Parameters]):
+class BaseTestbed(Generic[CheckedParameters]):
     """A file system that dfslab started; a system's `testbed.py` derives `Testbed` from it.
 
     The derived class defines SYSTEM, `parse` (checks parameters), `prepare` (downloads programs
@@ -84,7 +84,7 @@ class BaseTestbed(Generic[Parameters]):
 
     def __init__(
         self,
-        parameters: Parameters,
+        parameters: CheckedParameters,
         folder: TestbedFolder,
         record: TestbedRecord,
         notify: Notify,
@@ -98,7 +98,7 @@ class BaseTestbed(Generic[Parameters]):
         self._stages: dict[str, int] = {}
 
     @classmethod
-    def parse(cls, parameters: Mapping[str, Setting]) -> Parameters:
+    def parse(cls, parameters: Mapping[str, Setting]) -> CheckedParameters:
         """The checked parameters. InputError when one is wrong."""
         raise NotImplementedError
 
@@ -108,12 +108,12 @@ class BaseTestbed(Generic[Parameters]):
         return values
 
     @classmethod
-    def prepare(cls, parameters: Parameters, notify: Notify) -> None:
+    def prepare(cls, parameters: CheckedParameters, notify: Notify) -> None:
         """Make sure that the programs are installed or downloaded."""
         raise NotImplementedError
 
     @classmethod
-    def port_count(cls, parameters: Parameters) -> int:
+    def port_count(cls, parameters: CheckedParameters) -> int:
         """The number of ports that the daemons listen on."""
         raise NotImplementedError
 
@@ -169,7 +169,7 @@ class BaseTestbed(Generic[Parameters]):
         return testbed
 
     @classmethod
-    def check(cls, parameters: Parameters, deployment: Deployment) -> None:
+    def check(cls, parameters: CheckedParameters, deployment: Deployment) -> None:
         """InputError when the hosts of the deployment cannot run this file system."""
 
     @classmethod
