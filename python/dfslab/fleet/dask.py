@@ -74,7 +74,7 @@ class ClockOffset:
 
 
 @dataclass
-class Part:
+class AgentState:
     """The controller's state of one agent; `ended` says how it ended, if it has."""
 
     place: Place
@@ -158,7 +158,7 @@ class Controller:
         self._plan, self._nodes, self._progress = plan, nodes, progress
         self._stopping, self._watch = stopping, watch
         self._run = uuid.uuid4().hex[:12]
-        self._parts: list[Part] = []
+        self._parts: list[AgentState] = []
         self._client: Client
         self._scheduler_lost = False
 
@@ -193,7 +193,7 @@ class Controller:
         for (name, worker, number), clients in zip(places, slices, strict=True):
             if clients:
                 named = f"{name}, process {number + 1}" if self._nodes.processes > 1 else name
-                self._parts.append(Part(Place(named), worker, clients))
+                self._parts.append(AgentState(Place(named), worker, clients))
 
     async def _workers(self) -> list[tuple[str, str]]:
         """(name, address) of every worker, sorted by name; names that are numbers sort as
@@ -226,15 +226,15 @@ class Controller:
         await self._all(self._forget)
         return shards.LoadRun(self._noted(report), [self._here(span) for span in spans], recorded)
 
-    async def _all(self, work: Callable[[Part], Any]) -> None:
+    async def _all(self, work: Callable[[AgentState], Any]) -> None:
         await asyncio.gather(*(work(part) for part in self._parts))
 
-    async def _call(self, part: Part, function: Callable[..., Any], *arguments: Any) -> Any:
+    async def _call(self, part: AgentState, function: Callable[..., Any], *arguments: Any) -> Any:
         """The result of `function` on the part's worker; one of UNREACHABLE when none arrives."""
         call = self._client.run(function, *arguments, workers=[part.worker])
         return (await asyncio.wait_for(call, CALL_LIMIT_S))[part.worker]
 
-    async def measure_clock(self, part: Part) -> None:
+    async def measure_clock(self, part: AgentState) -> None:
         best: ClockOffset | None = None
         for _ in range(PROBES):
             sent_s, requested_unix_s = time.monotonic(), time.time()
@@ -255,7 +255,7 @@ class Controller:
                 )
         part.clock = best
 
-    async def _measure_drift(self, part: Part) -> None:
+    async def _measure_drift(self, part: AgentState) -> None:
         """Measure the drift of each worker's clock during the load, where the worker still
         answers."""
         if part.silent or self._scheduler_lost or part.clock is None:
@@ -266,7 +266,7 @@ class Controller:
             part.drift_s = part.clock.offset_s - before.offset_s
         part.clock = before
 
-    async def _open(self, part: Part, plan: LoadPlan) -> None:
+    async def _open(self, part: AgentState, plan: LoadPlan) -> None:
         first, last = part.clients.start, part.clients.stop
         try:
             part.kept = await self._call(part, node.open_part, self._run, first, last, plan)
@@ -281,7 +281,7 @@ class Controller:
         cannot be reached starts by itself once it notices that it has no controller.
         """
 
-        def is_there(part: Part) -> bool:
+        def is_there(part: AgentState) -> bool:
             over = part.ended is not None or part.silent
             return part.times_ready > turn or (turn > 0 and over)
 
@@ -297,7 +297,7 @@ class Controller:
         lead_s = max(START_LEAD_S, LEAD_CALLS * slowest_s)
         at_monotonic_s, at_unix_s = time.monotonic() + lead_s, time.time() + lead_s
 
-        async def send_start(part: Part) -> None:
+        async def send_start(part: AgentState) -> None:
             assert part.clock is not None
             start: ControllerCommand = {"start_at_unix_s": at_unix_s + part.clock.offset_s}
             if part.clock.one_monotonic:
@@ -310,7 +310,7 @@ class Controller:
         await self._all(send_start)
         return at_monotonic_s
 
-    async def _until(self, done: Callable[[Part], bool], needed: bool = False) -> None:
+    async def _until(self, done: Callable[[AgentState], bool], needed: bool = False) -> None:
         """Poll until all agents are done; if all are `needed`, the first failure ends the wait."""
         while not all(done(part) for part in self._parts):
             await self._all(self._hear)
@@ -327,7 +327,7 @@ class Controller:
         if self._progress is not None:
             self._progress(share, phase)
 
-    async def _hear(self, part: Part) -> None:
+    async def _hear(self, part: AgentState) -> None:
         """Poll an agent's output; read its answer from disk once the worker no longer answers."""
         if part.ended is not None:
             return
@@ -339,7 +339,7 @@ class Controller:
         except UNREACHABLE as error:
             self._look_for(part, _words(error))
 
-    def _look_for(self, part: Part, why: str) -> None:
+    def _look_for(self, part: AgentState, why: str) -> None:
         """The answer file of an unreachable agent, if its disk is on this machine."""
         assert part.kept is not None
         part.silent = True
@@ -357,7 +357,7 @@ class Controller:
     async def _stop(self, limit_s: float) -> None:
         """Stop all agents, and wait up to a limit until they have cleaned up."""
 
-        async def stop(part: Part) -> None:
+        async def stop(part: AgentState) -> None:
             if part.kept is not None:
                 with contextlib.suppress(*UNREACHABLE):
                     await self._call(part, node.stop, part.kept)
@@ -373,7 +373,7 @@ class Controller:
                 part.ended = "it was not waited for"
         await self._all(self._forget)
 
-    async def _forget(self, part: Part) -> None:
+    async def _forget(self, part: AgentState) -> None:
         """Remove an agent's files on its worker, after its answer was received."""
         if part.kept is None or part.ended is None:
             return

@@ -16,7 +16,7 @@ from dfslab.report.diagrams.interaction import (
     Message,
     Operand,
 )
-from dfslab.report.diagrams.uml import Attribute, Class, Machine, Part, Uml
+from dfslab.report.diagrams.uml import Attribute, Class, HardwarePart, Machine, Uml
 from dfslab.spec.model import InputError
 
 TITLE = "UML 2.5 with MARTE stereotypes, as XMI"
@@ -185,7 +185,7 @@ class _Reader:
     def _machine(self, element: Element) -> Machine:
         (deployed,) = element.findall("deployment")
         parts = tuple(
-            Part(one.attrib["name"], self._stereotypes(one)[0], self._attributes(one))
+            HardwarePart(one.attrib["name"], self._stereotypes(one)[0], self._attributes(one))
             for one in element.findall("nestedNode")
         )
         return Machine(

@@ -45,7 +45,7 @@ class Class:
 
 
 @dataclass(frozen=True)
-class Part:
+class HardwarePart:
     """Hardware inside a node."""
 
     name: str
@@ -60,7 +60,7 @@ class Machine:
     name: str
     deployed: str
     attributes: tuple[Attribute, ...] = ()
-    parts: tuple[Part, ...] = ()
+    parts: tuple[HardwarePart, ...] = ()
     stereotypes: tuple[str, ...] = COMPUTING
 
 
@@ -88,7 +88,7 @@ def uml(system: FileSystem, operations: Sequence[str] = ()) -> Uml:
     for role in system.roles:
         classes.append(Class(role.uml, attributes.get(role.name, ()), _received(system, role.name)))
         parts = tuple(
-            Part(part, stereotype, _hardware(rows, role.name, own))
+            HardwarePart(part, stereotype, _hardware(rows, role.name, own))
             for part, (stereotype, own) in PARTS.items()
         )
         inside = [kind for _, own in PARTS.values() for kind in own]

@@ -51,7 +51,7 @@ class Run:
     generator: GeneratorReport
 
 
-Part = MeasuredLoad | MeasuredPhase
+LoadPart = MeasuredLoad | MeasuredPhase
 Value = Callable[[Run], float | None]
 Cell = Callable[[Sequence[Run]], str]
 
@@ -124,12 +124,12 @@ def _own_time(group: Sequence[Run]) -> str:
     return own if DASH in (own, floor) else f"{own} ({floor})"
 
 
-def _of_whole(shown: Callable[[Sequence[Part]], str]) -> Cell:
+def _of_whole(shown: Callable[[Sequence[LoadPart]], str]) -> Cell:
     """Figures of loads without several phases; phases are reported one by one."""
     return lambda group: shown([one.load for one in group if not one.load.phases])
 
 
-def _steady(each: Sequence[Part]) -> str:
+def _steady(each: Sequence[LoadPart]) -> str:
     """The start of the steady state and its rate; the number of runs that never settled."""
     judged = [one.steady for one in each if one.steady]
     settled = [one for one in judged if one.reached]
@@ -145,7 +145,7 @@ def _steady(each: Sequence[Part]) -> str:
     )
 
 
-def _interval(each: Sequence[Part]) -> str:
+def _interval(each: Sequence[LoadPart]) -> str:
     known = [one.rate_interval for one in each if one.rate_interval]
     if not known:
         return DASH
