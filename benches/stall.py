@@ -16,7 +16,7 @@ from typing import Any
 
 from bars import Bar, judged
 from dfslab.fleet import run
-from dfslab.fleet.places import Place
+from dfslab.fleet.places import ClientHost
 from dfslab.spec.streams.plan import LoadPlan, PeriodicStall, PlanLayer
 from dfslab.spec.streams.target import NullTarget
 from dfslab.spec.streams.vocabulary import Open, OpenArrival, Share, Stream
@@ -53,7 +53,7 @@ def response(seed: int) -> dict[str, Any]:
         run_directory="r",
         layers=[PlanLayer(stall=PeriodicStall(period_s=PERIOD_S, length_s=LENGTH_S))],
     )
-    report, _, _ = run.run_load(plan, (Place("left"), Place("right")))
+    report, _, _ = run.run_load(plan, (ClientHost("left"), ClientHost("right")))
     assert report.complete, report.errors
     response = report.operations["stat"].response
     assert response is not None

@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import psutil
-from dfslab.fleet.places import Place
+from dfslab.fleet.places import ClientHost
 from dfslab.fleet.shards import Spans
 from dfslab.spec.streams.plan import LoadPlan
 from dfslab.spec.streams.target import PosixTarget
 from dfslab.spec.streams.vocabulary import Bounds, OperationName, Share, SizeDistribution, Stream
 
-TWO = (Place("left"), Place("right"))
+TWO = (ClientHost("left"), ClientHost("right"))
 
 
 def plan(

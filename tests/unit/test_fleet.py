@@ -17,7 +17,7 @@ import pytest
 from dfslab import _core
 from dfslab.filesystems.hdfs.testbed import Testbed
 from dfslab.fleet import agent, run, shards
-from dfslab.fleet.places import HERE, Place, split
+from dfslab.fleet.places import HERE, ClientHost, split
 from dfslab.instruments import access
 from dfslab.instruments.measure import Measure
 from dfslab.instruments.trace import Trace
@@ -30,7 +30,7 @@ from support.clusters import TWO, agents_of, apart_s, plan
 from support.synthetic import scenario, without_times
 from support.waiting import wait_until
 
-OUTSIDE = (Place("outside", ("env",)),)
+OUTSIDE = (ClientHost("outside", ("env",)),)
 CONTROLLER = """
 import sys
 from dfslab.fleet.places import Place
@@ -225,12 +225,12 @@ def test_what_is_wrong_names_the_place_and_leaves_nothing(tmp_path):
     with pytest.raises(shards.WrongPlan, match="outside: .*clients = 0: 1 to 65536"):
         run.run_load(nobody, OUTSIDE)
     with pytest.raises(shards.LoadFailed, match="nowhere: no agent can be started"):
-        run.run_load(plan(tmp_path), (*TWO, Place("nowhere", ("/no/such/command",))))
+        run.run_load(plan(tmp_path), (*TWO, ClientHost("nowhere", ("/no/such/command",))))
     with pytest.raises(shards.LoadFailed, match="bad: its agent ended with status 1"):
-        run.run_load(plan(tmp_path), (TWO[0], Place("bad", ("false",))))
+        run.run_load(plan(tmp_path), (TWO[0], ClientHost("bad", ("false",))))
     chatty = ("sh", "-c", 'echo Welcome; exec "$@"', "sh")
     with pytest.raises(shards.LoadFailed, match="chatty: said .*Welcome"):
-        run.run_load(plan(tmp_path), (TWO[0], Place("chatty", chatty)))
+        run.run_load(plan(tmp_path), (TWO[0], ClientHost("chatty", chatty)))
     assert list(tmp_path.iterdir()) == []
 
 
@@ -365,7 +365,7 @@ def test_a_place_may_be_a_network_namespace(tmp_path):
             assert wait_until(lambda: len(psutil.Process(host.pid).children()) == 1)
             inside = psutil.Process(host.pid).children()[0].pid
             enter = ("nsenter", "-t", str(inside), "-n", "-m", "-p", "--")
-            report, _, _ = run.run_load(plan(tmp_path, 4), (HERE, Place("inside", enter)))
+            report, _, _ = run.run_load(plan(tmp_path, 4), (HERE, ClientHost("inside", enter)))
             stopped = []
 
             def stop(share: float, phase: str) -> None:
@@ -374,7 +374,7 @@ def test_a_place_may_be_a_network_namespace(tmp_path):
                     raise KeyboardInterrupt
 
             with pytest.raises(KeyboardInterrupt):
-                run.run_load(plan(tmp_path, 4, 100_000), (HERE, Place("inside", enter)), stop)
+                run.run_load(plan(tmp_path, 4, 100_000), (HERE, ClientHost("inside", enter)), stop)
         finally:
             host.kill()
     assert report.complete

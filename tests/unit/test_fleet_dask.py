@@ -15,7 +15,7 @@ import psutil
 import pytest
 from dfslab import _core
 from dfslab.fleet import dask, node, run, shards, workers
-from dfslab.fleet.places import HERE, ClusterKind, Nodes, Place
+from dfslab.fleet.places import HERE, ClientHost, ClusterKind, Nodes
 from dfslab.spec.streams.plan import LoadPlan
 from dfslab.spec.streams.vocabulary import Neighbour, Stream
 from dfslab.spec.streams.workload import phase
@@ -46,7 +46,7 @@ def state(tmp_path_factory, monkeypatch):
 @pytest.fixture
 def cluster(state):
     """The address of a cluster of two nodes."""
-    with workers.started([Place("node-2"), Place("node-10")]) as address:
+    with workers.started([ClientHost("node-2"), ClientHost("node-10")]) as address:
         yield address
 
 
@@ -252,7 +252,7 @@ def test_what_is_wrong_is_one_line_and_leaves_nothing(tmp_path, state, cluster, 
         run.run_load(plan(tmp_path), Nodes(cluster, 3))
     with (
         pytest.raises(workers.ClusterFailed, match="the Dask scheduler did not start"),
-        workers.started([Place("here")], "203.0.113.7"),
+        workers.started([ClientHost("here")], "203.0.113.7"),
     ):
         pass
     assert list(tmp_path.iterdir()) == left(state) == []

@@ -11,7 +11,7 @@ from dataclasses import replace
 import psutil
 import pytest
 from dfslab.fleet import places, run, shards, workers
-from dfslab.fleet.places import Nodes, Place
+from dfslab.fleet.places import ClientHost, Nodes
 from dfslab.spec.streams.plan import LoadPlan
 from dfslab.testbeds.hosts.threads import threads
 from support.clusters import TWO, agents_of, plan
@@ -65,7 +65,7 @@ def test_clients_that_hang_at_nodes_of_a_testbed_are_ended_with_it(tmp_path, mon
             if "dfslab.fleet.agent" in p.cmdline()
         ]
 
-    with workers.started([Place("node-1"), Place("node-2")]) as address:
+    with workers.started([ClientHost("node-1"), ClientHost("node-2")]) as address:
         began_s = time.monotonic()
         with pytest.raises(KeyboardInterrupt):
             run.run_load(slow(data), Nodes(address, 2, passing=True), hanging(found, agents))

@@ -13,7 +13,7 @@ from itertools import pairwise
 from dfslab.cli import shared
 from dfslab.cli.live.live import LoadView
 from dfslab.fleet import run
-from dfslab.fleet.places import HERE, Place
+from dfslab.fleet.places import HERE, ClientHost
 from dfslab.fleet.watch import LiveCounts
 from dfslab.spec.streams.plan import LoadPlan
 from rich.console import Console
@@ -74,7 +74,7 @@ def told_of(places, count) -> tuple[LoadView, list[LiveCounts], dict]:
 
 
 def test_a_load_is_seen_while_it_runs_here_and_in_agents():
-    for places in ([HERE], [Place("left"), Place("right")]):
+    for places in ([HERE], [ClientHost("left"), ClientHost("right")]):
         view, told, report = told_of(places, 300)
         assert report.complete
         assert view.rows

@@ -11,7 +11,7 @@ from dfslab import _core
 from dfslab.documents.load_report import LoadReport
 from dfslab.documents.measured_load import FleetLoadReport
 from dfslab.fleet import run
-from dfslab.fleet.places import Place
+from dfslab.fleet.places import ClientHost
 from dfslab.instruments import access
 from dfslab.instruments.measure import Measure
 from dfslab.spec.check import check
@@ -23,7 +23,7 @@ from dfslab.spec.streams.target import NullTarget, PosixTarget
 from dfslab.spec.streams.vocabulary import OPERATIONS, Neighbour, Stream
 from support.synthetic import scenario, without_times
 
-TWO = (Place("left"), Place("right"))
+TWO = (ClientHost("left"), ClientHost("right"))
 PERIOD_S, LENGTH_S = 2.0, 0.5
 # A request that comes t before the end of a stall takes t, all others nothing.
 SHARE, QUANTILES = LENGTH_S / PERIOD_S, {"p90_s": 0.9, "p99_s": 0.99, "p999_s": 0.999}

@@ -11,7 +11,7 @@ from dfslab import _core
 from dfslab.cli.traces import trace_work
 from dfslab.documents.traces.plain import plain
 from dfslab.fleet import workers
-from dfslab.fleet.places import Place
+from dfslab.fleet.places import ClientHost
 from dfslab.instruments import trace
 from dfslab.instruments.tracing import callprofile, counters
 from dfslab.instruments.tracing.reading import Reading
@@ -26,7 +26,7 @@ COUNT = 6
 @pytest.fixture(scope="module")
 def scheduler():
     """A real cluster of two nodes."""
-    with workers.started([Place("one"), Place("two")]) as address:
+    with workers.started([ClientHost("one"), ClientHost("two")]) as address:
         yield address
 
 

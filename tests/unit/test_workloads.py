@@ -13,7 +13,7 @@ import pytest
 from dfslab import _core, discover
 from dfslab.documents.load_report import LoadReport
 from dfslab.fleet import run as fleet
-from dfslab.fleet.places import Place
+from dfslab.fleet.places import ClientHost
 from dfslab.spec.check import check
 from dfslab.spec.model import InputError, build
 from dfslab.spec.scenario import Scenario
@@ -451,7 +451,7 @@ def test_who_is_done_keeps_its_files_while_others_read_them(name, tmp_path):
         "target": {"kind": "posix", "root": str(tmp_path)},
         "run_directory": "dfslab-apart",
     }
-    places = [Place("left"), Place("right"), Place("third")]
+    places = [ClientHost("left"), ClientHost("right"), ClientHost("third")]
     report, _, _ = fleet.run_load(LoadPlan.model_validate(plan), places)
     assert report.errors == []
     assert report.complete

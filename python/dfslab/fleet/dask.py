@@ -29,7 +29,7 @@ from dfslab.documents.measured_load import FleetLoadReport, FleetReport
 from dfslab.documents.rows import Span
 from dfslab.fleet import node, shards
 from dfslab.fleet.agent import boot
-from dfslab.fleet.places import CLEAN_UP_LIMIT_S, ClusterKind, Nodes, Place, patience_s, split
+from dfslab.fleet.places import CLEAN_UP_LIMIT_S, ClientHost, ClusterKind, Nodes, patience_s, split
 from dfslab.fleet.protocol import AgentAnswer, ControllerCommand, Heard, HostClocks
 from dfslab.fleet.watch import LiveCounts, Watch
 from dfslab.method import RunFailed
@@ -77,7 +77,7 @@ class ClockOffset:
 class AgentState:
     """The controller's state of one agent; `ended` says how it ended, if it has."""
 
-    place: Place
+    place: ClientHost
     worker: str
     clients: range
     kept: Path | None = None
@@ -193,7 +193,7 @@ class Controller:
         for (name, worker, number), clients in zip(places, slices, strict=True):
             if clients:
                 named = f"{name}, process {number + 1}" if self._nodes.processes > 1 else name
-                self._parts.append(AgentState(Place(named), worker, clients))
+                self._parts.append(AgentState(ClientHost(named), worker, clients))
 
     async def _workers(self) -> list[tuple[str, str]]:
         """(name, address) of every worker, sorted by name; names that are numbers sort as

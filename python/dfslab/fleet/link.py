@@ -13,7 +13,7 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-from dfslab.fleet.places import Place
+from dfslab.fleet.places import ClientHost
 from dfslab.fleet.protocol import AgentAnswer, AgentDocument, Clocks, ControllerCommand
 from dfslab.fleet.watch import LiveCounts
 from dfslab.spec.streams.plan import LoadPlan
@@ -29,7 +29,7 @@ class AgentLink:
     runs.
     """
 
-    def __init__(self, place: Place, clients: range, plan: LoadPlan, keep: Path | None = None):
+    def __init__(self, place: ClientHost, clients: range, plan: LoadPlan, keep: Path | None = None):
         self.place, self.clients = place, clients
         self.started_s = time.monotonic()
         self.ready: Clocks | None = None

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from dfslab.fleet.agent import boot, lock_file
 from dfslab.fleet.link import AgentLink
-from dfslab.fleet.places import Place
+from dfslab.fleet.places import ClientHost
 from dfslab.fleet.protocol import ControllerCommand, Heard, HostClocks
 from dfslab.fleet.shards import KeptPart, kept_part
 from dfslab.spec.streams.plan import LoadPlan
@@ -31,7 +31,7 @@ def open_part(run: str, first: int, last: int, plan: LoadPlan) -> Path:
     folder = home("DFSLAB_STATE", "XDG_STATE_HOME", ".local/state") / "parts" / run
     folder.mkdir(parents=True, exist_ok=True)
     kept = folder / f"clients-{first}-{last}.json"
-    _links[kept] = AgentLink(Place(platform.node()), range(first, last), plan, kept)
+    _links[kept] = AgentLink(ClientHost(platform.node()), range(first, last), plan, kept)
     return kept
 
 

@@ -10,7 +10,7 @@ from dfslab.spec.model import InputError
 
 
 @dataclass(frozen=True)
-class Place:
+class ClientHost:
     """A client host: its name, and the command prefix that runs a command there.
 
     On an ephemeral (`passing`) host the clients' files are removed together with the host, as with
@@ -22,7 +22,7 @@ class Place:
     passing: bool = False
 
 
-HERE = Place("this machine")
+HERE = ClientHost("this machine")
 
 
 # How long an interrupted controller waits for clients that remove files that would otherwise stay.

@@ -11,7 +11,7 @@ from dfslab.documents.measured_load import FleetLoadReport
 from dfslab.documents.rows import PlannedOperation, Span
 from dfslab.fleet.agent import boot
 from dfslab.fleet.link import AgentLink
-from dfslab.fleet.places import CLEAN_UP_LIMIT_S, Nodes, Place, patience_s, split
+from dfslab.fleet.places import CLEAN_UP_LIMIT_S, ClientHost, Nodes, patience_s, split
 from dfslab.fleet.protocol import SpanRow
 from dfslab.fleet.shards import LoadFailed, LoadRun, Progress, fail, progress_of, together, turns
 from dfslab.fleet.watch import LiveCounts, Watch
@@ -25,7 +25,7 @@ POLL_S = 0.05
 
 def run_load(
     plan: LoadPlan,
-    places: Sequence[Place] | Nodes,
+    places: Sequence[ClientHost] | Nodes,
     progress: Progress | None = None,
     watch: Watch | None = None,
 ) -> LoadRun:
@@ -106,7 +106,7 @@ def _done(report: str, spans: Sequence[SpanRow], recorded: bytes) -> LoadRun:
     return LoadRun(found, list(map(Span._make, spans)), recorded)
 
 
-def _linked(place: Place, part: range, plan: LoadPlan) -> AgentLink:
+def _linked(place: ClientHost, part: range, plan: LoadPlan) -> AgentLink:
     try:
         return AgentLink(place, part, plan)
     except OSError as error:

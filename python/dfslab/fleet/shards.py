@@ -12,7 +12,7 @@ from dfslab import _core
 from dfslab.documents.load_report import ErrorCount
 from dfslab.documents.measured_load import FleetLoadReport, PlaceReport
 from dfslab.documents.rows import Span
-from dfslab.fleet.places import Place
+from dfslab.fleet.places import ClientHost
 from dfslab.fleet.protocol import AgentAnswer
 from dfslab.spec.streams.plan import LoadPlan
 
@@ -38,7 +38,7 @@ class Shard(Protocol):
     """
 
     @property
-    def place(self) -> Place: ...
+    def place(self) -> ClientHost: ...
     @property
     def clients(self) -> range: ...
     @property
@@ -121,7 +121,7 @@ def together(plan: LoadPlan, links: Sequence[Shard]) -> LoadRun:
 class _Part:
     """An agent of which only its answer file is known."""
 
-    place: Place
+    place: ClientHost
     clients: range
     answer: AgentAnswer | None
     ended: str = "its answer is not among those given"
@@ -152,14 +152,14 @@ def of_parts(kept: Sequence[KeptPart]) -> LoadRun:
     if any(one.plan.run_directory != first.run_directory for one in kept):
         raise WrongPlan("the parts are of different loads")
     parts = [
-        _Part(Place(f"part {number}"), one.plan.clients, one.answer)
+        _Part(ClientHost(f"part {number}"), one.plan.clients, one.answer)
         for number, one in enumerate(kept, 1)
     ]
     parts.sort(key=lambda part: part.clients.start)
     starts = [0, *(part.clients.stop for part in parts)]
     ends = [*(part.clients.start for part in parts), first.stream.clients]
     gaps = [range(start, end) for start, end in zip(starts, ends, strict=True) if start < end]
-    lost = [_Part(Place(f"gap {number}"), gap, None) for number, gap in enumerate(gaps, 1)]
+    lost = [_Part(ClientHost(f"gap {number}"), gap, None) for number, gap in enumerate(gaps, 1)]
     every: list[_Part] = [*parts, *lost]
     return together(first, sorted(every, key=lambda part: part.clients.start))
 

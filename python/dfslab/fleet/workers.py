@@ -14,7 +14,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from dfslab.fleet.places import ClusterKind, Place
+from dfslab.fleet.places import ClientHost, ClusterKind
 from dfslab.fleet.shards import LoadFailed
 
 # Python and Dask take a second to start, and minutes on a busy machine.
@@ -36,10 +36,10 @@ def opened(kind: ClusterKind, nodes: int, hosts: Sequence[Any] = ()) -> Iterator
     when it cannot be started.
     """
     if kind.name == "dask" and not hosts:
-        with started([Place(f"node-{number}") for number in range(1, nodes + 1)]) as address:
+        with started([ClientHost(f"node-{number}") for number in range(1, nodes + 1)]) as address:
             yield address
     elif kind.name == "dask":
-        places = [Place(host.name, tuple(host.command(()))) for host in hosts]
+        places = [ClientHost(host.name, tuple(host.command(()))) for host in hosts]
         with started(places, hosts[0].address) as address:
             yield address
     elif hosts:
@@ -57,7 +57,7 @@ def opened(kind: ClusterKind, nodes: int, hosts: Sequence[Any] = ()) -> Iterator
 
 
 @contextmanager
-def started(places: Sequence[Place], host: str = LOCAL) -> Iterator[str]:
+def started(places: Sequence[ClientHost], host: str = LOCAL) -> Iterator[str]:
     """The scheduler's address while it and a worker on every place run; they are ended afterwards.
 
     `host` is the address of the first place, at which the others reach it. The places share a file
@@ -107,7 +107,7 @@ def started(places: Sequence[Place], host: str = LOCAL) -> Iterator[str]:
 
 
 @contextmanager
-def _process(place: Place, log: Path, module: str, *words: str) -> Iterator[subprocess.Popen]:
+def _process(place: ClientHost, log: Path, module: str, *words: str) -> Iterator[subprocess.Popen]:
     """A Dask process on a place, killed at the end of the block; the agents under it have ended
     before."""
     command = [*place.prefix, sys.executable, "-P", "-m", f"distributed.cli.{module}", *words]

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from dfslab import discover
-from dfslab.fleet.places import HERE, ClusterKind, Nodes, Place, directly
+from dfslab.fleet.places import HERE, ClientHost, ClusterKind, Nodes, directly
 from dfslab.fleet.watch import Watch
 from dfslab.fleet.workers import ClusterFailed, opened
 from dfslab.method import RunFailed
@@ -106,7 +106,7 @@ class Session:
             }
         )
 
-    def places(self, scenario: Scenario) -> Sequence[Place] | Nodes:
+    def places(self, scenario: Scenario) -> Sequence[ClientHost] | Nodes:
         """Where the clients of a scenario run: a testbed's client hosts, the workers of a Dask
         cluster, or processes of this machine.
 
@@ -120,11 +120,11 @@ class Session:
             return self._dask_nodes(scenario, hosts)
         chosen = hosts[: requested.nodes or None]
         # A testbed of the session, with all its files, is removed as soon as the session ends.
-        nodes = [Place(host.name, tuple(host.command(())), passing=True) for host in chosen]
+        nodes = [ClientHost(host.name, tuple(host.command(())), passing=True) for host in chosen]
         if not nodes and max(requested.nodes, requested.processes) <= 1:
             return (HERE,)
         count = max(1, requested.nodes)
-        nodes = nodes or [Place(f"node-{n}") for n in range(1, count + 1)]
+        nodes = nodes or [ClientHost(f"node-{n}") for n in range(1, count + 1)]
         if requested.processes <= 1:
             return nodes
         return [

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from dfslab.documents.measured_load import CallCounts, CountedCalls, ServerCounts
 from dfslab.fleet import run as fleet
-from dfslab.fleet.places import Place
+from dfslab.fleet.places import ClientHost
 from dfslab.fleet.watch import Watch
 from dfslab.spec.model import InputError
 from dfslab.spec.streams.plan import LoadPlan
@@ -43,7 +43,7 @@ def refused(plan: LoadPlan) -> str:
     return ""
 
 
-def count(plan: LoadPlan, place: Place, observe: Observe) -> CallCounts:
+def count(plan: LoadPlan, place: ClientHost, observe: Observe) -> CallCounts:
     """Calls per operation for each phase: system calls by name, and server calls by name where the
     servers count them. A phase of one operation has 0 `operations`.
 
@@ -106,12 +106,12 @@ class _Marks:
         ]
 
 
-def _counted(plan: LoadPlan, place: Place, observe: Observe, stream: Stream) -> list[Marked]:
+def _counted(plan: LoadPlan, place: ClientHost, observe: Observe, stream: Stream) -> list[Marked]:
     """(operations, system calls, server calls) of each phase, or of the single one."""
     each = [phase.operations_per_client for phase in stream.all_phases]
     with tempfile.TemporaryDirectory(prefix="dfslab-") as folder:
         output_path = Path(folder) / "calls"
-        counting = Place(place.name, (*place.prefix, *STRACE, "-o", str(output_path)))
+        counting = ClientHost(place.name, (*place.prefix, *STRACE, "-o", str(output_path)))
         changes = {
             "stream": stream,
             "verify": "none",

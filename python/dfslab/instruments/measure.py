@@ -13,7 +13,7 @@ from dfslab.documents import metrics as metric
 from dfslab.documents.load_report import LoadReport, Summary
 from dfslab.documents.measured_load import CallCounts, FaultReport, MeasuredLoad
 from dfslab.fleet import run as fleet
-from dfslab.fleet.places import Nodes, Place
+from dfslab.fleet.places import ClientHost, Nodes
 from dfslab.fleet.shards import LoadFailed, LoadRun, Progress, Spans, WrongPlan
 from dfslab.fleet.watch import Watch
 from dfslab.instruments import access, calls, command
@@ -152,7 +152,7 @@ def _plan(point: Point, repetition: int, session: access.Session, target: FileTa
 
 def _run(
     plan: LoadPlan,
-    places: Sequence[Place] | Nodes,
+    places: Sequence[ClientHost] | Nodes,
     point: Point,
     session: access.Session,
     listeners: tuple[Progress | None, Watch | None],
@@ -192,7 +192,9 @@ def _advised(scenario: Scenario, error: Exception | str) -> str:
     return f"{error}; {advice}" if advice else str(error)
 
 
-def _calls(plan: LoadPlan, places: Sequence[Place] | Nodes, session: access.Session) -> CallCounts:
+def _calls(
+    plan: LoadPlan, places: Sequence[ClientHost] | Nodes, session: access.Session
+) -> CallCounts:
     """Calls per operation at the kernel and the servers, or the reason why they are not counted."""
     if isinstance(places, Nodes):
         return CallCounts(not_counted="its clients run at the nodes of a Dask cluster")

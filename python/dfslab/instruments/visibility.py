@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 from dfslab.documents.visibility import Visibility, VisibilitySummary, VisibilityTimes
 from dfslab.fleet.observer import CHANGES, Answered, ObserverCommand
-from dfslab.fleet.places import HERE, Nodes, Place
+from dfslab.fleet.places import HERE, ClientHost, Nodes
 from dfslab.instruments import access
 from dfslab.method import RunFailed
 from dfslab.spec.model import InputError
@@ -42,7 +42,7 @@ class Trial(NamedTuple):
 class Observer:
     """One client at one host, which executes commands."""
 
-    def __init__(self, place: Place) -> None:
+    def __init__(self, place: ClientHost) -> None:
         self.place = place
         self._stderr = tempfile.TemporaryFile()  # noqa: SIM115 - closed by `close`
         self.turn = 0
@@ -156,7 +156,7 @@ def _cleared(writer: Observer) -> Iterator[deque[str]]:
                 writer.do({"do": "clear", "with": (path,)})
 
 
-def _two(scenario: Scenario, session: access.Session) -> list[Place]:
+def _two(scenario: Scenario, session: access.Session) -> list[ClientHost]:
     """Two clients, on different hosts where there are hosts."""
     if session.testbed is None:
         return [HERE, HERE]
@@ -168,7 +168,7 @@ def _two(scenario: Scenario, session: access.Session) -> list[Place]:
 
 
 @contextmanager
-def _folder(place: Place, directory: str) -> Iterator[str]:
+def _folder(place: ClientHost, directory: str) -> Iterator[str]:
     """A new directory under `directory` at that host; removed at the end when it is empty."""
     path = f"{directory}/dfslab-{uuid.uuid4().hex[:12]}"
     try:
@@ -179,7 +179,7 @@ def _folder(place: Place, directory: str) -> Iterator[str]:
             _run(place, "sh", "-c", '[ ! -d "$1" ] || rmdir -- "$1"', "sh", path)
 
 
-def _run(place: Place, *words: str) -> None:
+def _run(place: ClientHost, *words: str) -> None:
     """Run a command at that host, in a session that a terminal's Ctrl-C does not reach."""
     done = subprocess.run(
         [*place.prefix, *words], capture_output=True, text=True, check=False, start_new_session=True

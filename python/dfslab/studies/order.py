@@ -12,7 +12,7 @@ from dfslab.studies.compare import Row
 FEWEST, MOST = 2, 24
 
 
-class Place(BaseModel):
+class RankedPoint(BaseModel):
     """One configuration: rates by method, as multiples of the slowest measured rate."""
 
     labels: dict[str, str]
@@ -27,7 +27,7 @@ class WorkloadOrder(BaseModel):
     """
 
     load: str
-    places: list[Place]
+    places: list[RankedPoint]
     pairs: dict[str, float]
 
 
@@ -52,7 +52,7 @@ def _order(load: str, rows: Sequence[Row]) -> WorkloadOrder:
         if all(name in row.predictions for row in ordered) and slowest.predictions[name].value > 0
     ]
     places = [
-        Place(
+        RankedPoint(
             labels={k: str(v) for k, v in row.labels.items() if not k.startswith("workload.")},
             measured=row.measured.value / slowest.measured.value,
             predicted={
@@ -67,7 +67,7 @@ def _order(load: str, rows: Sequence[Row]) -> WorkloadOrder:
     )
 
 
-def _agreeing(places: Sequence[Place], method: str) -> float:
+def _agreeing(places: Sequence[RankedPoint], method: str) -> float:
     """Share of pairs ranked as measured; a predicted tie is right only for a measured tie."""
     pairs = list(itertools.combinations(places, 2))
     right = [
