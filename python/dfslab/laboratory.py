@@ -50,7 +50,7 @@ def quiet(done: float, total: float, text: str, /, *remaining_s: float) -> None:
 
 
 @dataclass(frozen=True)
-class Plan:
+class RunPlan:
     """The plan of a run: its configurations and the methods applied to each.
 
     `measured`: instruments that access the real system, none if recorded runs are used. The
@@ -77,7 +77,7 @@ class Laboratory:
         self.progress, self._watch, self._clock = progress, watch, clock
 
     def run(
-        self, plan: Plan, out: Path, fresh: bool = False, always_page: bool = False
+        self, plan: RunPlan, out: Path, fresh: bool = False, always_page: bool = False
     ) -> FinishedRun:
         """A whole run; nothing is created before the file system answers.
 
@@ -100,7 +100,7 @@ class Laboratory:
 
     def plan(
         self, scenario: Scenario, recording: Path | None = None, recorded: Path | None = None
-    ) -> Plan:
+    ) -> RunPlan:
         """What a run of a scenario will do. InputError where it cannot.
 
         With `recorded`, a run folder or a table of runs, nothing is measured: its runs stand for
@@ -123,7 +123,7 @@ class Laboratory:
             known if known is not None and name == known.name else discover.method(name)
             for name in scenario.run.methods
         ]
-        return Plan(scenario, points, methods, [] if known is not None else measured, recording)
+        return RunPlan(scenario, points, methods, [] if known is not None else measured, recording)
 
     @contextmanager
     def session(self) -> Iterator[access.Session]:
@@ -132,7 +132,7 @@ class Laboratory:
             session.watch = self._watch
             yield session
 
-    def _reach(self, plan: Plan, session: access.Session, stages: Stages) -> None:
+    def _reach(self, plan: RunPlan, session: access.Session, stages: Stages) -> None:
         """Check that the file system of the first configuration is reachable."""
         for point in plan.points:
             command.expect(point)
@@ -141,7 +141,7 @@ class Laboratory:
             session.reach(plan.points[0].scenario)
 
     def measure(
-        self, plan: Plan, opened: Store, session: access.Session, stages: Stages
+        self, plan: RunPlan, opened: Store, session: access.Session, stages: Stages
     ) -> list[Result]:
         """Every method's results at every configuration, also on disk. RunFailed without any."""
         session.trace_directory = opened.folder / "traces"

@@ -31,7 +31,7 @@ def silent(text: str) -> None:
     """Discards progress messages."""
 
 
-def design(scenario: Scenario) -> designs.Plan:
+def design(scenario: Scenario) -> designs.DesignPlan:
     """The runs of a scenario's design, and its cost. InputError when it declares no factor."""
     if not scenario.design.factor:
         raise InputError("design.factor", None, "is empty: there is nothing to design")

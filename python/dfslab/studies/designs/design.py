@@ -55,7 +55,7 @@ class Bill:
 
 
 @dataclass(frozen=True)
-class Plan:
+class DesignPlan:
     """The chosen rows in running order, grouped by testbed, and their cost."""
 
     scenario: Scenario
@@ -69,7 +69,7 @@ class Plan:
         return [row for testbed in self.testbeds for row in testbed]
 
 
-def plan(scenario: Scenario) -> Plan:
+def plan(scenario: Scenario) -> DesignPlan:
     """Choose the runs. InputError if nothing is legal or the budget is below one testbed."""
     design = scenario.design
     allowed = legal(scenario)
@@ -81,7 +81,7 @@ def plan(scenario: Scenario) -> Plan:
         tuple(testbeds[b][i] for i in random.permutation(len(testbeds[b]))) for b in order
     )
     rows = [allowed.values(row) for testbed in mixed for row in testbed]
-    return Plan(scenario.with_rows(rows), allowed, mixed, bill)
+    return DesignPlan(scenario.with_rows(rows), allowed, mixed, bill)
 
 
 def planned(scenario: Scenario) -> Scenario:
