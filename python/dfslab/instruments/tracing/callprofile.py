@@ -68,7 +68,7 @@ class Losses(CheckedModel):
     exemplars_left_out: CountText = 0
 
 
-class Point(CheckedModel):
+class InstrumentationPoint(CheckedModel):
     """The result of one line of the instrumentation-points file in this process."""
 
     point: str
@@ -92,7 +92,7 @@ class File(CheckedModel):
     starved_ns: CountText = 0
     counted: bool = False  # sums from a server's own counters, without single calls
     losses: Losses
-    points: list[Point]
+    points: list[InstrumentationPoint]
     nodes: list[Row]
 
 
