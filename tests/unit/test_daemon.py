@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from dfslab.testbeds.daemon import Daemon, run_to_end
 from dfslab.testbeds.errors import TestbedError
-from dfslab.testbeds.hosts.process import MARK, Process, end, marked
+from dfslab.testbeds.hosts.process import MARK, LiveProcess, end, marked
 from support.clock import ManualClock
 
 TICKER = """
@@ -213,7 +213,7 @@ def test_it_dies_with_its_owner(tmp_path):
             wait_for(lambda pid=pid: not os.path.exists(f"/proc/{pid}"))
         else:
             time.sleep(0.5)
-            left = Process.of(pid)
+            left = LiveProcess.of(pid)
             assert left.alive(), "the control died too: the test shows nothing"
             end([left], 1.0)
 

@@ -17,13 +17,13 @@ from dfslab.testbeds.hosts.host import Host
 from dfslab.testbeds.hosts.limits import ControlGroups
 from dfslab.testbeds.hosts.machine import disk_limits, link_of, not_made
 from dfslab.testbeds.hosts.network import EmulatedLink
-from dfslab.testbeds.hosts.process import Process
+from dfslab.testbeds.hosts.process import LiveProcess
 from dfslab.testbeds.settings import check_layout, parsed
 
 
 @pytest.fixture
 def host():
-    me = Process.of(os.getpid())
+    me = LiveProcess.of(os.getpid())
     return Host("server-1", "server", network.address(1), me, Path("/bed/server-1"), {})
 
 

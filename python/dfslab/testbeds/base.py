@@ -31,7 +31,7 @@ from dfslab.testbeds.hosts.cluster import Cluster, Made
 from dfslab.testbeds.hosts.hardware import Check
 from dfslab.testbeds.hosts.host import AdoptedDaemon, Host, HostDaemon
 from dfslab.testbeds.hosts.machine import not_made
-from dfslab.testbeds.hosts.process import MARK, Process
+from dfslab.testbeds.hosts.process import MARK, LiveProcess
 from dfslab.testbeds.hosts.score import score
 from dfslab.testbeds.settings import Setting
 from dfslab.testbeds.state import (
@@ -151,7 +151,7 @@ class BaseTestbed(Generic[CheckedParameters]):
                     name or cls.SYSTEM,
                     cls.SYSTEM,
                     _plain(checked),
-                    Process.of(os.getpid()),
+                    LiveProcess.of(os.getpid()),
                     0 if hosted else cls.port_count(checked),
                 )
                 testbed = cls(checked, folder, record, notify, outlive)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from dfslab.spec.clock import REAL, Clock
 from dfslab.testbeds.errors import TestbedError, last_lines
-from dfslab.testbeds.hosts.process import Process, end
+from dfslab.testbeds.hosts.process import LiveProcess, end
 
 POLL_S = 0.1
 READY_DEADLINE_S = 300.0
@@ -73,7 +73,7 @@ class Daemon:
         self.ready, self.env, self.cwd = ready, dict(env), cwd
         self.owned, self.ready_deadline_s = owned, ready_deadline_s
         self._clock = clock
-        self.process: Process | None = None
+        self.process: LiveProcess | None = None
         self._child: subprocess.Popen | None = None
 
     def start(self) -> None:
@@ -91,7 +91,7 @@ class Daemon:
         assert self.state() in ("stopped", "dead"), f"{self.name} is already running"
         command = tied_to_owner(self.command) if self.owned else self.command
         self._child = spawn(command, self.log_path, self.env, self.cwd)
-        self.process = Process.of(self._child.pid)
+        self.process = LiveProcess.of(self._child.pid)
 
     def wait_ready(self) -> None:
         """Wait until `ready` returns true. TestbedError with the log's last lines at the time
@@ -171,7 +171,7 @@ def run_to_end(
     An interruption also ends the command.
     """
     child = spawn(tied_to_owner(command), log_path, env, cwd)
-    process = Process.of(child.pid)
+    process = LiveProcess.of(child.pid)
     try:
         status = child.wait(time_limit_s)
     except subprocess.TimeoutExpired:

@@ -12,7 +12,7 @@ from dfslab.testbeds import state
 from dfslab.testbeds.errors import TestbedError
 from dfslab.testbeds.hosts import disk
 from dfslab.testbeds.hosts.limits import ControlGroups
-from dfslab.testbeds.hosts.process import Process, end, kill, marked
+from dfslab.testbeds.hosts.process import LiveProcess, end, kill, marked
 from dfslab.testbeds.state import DaemonState, TestbedFolder, TestbedRecord
 
 ALL, STALE = "--all", "--stale"
@@ -106,7 +106,7 @@ def dismantle(folder: TestbedFolder) -> None:
             _remove(folder)
 
 
-def _end_hosts(parents: Sequence[Process]) -> None:
+def _end_hosts(parents: Sequence[LiveProcess]) -> None:
     """Kill every host's first process; its parent process then ends by itself."""
     kill([child for parent in parents for child in parent.children()])
     for parent in parents:

@@ -24,7 +24,7 @@ from dfslab.spec import clock
 from dfslab.testbeds.cache import home, locked
 from dfslab.testbeds.errors import TestbedError
 from dfslab.testbeds.hosts.ports import free_ports
-from dfslab.testbeds.hosts.process import Process
+from dfslab.testbeds.hosts.process import LiveProcess
 from dfslab.testbeds.settings import Setting
 
 MARKER = ".dfslab-bed"
@@ -49,7 +49,7 @@ class DaemonRecord(BaseModel):
 
     name: str
     stage: int
-    process: Process
+    process: LiveProcess
     log: str
 
 
@@ -58,7 +58,7 @@ class HostRecord(BaseModel):
     process."""
 
     name: str
-    process: Process
+    process: LiveProcess
 
 
 class TestbedRecord(BaseModel):
@@ -75,7 +75,7 @@ class TestbedRecord(BaseModel):
     system: str
     parameters: dict[str, Setting]
     phase: Literal["starting", "up"] = "starting"
-    owner: Process | None
+    owner: LiveProcess | None
     created: str
     ports: list[int]
     daemons: list[DaemonRecord] = []
@@ -164,7 +164,7 @@ def folders() -> list[TestbedFolder]:
 
 
 def create(
-    name: str, system: str, parameters: dict[str, Setting], owner: Process, port_count: int
+    name: str, system: str, parameters: dict[str, Setting], owner: LiveProcess, port_count: int
 ) -> tuple[TestbedFolder, TestbedRecord]:
     """Create a testbed's folder and record, with ports that no other testbed has.
 

@@ -15,7 +15,7 @@ from dfslab.filesystems.glusterfs.facts import PARAMETERS
 from dfslab.testbeds.capabilities import WarmUp
 from dfslab.testbeds.errors import TestbedError, last_lines
 from dfslab.testbeds.hosts.host import AdoptedDaemon, Host
-from dfslab.testbeds.hosts.process import Process
+from dfslab.testbeds.hosts.process import LiveProcess
 from dfslab.testbeds.hosts.threads import threads
 from dfslab.testbeds.mounted import CLIENT_STAGE, MountedTestbed
 
@@ -241,7 +241,7 @@ def _text(value: float, parameter: Any) -> str:
     return str(int(value))
 
 
-def _brick_process(host: Host, directory: str) -> Process | None:
+def _brick_process(host: Host, directory: str) -> LiveProcess | None:
     """The process of a brick; None when there is none."""
     for process in host.processes("glusterfsd"):
         try:

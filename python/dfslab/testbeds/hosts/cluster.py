@@ -18,7 +18,7 @@ from dfslab.testbeds.hosts import disk, kernel, network
 from dfslab.testbeds.hosts.host import DATA_ADAPTER, Host, child_of, hold, launch_init
 from dfslab.testbeds.hosts.limits import ControlGroups
 from dfslab.testbeds.hosts.machine import check_machine, cores_of, disk_limits, link_of
-from dfslab.testbeds.hosts.process import Process
+from dfslab.testbeds.hosts.process import LiveProcess
 
 SCRIPT_LIMIT_S = 300.0
 START_LIMIT_S = 120.0
@@ -29,7 +29,7 @@ SEED = 1
 class Made:
     """Resources that must be removed by name, because they do not end with a process."""
 
-    processes: tuple[tuple[str, Process], ...] = ()
+    processes: tuple[tuple[str, LiveProcess], ...] = ()
     devices: tuple[str, ...] = ()
 
 
@@ -168,9 +168,9 @@ class Cluster:
         # Recorded at once, so that they are found whatever fails next.
         self._held += [switch, *(parent for _, _, parent in parents)]
         started = [("switch", switch), *((name, parent) for name, _, parent in parents)]
-        self._remember(processes=[(name, Process.of(p.pid)) for name, p in started])
+        self._remember(processes=[(name, LiveProcess.of(p.pid)) for name, p in started])
         for number, (name, group, parent) in enumerate(parents, 1):
-            init = Process.of(child_of(parent.pid))
+            init = LiveProcess.of(child_of(parent.pid))
             self.hosts.append(
                 Host(
                     name,
@@ -253,12 +253,12 @@ class Cluster:
         command = tied_to_owner(words) if self._owned else words
         line = spawn(command, log, self._env, self.folder)
         self._held.append(line)
-        self._remember(processes=[*self._made.processes, ("delay-line", Process.of(line.pid))])
+        self._remember(processes=[*self._made.processes, ("delay-line", LiveProcess.of(line.pid))])
         _await_line(line, log)
 
     def _remember(
         self,
-        processes: Sequence[tuple[str, Process]] | None = None,
+        processes: Sequence[tuple[str, LiveProcess]] | None = None,
         devices: Sequence[str] | None = None,
     ) -> None:
         self._made = Made(

@@ -21,7 +21,7 @@ from typing import TypeVar
 from dfslab.testbeds.daemon import Daemon, spawn, tied_to_owner
 from dfslab.testbeds.errors import TestbedError, last_lines
 from dfslab.testbeds.hosts.namespaces import in_network, prefix, rooted_at
-from dfslab.testbeds.hosts.process import Process
+from dfslab.testbeds.hosts.process import LiveProcess
 
 INIT = ["tini", "-s", "--", "sleep", "infinity"]
 FORK_WAIT_S = 60.0
@@ -54,7 +54,7 @@ class Host:
     name: str
     group: str
     address: str
-    init: Process
+    init: LiveProcess
     folder: Path
     env: Mapping[str, str]
     roles: Mapping[str, int] = field(default_factory=dict)
@@ -120,7 +120,7 @@ class Host:
             return False
         return any(line.split()[4] == str(inside) for line in table.splitlines())
 
-    def processes(self, name: str) -> list[Process]:
+    def processes(self, name: str) -> list[LiveProcess]:
         """The host's processes that run the program of that name."""
         own = os.readlink(f"/proc/{self.init.pid}/ns/pid")
         found = []
@@ -130,7 +130,7 @@ class Host:
                 if (entry / "comm").read_text().strip() == name and os.readlink(
                     entry / "ns/pid"
                 ) == own:
-                    found.append(Process.of(int(entry.name)))
+                    found.append(LiveProcess.of(int(entry.name)))
         return found
 
     def log(self, daemon: str) -> Path:
@@ -193,7 +193,7 @@ class HostDaemon(Daemon):
         super().launch()
         assert self._child is not None
         try:
-            self.process = Process.of(child_of(self._child.pid))
+            self.process = LiveProcess.of(child_of(self._child.pid))
         except (TestbedError, ProcessLookupError):
             status = self._child.wait(FORK_WAIT_S)
             raise TestbedError(
@@ -207,7 +207,7 @@ class HostDaemon(Daemon):
         """Resume the daemon and its entering command, which had stopped together with it."""
         super().resume()
         assert self._child is not None
-        Process.of(self._child.pid).signal(signal.SIGCONT)
+        LiveProcess.of(self._child.pid).signal(signal.SIGCONT)
 
 
 class AdoptedDaemon(Daemon):
@@ -215,7 +215,11 @@ class AdoptedDaemon(Daemon):
     again."""
 
     def __init__(
-        self, name: str, host: Host, find: Callable[[], Process | None], revive: Callable[[], None]
+        self,
+        name: str,
+        host: Host,
+        find: Callable[[], LiveProcess | None],
+        revive: Callable[[], None],
     ) -> None:
         super().__init__(name, (), host.log(name), lambda: True, host.env, Path("/"), owned=False)
         self.host, self._find, self._revive = host, find, revive

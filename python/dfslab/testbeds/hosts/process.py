@@ -31,7 +31,7 @@ def boot_id() -> str:
 
 
 @dataclass(frozen=True)
-class Process:
+class LiveProcess:
     """A process that was alive when this object was created; it may have ended since."""
 
     pid: int
@@ -39,7 +39,7 @@ class Process:
     boot: str
 
     @classmethod
-    def of(cls, pid: int) -> Process:
+    def of(cls, pid: int) -> LiveProcess:
         """The process that has this PID now. ProcessLookupError when there is none."""
         stat = _state_and_start(pid)
         if stat is None:
@@ -82,7 +82,7 @@ class Process:
         finally:
             os.close(handle)
 
-    def children(self) -> list[Process]:
+    def children(self) -> list[LiveProcess]:
         """Child processes of its main thread that have not been reaped."""
         if not self.alive():
             return []
@@ -90,7 +90,7 @@ class Process:
         with suppress(FileNotFoundError, ProcessLookupError):
             for pid in (_PROC / f"{self.pid}/task/{self.pid}/children").read_text().split():
                 with suppress(ProcessLookupError):
-                    found.append(Process.of(int(pid)))
+                    found.append(LiveProcess.of(int(pid)))
         return found
 
     def resident_bytes(self) -> int:
@@ -124,7 +124,7 @@ def _state_and_start(pid: int) -> tuple[str, int] | None:
     return fields[0], int(fields[19])
 
 
-def end(processes: Sequence[Process], grace_s: float) -> None:
+def end(processes: Sequence[LiveProcess], grace_s: float) -> None:
     """End all of them: SIGTERM, up to `grace_s` for all, then SIGKILL. TestbedError if one stays
     alive."""
     for process in processes:
@@ -135,7 +135,7 @@ def end(processes: Sequence[Process], grace_s: float) -> None:
     kill([p for p in processes if not p.wait_end(deadline - time.monotonic())])
 
 
-def kill(processes: Sequence[Process]) -> None:
+def kill(processes: Sequence[LiveProcess]) -> None:
     """SIGKILL to all, then wait until they have ended. TestbedError if one stays alive."""
     for process in processes:
         process.signal(signal.SIGKILL)
@@ -144,7 +144,7 @@ def kill(processes: Sequence[Process]) -> None:
             raise TestbedError("state", f"process {process.pid}", "does not end, even by SIGKILL")
 
 
-def marked(mark: str) -> list[Process]:
+def marked(mark: str) -> list[LiveProcess]:
     """Every live process with `mark` in its environment, except this one."""
     wanted = f"{MARK}={mark}".encode()
     found = []
@@ -154,5 +154,5 @@ def marked(mark: str) -> list[Process]:
         # A process may end while it is inspected, and another user's cannot be read.
         with suppress(FileNotFoundError, ProcessLookupError, PermissionError):
             if wanted in (entry / "environ").read_bytes().split(b"\0"):
-                found.append(Process.of(int(entry.name)))
+                found.append(LiveProcess.of(int(entry.name)))
     return [process for process in found if process.alive()]
