@@ -21,7 +21,7 @@ from support.waiting import wait_until
 SOON_S = places.CLEAN_UP_LIMIT_S / 2
 
 
-def hanging(found: list[psutil.Process], agents) -> shards.Progress:
+def hanging(found: list[psutil.Process], agents) -> shards.ProgressReport:
     """Once the clients run their processes stand still, as behind a server that is silent."""
 
     def stop_all(share: float, phase: str) -> None:

@@ -117,7 +117,7 @@ def each(scheduler: str, calls: Sequence[tuple[Any, ...]]) -> list[Any]:
 def run_load(
     plan: LoadPlan,
     nodes: Nodes,
-    progress: shards.Progress | None = None,
+    progress: shards.ProgressReport | None = None,
     watch: Watch | None = None,
 ) -> shards.LoadRun:
     """As run.run_load, on the workers of a Dask cluster.
@@ -151,7 +151,7 @@ class Controller:
         self,
         plan: LoadPlan,
         nodes: Nodes,
-        progress: shards.Progress | None,
+        progress: shards.ProgressReport | None,
         watch: Watch,
         stopping: threading.Event,
     ) -> None:

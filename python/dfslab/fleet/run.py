@@ -13,7 +13,15 @@ from dfslab.fleet.agent import boot
 from dfslab.fleet.link import AgentLink
 from dfslab.fleet.places import CLEAN_UP_LIMIT_S, ClientHost, Nodes, patience_s, split
 from dfslab.fleet.protocol import SpanRow
-from dfslab.fleet.shards import LoadFailed, LoadRun, Progress, fail, progress_of, together, turns
+from dfslab.fleet.shards import (
+    LoadFailed,
+    LoadRun,
+    ProgressReport,
+    fail,
+    progress_of,
+    together,
+    turns,
+)
 from dfslab.fleet.watch import LiveCounts, Watch
 from dfslab.spec.streams.plan import LoadPlan
 from dfslab.spec.streams.vocabulary import Stream
@@ -26,7 +34,7 @@ POLL_S = 0.05
 def run_load(
     plan: LoadPlan,
     places: Sequence[ClientHost] | Nodes,
-    progress: Progress | None = None,
+    progress: ProgressReport | None = None,
     watch: Watch | None = None,
 ) -> LoadRun:
     """Run a plan whose clients are distributed over the places.
@@ -78,7 +86,7 @@ def planned(stream: Stream, most: Mapping[int, int]) -> Iterator[PlannedOperatio
         yield from map(PlannedOperation._make, _core.stream_operations(spec, client, limit))
 
 
-def _here(plan: LoadPlan, progress: Progress | None, watch: Watch | None) -> LoadRun:
+def _here(plan: LoadPlan, progress: ProgressReport | None, watch: Watch | None) -> LoadRun:
     """Run the whole load in this process."""
     if watch is None:
         report, spans, recorded = _core.run_load(plan.text, progress)
@@ -115,7 +123,7 @@ def _linked(place: ClientHost, part: range, plan: LoadPlan) -> AgentLink:
 
 def _wait(
     links: Sequence[AgentLink],
-    progress: Progress | None,
+    progress: ProgressReport | None,
     done: Callable[[AgentLink], bool],
     needed: bool = False,
 ) -> None:
@@ -131,7 +139,7 @@ def _wait(
 
 
 def _begin(
-    links: Sequence[AgentLink], turn: int, progress: Progress | None, watch: Watch | None
+    links: Sequence[AgentLink], turn: int, progress: ProgressReport | None, watch: Watch | None
 ) -> float:
     """Start the next phase at one instant on all places; returns that instant.
 

@@ -16,7 +16,7 @@ from dfslab.fleet.places import ClientHost
 from dfslab.fleet.protocol import AgentAnswer
 from dfslab.spec.streams.plan import LoadPlan
 
-Progress = Callable[[float, str], object]
+ProgressReport = Callable[[float, str], object]
 Spans = list[Span]
 WrongPlan = _core.InputError
 LoadFailed = _core.RunError

@@ -14,7 +14,7 @@ from dfslab.documents.load_report import LoadReport, Summary
 from dfslab.documents.measured_load import CallCounts, FaultReport, MeasuredLoad
 from dfslab.fleet import run as fleet
 from dfslab.fleet.places import ClientHost, Nodes
-from dfslab.fleet.shards import LoadFailed, LoadRun, Progress, Spans, WrongPlan
+from dfslab.fleet.shards import LoadFailed, LoadRun, ProgressReport, Spans, WrongPlan
 from dfslab.fleet.watch import Watch
 from dfslab.instruments import access, calls, command
 from dfslab.instruments.measuring import cold, recovery
@@ -155,7 +155,7 @@ def _run(
     places: Sequence[ClientHost] | Nodes,
     point: Point,
     session: access.Session,
-    listeners: tuple[Progress | None, Watch | None],
+    listeners: tuple[ProgressReport | None, Watch | None],
 ) -> LoadRun:
     """Run the load. InputError when the target cannot do it, RunFailed when no operation
     succeeded."""
@@ -229,7 +229,7 @@ def _cold_disks(point: Point, session: access.Session) -> cold.Disks | None:
 
 def _listeners(
     session: access.Session, conductor: Conductor | None, disks: cold.Disks | None
-) -> tuple[Progress | None, Watch | None]:
+) -> tuple[ProgressReport | None, Watch | None]:
     """Listeners of a run: who gets its progress, its preparation and its start."""
     progress, watch = session.progress, session.watch
     if disks is not None:
