@@ -400,7 +400,7 @@ def say_mdtest(results: Sequence[Result]) -> str:
 
 
 @dataclass(frozen=True)
-class Rate:
+class OperationRate:
     """Rates of the operations of one name in a phase (phase "" in a load without phases)."""
 
     phase: str
@@ -409,7 +409,7 @@ class Rate:
     bytes_per_s: float
 
 
-def rates_of(result: Result) -> list[Rate]:
+def rates_of(result: Result) -> list[OperationRate]:
     """Rate and throughput of every phase's operations, in the stream's order.
 
     A result without phases has one, of all its operations. They ran concurrently, so they share its
@@ -422,7 +422,7 @@ def rates_of(result: Result) -> list[Rate]:
         window_s = part.window_s or math.inf
         phase = part.name if isinstance(part, MeasuredPhase) else ""
         found += [
-            Rate(phase, operation, counts.count / window_s, counts.bytes / window_s)
+            OperationRate(phase, operation, counts.count / window_s, counts.bytes / window_s)
             for operation, counts in part.operations.items()
         ]
     return found

@@ -84,7 +84,7 @@ Probe = Callable[[float, int], Trial]
 
 
 @dataclass
-class Rate:
+class RateRuns:
     """All runs at one requested rate; `verdict`: "meets", "fails" or "unclear"."""
 
     offered_per_s: float
@@ -139,7 +139,7 @@ class SearchOutcome:
     objective: str
     meets_per_s: float | None
     fails_per_s: float | None
-    rates: list[Rate]
+    rates: list[RateRuns]
     knee: Knee | None
 
     def document(self) -> SearchDocument:
@@ -159,10 +159,10 @@ def search(
     """Double the rate until the objective fails, then bisect geometrically, then fill the curve.
     `probe(rate, number)` makes one run at a rate; `number` is unique per run."""
     limit_s = objective(settings.objective).limit_s
-    rates: dict[float, Rate] = {}
+    rates: dict[float, RateRuns] = {}
 
-    def judged(offered: float, most: int) -> Rate:
-        rate = rates.setdefault(offered, Rate(offered))
+    def judged(offered: float, most: int) -> RateRuns:
+        rate = rates.setdefault(offered, RateRuns(offered))
         while rate.verdict == "unclear" and len(rate.runs) < most:
             note(f"{offered:.4g} a second, run {len(rate.runs) + 1}")
             rate.runs.append(probe(offered, sum(len(one.runs) for one in rates.values())))
@@ -185,7 +185,7 @@ def search(
     return SearchOutcome(settings.objective, *_bounds(rates), curve, knee(curve))
 
 
-def _verdict(rate: Rate, limit_s: float) -> str:
+def _verdict(rate: RateRuns, limit_s: float) -> str:
     if rate.saturated:
         return "fails"
     _, low, high = rate.interval()
@@ -194,7 +194,7 @@ def _verdict(rate: Rate, limit_s: float) -> str:
     return "meets" if high <= limit_s else "fails"
 
 
-def _gap(rates: dict[float, Rate]) -> tuple[float, float] | None:
+def _gap(rates: dict[float, RateRuns]) -> tuple[float, float] | None:
     """(highest rate that meets the objective, next higher probed rate)."""
     meets = [rate.offered_per_s for rate in rates.values() if rate.verdict == "meets"]
     if not meets:
@@ -203,7 +203,7 @@ def _gap(rates: dict[float, Rate]) -> tuple[float, float] | None:
     return (max(meets), min(above)) if above else None
 
 
-def _bounds(rates: dict[float, Rate]) -> tuple[float | None, float | None]:
+def _bounds(rates: dict[float, RateRuns]) -> tuple[float | None, float | None]:
     """(highest rate below that significantly meets, lowest rate that significantly fails)."""
     fails = min((r.offered_per_s for r in rates.values() if r.verdict == "fails"), default=None)
     below = math.inf if fails is None else fails
@@ -211,7 +211,7 @@ def _bounds(rates: dict[float, Rate]) -> tuple[float | None, float | None]:
     return max((rate for rate in good if rate < below), default=None), fails
 
 
-def knee(curve: Sequence[Rate]) -> Knee | None:
+def knee(curve: Sequence[RateRuns]) -> Knee | None:
     """The rate with the largest rate / mean response time, and its neighbours. None if that rate
     is at an end of the curve, because the knee then lies outside."""
     powers = [
