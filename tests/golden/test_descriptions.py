@@ -19,7 +19,7 @@ from dfslab import discover
 from dfslab.models.compiled.net_job import NetJob
 from dfslab.models.tree.formula import formula
 from dfslab.models.tree.prediction import Situation
-from dfslab.models.tree.reader import Reader
+from dfslab.models.tree.reader import TreeReader
 from dfslab.spec.model import build
 from dfslab.spec.scenario import Scenario
 from support.nets import canonical
@@ -95,7 +95,7 @@ def cases(given):
 
 def of_case(given, tree, values):
     """[latency, work in front, work behind] in seconds."""
-    cost = Reader(given.placement, values, given.client, 0.5).read(tree)
+    cost = TreeReader(given.placement, values, given.client, 0.5).read(tree)
     front, behind = (math.fsum(work.values()) for work in (cost.demands, cost.background))
     return [float(f"{one:.10g}") for one in (cost.latency_s, front, behind)]
 

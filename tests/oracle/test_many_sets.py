@@ -10,7 +10,7 @@ from dfslab.models.queue.queueing import many_values, mean_value_analysis
 from dfslab.models.tree import prediction
 from dfslab.models.tree.placement import Placement
 from dfslab.models.tree.prediction import Situation
-from dfslab.models.tree.reader import Reader, Varies
+from dfslab.models.tree.reader import TreeReader, Varies
 from dfslab.spec.deployment import Deployment
 from dfslab.spec.model import build
 from dfslab.spec.scenario import Scenario
@@ -75,7 +75,7 @@ def test_a_count_that_depends_on_a_constant_is_read_one_after_the_other(monkeypa
     turns = sympy.Symbol("turns")
     tree = op.repeat(turns, op.cpu("client", 0.1))
     node = {"name": "client", "roles": {"client": 1}}
-    reader = Reader(
+    reader = TreeReader(
         Placement(build(Deployment, {"node": [node]})),
         {"turns": np.array([1.0, 2.0]), "client.frequency": 2.5e9},
     )
@@ -85,7 +85,7 @@ def test_a_count_that_depends_on_a_constant_is_read_one_after_the_other(monkeypa
     sets = [given.constants, {key: 2 * value for key, value in given.constants.items()}]
     known = given.predict_many(sets)
 
-    class Refuses(prediction.Reader):
+    class Refuses(prediction.TreeReader):
         def read(self, tree):
             if any(isinstance(value, np.ndarray) for value in self._environment.values()):
                 raise Varies("turns")

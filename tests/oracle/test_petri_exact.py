@@ -11,7 +11,7 @@ from dfslab.models.petri import fire
 from dfslab.models.tree.costs import station_bound_s
 from dfslab.models.tree.placement import Placement
 from dfslab.models.tree.prediction import Situation
-from dfslab.models.tree.reader import Reader
+from dfslab.models.tree.reader import TreeReader
 from dfslab.spec.deployment import Deployment
 from dfslab.spec.model import build
 from dfslab.spec.scenario import Scenario
@@ -74,7 +74,7 @@ def both(given, operation, units=MOST_UNITS, sized=False):
     assert report.reason == "dead"
     whole = report.sojourns[watched.spans[operation]]
     assert whole.count == 3
-    cost = Reader(given.placement, values, given.client, 1.0).read(tree)
+    cost = TreeReader(given.placement, values, given.client, 1.0).read(tree)
     steps = {}
     for name, (_, step) in watched.steps.items():
         span = report.sojourns[name]
@@ -127,7 +127,7 @@ def test_gathering_units_costs_what_the_docstring_says(most):
         op.send("first", "one", op.cpu("first", 3e-4), size_bytes=size),
         op.send("second", "two", op.cpu("second", 2e-4), size_bytes=size),
     )
-    cost = Reader(placement, values).read(tree)
+    cost = TreeReader(placement, values).read(tree)
     wire = size / 1.25e8
     alone = 1e-4 + 3e-4 + 2e-4 + 2 * wire
     for gathered, extra in ((most, (units / most - 1) * (alone - wire)), (units, 0.0)):
@@ -211,7 +211,7 @@ def test_the_busiest_station_bounds_a_pipeline():
     )
     net, watched = job.net("shared", 1, [(0, 0, "read", 0, 1, 1)])
     (report,) = fire(net, seed=1, replications=1)
-    cost = Reader(placement, {**BARE, "client.frequency": 2.5e9}).read(tree)
+    cost = TreeReader(placement, {**BARE, "client.frequency": 2.5e9}).read(tree)
     assert report.end_time_ns / 1e9 == pytest.approx(station_bound_s(cost.demands))
 
 

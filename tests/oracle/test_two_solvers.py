@@ -13,7 +13,7 @@ from dfslab.models.petri import fire, steady_rates_per_s
 from dfslab.models.queue.queueing import mean_value_analysis
 from dfslab.models.tree.placement import Placement
 from dfslab.models.tree.prediction import Situation
-from dfslab.models.tree.reader import Reader
+from dfslab.models.tree.reader import TreeReader
 from dfslab.spec.check import check
 from dfslab.spec.deployment import Deployment
 from dfslab.spec.model import InputError, build
@@ -63,7 +63,7 @@ def small_deployment(seed):
 @pytest.mark.parametrize("seed", range(20))
 def test_mean_value_analysis_and_the_net_agree_within_three_standard_errors(seed):
     tree, placement, environment, clients = small_deployment(seed)
-    cost = Reader(placement, environment).read(tree)
+    cost = TreeReader(placement, environment).read(tree)
     stations = [s for s in sorted(cost.demands) for _ in range(s.copies)]
     demands = [cost.demands[s] / s.copies for s in stations]
     exact = mean_value_analysis(

@@ -7,7 +7,7 @@ import sympy
 from dfslab import discover
 from dfslab.models.tree.formula import formula
 from dfslab.models.tree.placement import Placement
-from dfslab.models.tree.reader import Reader
+from dfslab.models.tree.reader import TreeReader
 from dfslab.spec.deployment import Deployment
 from dfslab.spec.model import build
 from dfslab.spec.steps import operation as op
@@ -40,7 +40,7 @@ def reader(nodes=None, **values):
         "server.disk_read_rate": 1e7,
         "server.disk_latency": 0.0,
     }
-    return Reader(Placement(deployment), {**environment, **values})
+    return TreeReader(Placement(deployment), {**environment, **values})
 
 
 def test_seq_adds_and_par_takes_the_longest():
@@ -141,7 +141,7 @@ def test_formula_and_numbers_agree_on_distinct_nodes(name):
             ("instances", 64.0),
         ):
             values[f"{role.name}.{kind}"] = number
-    numbers = Reader(Placement(deployment), values)
+    numbers = TreeReader(Placement(deployment), values)
     for operation, tree in system.operations.items():
         expanded = formula(operation, tree).expanded()
         symbols = sorted(expanded.free_symbols, key=str)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from dfslab.lazily import lazily
 from dfslab.models.compiled.token_flow import Amount, main, times
-from dfslab.models.tree.reader import Reader
+from dfslab.models.tree.reader import TreeReader
 from dfslab.nets.inscription import number, truth
 from dfslab.spec.steps.calls import UNFORCED
 from dfslab.spec.steps.expression import Condition, Expr, Max, Min, ceiling, symbol, sympify
@@ -44,7 +44,7 @@ _COMPARED = {
 class Amounts:
     """Evaluates a description's expressions; `opened` symbols become reads of token fields."""
 
-    def __init__(self, reader: Reader, opened: Iterable[Expr] = ()) -> None:
+    def __init__(self, reader: TreeReader, opened: Iterable[Expr] = ()) -> None:
         self._reader = reader
         self._open = {str(one): OF_TOKENS[one] for one in opened}
 

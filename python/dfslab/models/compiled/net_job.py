@@ -19,7 +19,7 @@ from dfslab.models.compiled.net_context import Context
 from dfslab.models.compiled.net_tree import Trees
 from dfslab.models.compiled.token_flow import Arc, EntryArcs, TokenFlow, main, other, plus
 from dfslab.models.tree.placement import Placement, Station
-from dfslab.models.tree.reader import Reader
+from dfslab.models.tree.reader import TreeReader
 from dfslab.models.tree.traced import Trace
 from dfslab.nets.build import Net
 from dfslab.nets.inscription import call, equal, number, text
@@ -72,7 +72,7 @@ class NetJob:
     def net(self, name: str, clients: int, stream: Sequence[Operation]) -> tuple[Net, Watched]:
         """The net of `clients` that each run their part of `stream` in order, and its monitors."""
         flow = TokenFlow(name)
-        reader = Reader(self.placement, self.environment, self.client, self.written_back)
+        reader = TreeReader(self.placement, self.environment, self.client, self.written_back)
         opened = OF_TOKENS if self.trace else [FILE_SIZE] if self.sized else ()
         trees = Trees(
             flow,

@@ -9,7 +9,7 @@ import numpy as np
 
 from dfslab.models.queue.queueing import mean_value_analysis
 from dfslab.models.tree.prediction import Situation, situation_of
-from dfslab.models.tree.reader import Reader
+from dfslab.models.tree.reader import TreeReader
 from dfslab.spec.deployment import Emulation
 from dfslab.spec.scenario import Scenario
 from dfslab.spec.steps.node import Node
@@ -199,6 +199,6 @@ def _times_s(
     situation: Situation, tree: Node, environment: Mapping[str, float]
 ) -> dict[str, float]:
     """Seconds of each named step and of the whole operation in an environment."""
-    cost = Reader(situation.placement, environment, situation.client).read(tree)
+    cost = TreeReader(situation.placement, environment, situation.client).read(tree)
     times = {name: float(one.latency_s) for name, one in cost.steps.items()}
     return {**times, WHOLE: float(cost.latency_s)}

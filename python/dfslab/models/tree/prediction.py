@@ -16,7 +16,7 @@ from dfslab.models.queue.open_queue import finite_queue, open_network, quantile_
 from dfslab.models.queue.queueing import Hidden, asymptotic_bounds, many_values, mean_value_analysis
 from dfslab.models.tree.costs import Cost, Demands, largest, share_of
 from dfslab.models.tree.placement import Placement, Station
-from dfslab.models.tree.reader import Reader, Varies
+from dfslab.models.tree.reader import TreeReader, Varies
 from dfslab.models.tree.traced import Trace
 from dfslab.spec.environment import environment, parameters, workload_parameters
 from dfslab.spec.scenario import Scenario
@@ -130,10 +130,10 @@ class Situation:
             group.name == station.place and set(group.roles) == {self.client} for group in groups
         )
 
-    def reader(self, constants: Mapping[str, float]) -> Reader:
+    def reader(self, constants: Mapping[str, float]) -> TreeReader:
         """The numeric reader of this configuration's trees."""
         values = {**self.environment, **constants}
-        return Reader(
+        return TreeReader(
             self.placement, values, self.client, self.written_back, self.operations or math.inf
         )
 

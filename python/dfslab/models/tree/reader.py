@@ -75,7 +75,7 @@ def _compiled(
     return tuple(map(str, symbols)), compiled, 0.0
 
 
-class Reader(Visitor[str, Cost]):
+class TreeReader(Visitor[str, Cost]):
     """Reads trees of one deployment under one environment (symbol name -> SI value).
 
     `client` names the role where operations start. `written_back` is the share of deferred disk

@@ -10,7 +10,7 @@ import numpy as np
 
 from dfslab.models.tree.costs import Cost
 from dfslab.models.tree.placement import Placement
-from dfslab.models.tree.reader import Reader
+from dfslab.models.tree.reader import TreeReader
 from dfslab.spec.steps.calls import TRANSFERS, WHOLE, Done, Meaning, followed
 from dfslab.spec.steps.node import Node
 from dfslab.spec.streams.vocabulary import GivenArrival, Stream
@@ -130,7 +130,7 @@ class Trace:
                 "scattered": sort.scattered,
                 "unforced": sort.unforced,
             }
-            reader = Reader(placement, {**environment, **here}, client, written_back)
+            reader = TreeReader(placement, {**environment, **here}, client, written_back)
             total = total.then(reader.read(tree).times(sort.share))
         return total
 

@@ -31,7 +31,7 @@ from dfslab.nets.cpn.cpn_values import (
 from dfslab.spec.model import InputError
 
 
-class Reader(Protocol):
+class PatternReader(Protocol):
     """What of the evaluator patterns need."""
 
     colours: Colours
@@ -51,7 +51,7 @@ class Match:
     names: dict[str, Value] = field(default_factory=dict)
     condition: Leaf | None = None
 
-    def add(self, other: Match | None, reader: Reader) -> bool:
+    def add(self, other: Match | None, reader: PatternReader) -> bool:
         """Both; false if the other never fits. A name that stands twice is one value."""
         if other is None:
             return False
@@ -73,7 +73,7 @@ def under(condition: Leaf, names: dict[str, Value] | None = None) -> Match | Non
     return Match(names or {}, condition)
 
 
-def matched(pattern: Tree, value: Value, reader: Reader) -> Match | None:
+def matched(pattern: Tree, value: Value, reader: PatternReader) -> Match | None:
     """How a pattern fits a value; none if it never does."""
     kind = pattern.kind
     if kind == "any":
@@ -117,7 +117,9 @@ def literal(tree: Tree) -> Leaf:
     return constant(tree.word, TEXT)
 
 
-def constructed(word: str, argument: Tree | None, value: Value, reader: Reader) -> Match | None:
+def constructed(
+    word: str, argument: Tree | None, value: Value, reader: PatternReader
+) -> Match | None:
     """A constructor: a value of an enumeration, an index, or a part of a union."""
     made = reader.globals[word]
     if isinstance(made, Builtin) and argument is not None and not made.name.startswith("union "):
@@ -149,7 +151,7 @@ def unbound(pattern: Tree | None) -> list[str]:
 
 
 def fields(
-    parts: list[tuple[str, Tree]], value: Value, partial: bool, reader: Reader
+    parts: list[tuple[str, Tree]], value: Value, partial: bool, reader: PatternReader
 ) -> Match | None:
     """A tuple or record, field by field."""
     if isinstance(value, Leaf) and value.kind == UNKNOWN:
@@ -168,7 +170,7 @@ def fields(
 
 
 def listed(
-    first: tuple[Tree, ...], rest: Tree | None, value: Value, reader: Reader
+    first: tuple[Tree, ...], rest: Tree | None, value: Value, reader: PatternReader
 ) -> Match | None:
     """`[a, b]` without, `a::rest` with a rest."""
     if isinstance(value, Leaf) and isinstance(value.kind, ListType):
@@ -203,7 +205,7 @@ def empty(tail: Leaf) -> Leaf:
 
 
 def taken_apart(
-    first: tuple[Tree, ...], rest: Tree | None, tail: Leaf, reader: Reader
+    first: tuple[Tree, ...], rest: Tree | None, tail: Leaf, reader: PatternReader
 ) -> Match | None:
     """Elements of a list that only the run knows."""
     found, at = Match(), tail
@@ -220,7 +222,7 @@ def taken_apart(
     return found if found.add(last, reader) else None
 
 
-def equal(left: Value, right: Value, reader: Reader) -> Leaf:
+def equal(left: Value, right: Value, reader: PatternReader) -> Leaf:
     """Whether two values are the same."""
     if isinstance(left, Closure | Builtin) or isinstance(right, Closure | Builtin):
         raise reader.wrong("=", "functions are not compared")

@@ -39,7 +39,7 @@ from dfslab.spec.model import InputError
 INT_MOST = 2**63
 
 
-class Reader(Protocol):
+class MergeReader(Protocol):
     """What of the evaluator this needs."""
 
     colours: Colours
@@ -83,7 +83,7 @@ def negated(value: Leaf) -> Leaf:
     return Leaf(text, BOOL, draws=value.draws, opposite=value.text)
 
 
-def merged(condition: Leaf, yes: Value, no: Value, reader: Reader) -> Value:
+def merged(condition: Leaf, yes: Value, no: Value, reader: MergeReader) -> Value:
     """`if condition then yes else no`."""
     if condition.known:
         return yes if condition.constant else no
@@ -126,7 +126,7 @@ def merged_bags(condition: Leaf, yes: Bag, no: Bag) -> Bag:
     return Bag((*first, *second))
 
 
-def fault(kind: ValueType, reader: Reader) -> Value:
+def fault(kind: ValueType, reader: MergeReader) -> Value:
     """A value that stops the run: no case fits."""
     if isinstance(kind, Struct):
         return Rec(tuple((label, fault(one, reader)) for label, one in kind.fields), kind.union)
@@ -138,7 +138,7 @@ def fault(kind: ValueType, reader: Reader) -> Value:
     return Leaf(f"at([{default(kind, reader).text}], 1)", kind)
 
 
-def default(kind: Plain, reader: Reader) -> Leaf:
+def default(kind: Plain, reader: MergeReader) -> Leaf:
     """Some value of a type."""
     if kind == BOOL:
         return FALSE
@@ -167,7 +167,7 @@ COMPUTED: Mapping[str, Callable[[Any, Any], Any]] = {
 }
 
 
-def operated(word: str, left: Leaf, right: Leaf, reader: Reader) -> Leaf:
+def operated(word: str, left: Leaf, right: Leaf, reader: MergeReader) -> Leaf:
     """An operator on two single values of one type."""
     kind = left.kind if left.kind != UNKNOWN else right.kind
     numbers = {left.kind, right.kind} <= {INT, REAL, UNKNOWN}

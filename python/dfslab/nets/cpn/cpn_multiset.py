@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
-from dfslab.nets.cpn.cpn_match import Reader, equal
+from dfslab.nets.cpn.cpn_match import PatternReader, equal
 from dfslab.nets.cpn.cpn_merge import both, merged, negated
 from dfslab.nets.cpn.cpn_ml import Tree
 from dfslab.nets.cpn.cpn_values import INT, REAL, Bag, BagEntry, Leaf, Value, constant
@@ -14,7 +14,7 @@ TOKENS_MOST = 100_000
 Env = Mapping[str, Value]
 
 
-class MultisetEvaluator(Reader, Protocol):
+class MultisetEvaluator(PatternReader, Protocol):
     """What evaluates the parts of a multiset; `hoist` keeps a delay that is drawn once."""
 
     hoist: Callable[[Leaf], Leaf] | None
