@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 from dfslab.result import Metric
-from dfslab.studies.compare import Row
+from dfslab.studies.compare import ComparedPoint
 from dfslab.studies.order import orders
 
 
 def row(copies, measured, sequence, held_out=True, load="iterate"):
     labels = {"file_system.copies": copies, "workload.name": load}
-    return Row(
+    return ComparedPoint(
         point_id=f"{copies}{load}",
         labels=labels,
         operations=["write"],

@@ -20,7 +20,7 @@ from dfslab.studies.contract import FinishedRun, Needs, Progress, Study, StudyRe
 NAMES = ("comparison",)
 
 
-class Row(BaseModel):
+class ComparedPoint(BaseModel):
     """One configuration. Errors are predicted / measured - 1."""
 
     point_id: str
@@ -54,7 +54,7 @@ class Comparison(StudyResult):
     stands_for_results = True
 
     metric: str
-    rows: list[Row]
+    rows: list[ComparedPoint]
     held_out: dict[str, Score]
     fitted: dict[str, Score]
     noise: float
@@ -91,7 +91,7 @@ def _rates(comparison: Comparison, run: FinishedRun) -> Table:
     )
 
 
-def _predicted(row: Row, method: str) -> Cell:
+def _predicted(row: ComparedPoint, method: str) -> Cell:
     """A cell with a method's value, its interval and signed error."""
     metric = row.predictions.get(method)
     if metric is None:
@@ -173,7 +173,7 @@ def _sortable(value: Hashable) -> tuple[int, float, str]:
     return (2, 0.0, str(value))
 
 
-def _row(group: Sequence[Result], metric: str) -> Row | None:
+def _row(group: Sequence[Result], metric: str) -> ComparedPoint | None:
     measured = [r for r in group if r.method == "measure" and r.complete and metric in r.metrics]
     if not measured:
         return None
@@ -183,7 +183,7 @@ def _row(group: Sequence[Result], metric: str) -> Row | None:
     }
     point = measured[0].point
     operations = sorted(set(operations_with(measured[0].metrics, LATENCY)))
-    return Row(
+    return ComparedPoint(
         point_id=point.id,
         labels=point.labels,
         operations=operations,
@@ -228,7 +228,7 @@ def _log_sd(group: Sequence[Result], metric: str) -> float | None:
     return float(np.log(values).std(ddof=1)) if len(values) > 1 and min(values) > 0 else None
 
 
-def scores(rows: Sequence[Row]) -> dict[str, Score]:
+def scores(rows: Sequence[ComparedPoint]) -> dict[str, Score]:
     """Every method's score over the rows that it predicted."""
     methods = dict.fromkeys(method for row in rows for method in row.errors)
     return {
@@ -240,7 +240,7 @@ def scores(rows: Sequence[Row]) -> dict[str, Score]:
     }
 
 
-def _covers(row: Row, method: str) -> bool:
+def _covers(row: ComparedPoint, method: str) -> bool:
     metric = row.predictions[method]
     if metric.low is None or metric.high is None:
         return False

@@ -20,7 +20,7 @@ from dfslab.models.learn.encoding import layout_key
 from dfslab.result import Result
 from dfslab.spec.design import number
 from dfslab.spec.scenario import Point
-from dfslab.studies.compare import Row, Score, compare, score_table, scores
+from dfslab.studies.compare import ComparedPoint, Score, compare, score_table, scores
 from dfslab.studies.contract import FinishedRun, Needs, Progress, Study, StudyResult
 from dfslab.studies.runs.stages import Stage
 
@@ -87,7 +87,7 @@ class Validation(BaseModel):
     """Scores of each model by way of holding out; `errors` of the rows, by method."""
 
     scores: dict[str, dict[str, Score]]
-    rows: dict[str, list[Row]]
+    rows: dict[str, list[ComparedPoint]]
 
     @property
     def leakage(self) -> dict[str, tuple[float, float]]:
@@ -141,10 +141,10 @@ def crossval(
 
 def scored(
     measured: Sequence[Result], models: Sequence[str], folds: Folds, what: str, report: Report
-) -> tuple[dict[str, Score], list[Row]]:
+) -> tuple[dict[str, Score], list[ComparedPoint]]:
     """(scores of each model over the folds, rows with all predictions)."""
     found: dict[str, Score] = {}
-    rows: list[Row] = []
+    rows: list[ComparedPoint] = []
     for place, name in enumerate(models):
         report(place, len(models), f"cross-validating {name}: {what}")
         try:
@@ -158,8 +158,8 @@ def scored(
     return found, rows
 
 
-def _one(measured: Sequence[Result], name: str, folds: Folds) -> list[Row]:
-    rows: list[Row] = []
+def _one(measured: Sequence[Result], name: str, folds: Folds) -> list[ComparedPoint]:
+    rows: list[ComparedPoint] = []
     for fold in folds:
         training = [result for i, result in enumerate(measured) if i not in fold]
         left_out = [measured[i] for i in sorted(fold)]

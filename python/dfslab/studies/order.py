@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from pydantic import BaseModel
 
-from dfslab.studies.compare import Row
+from dfslab.studies.compare import ComparedPoint
 
 FEWEST, MOST = 2, 24
 
@@ -31,10 +31,10 @@ class WorkloadOrder(BaseModel):
     pairs: dict[str, float]
 
 
-def orders(rows: Sequence[Row]) -> list[WorkloadOrder]:
+def orders(rows: Sequence[ComparedPoint]) -> list[WorkloadOrder]:
     """Orders of held-out workloads that ran on several deployments or file systems. A method that
     lacks a configuration of a workload is omitted."""
-    groups: dict[str, list[Row]] = {}
+    groups: dict[str, list[ComparedPoint]] = {}
     for row in rows:
         if row.held_out and row.measured.value > 0:
             load = {k: v for k, v in row.labels.items() if k.startswith("workload.")}
@@ -43,7 +43,7 @@ def orders(rows: Sequence[Row]) -> list[WorkloadOrder]:
     return [_order(load, own) for load, own in groups.items() if FEWEST <= len(own) <= MOST]
 
 
-def _order(load: str, rows: Sequence[Row]) -> WorkloadOrder:
+def _order(load: str, rows: Sequence[ComparedPoint]) -> WorkloadOrder:
     ordered = sorted(rows, key=lambda row: row.measured.value)
     slowest = ordered[0]
     methods = [

@@ -17,7 +17,7 @@ EVERY_S = 1.0
 
 
 @dataclass(frozen=True)
-class Row:
+class LiveSecond:
     """One completed second of a load; times are None when no operation succeeded in it."""
 
     at_s: float
@@ -31,7 +31,7 @@ class LoadView:
     """Receives the progress of a load and shows its seconds; a new load begins a new table."""
 
     def __init__(self, clock: Callable[[], float] = REAL.monotonic_s) -> None:
-        self.rows: deque[Row] = deque(maxlen=ROWS)
+        self.rows: deque[LiveSecond] = deque(maxlen=ROWS)
         self.watch = Watch(self._started, self._observed)
         self._clock = clock
         self._start_s = self._reported_s = 0.0
@@ -55,7 +55,7 @@ class LoadView:
         done = observed.done - self._before.done
         spent_ns = observed.latency_ns_sum - self._before.latency_ns_sum
         self.rows.append(
-            Row(
+            LiveSecond(
                 now_s - self._start_s,
                 done / past_s,
                 spent_ns * 1e-9 / done if done else None,

@@ -38,7 +38,7 @@ CostClass = Literal[
 ]
 
 
-class Row(CheckedModel):
+class CallTreeRow(CheckedModel):
     """One node of a process's call trees: a parent path from another process, or a step."""
 
     above: int = Field(ge=-1)
@@ -93,7 +93,7 @@ class File(CheckedModel):
     counted: bool = False  # sums from a server's own counters, without single calls
     losses: Losses
     points: list[InstrumentationPoint]
-    nodes: list[Row]
+    nodes: list[CallTreeRow]
 
 
 def await_written(
@@ -177,7 +177,7 @@ class MergedStep:
             self.children[name] = MergedStep(CallPath.of(name, self.path))
         return self.children[name]
 
-    def add(self, row: Row, instance: str) -> None:
+    def add(self, row: CallTreeRow, instance: str) -> None:
         """Add the sums of one process. The result does not depend on the order of additions."""
         # A step may be work in one process and a wait in another: the more severe kind is kept.
         self.kind = max(self.kind, row.kind, key=KINDS.index)
@@ -337,7 +337,7 @@ def since(earlier: File, later: File) -> File:
     )
 
 
-def _places(file: File) -> Iterator[tuple[tuple[str, ...], Row]]:
+def _places(file: File) -> Iterator[tuple[tuple[str, ...], CallTreeRow]]:
     """Every row with its path in the process's tree."""
     known: list[tuple[str, ...]] = []
     for row in file.nodes:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from dfslab import discover
 from dfslab.instruments.tracing import callprofile
-from dfslab.instruments.tracing.callprofile import File, Row
+from dfslab.instruments.tracing.callprofile import CallTreeRow, File
 from dfslab.spec.model import InputError
 from dfslab.spec.systems.counters import CounterFormat, Counters, NotUnderstood
 from dfslab.testbeds.mounted import MountedTestbed
@@ -70,7 +70,7 @@ def _file(service: str, reported: Counters) -> File:
     """The profile of one process."""
     places = {row.step: place for place, row in enumerate(reported.rows)}
     rows = [
-        Row(
+        CallTreeRow(
             above=places[row.above] if row.above else -1,
             step=row.step,
             kind=row.kind,

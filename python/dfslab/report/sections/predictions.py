@@ -14,7 +14,7 @@ from dfslab.report.contract import PageSection
 from dfslab.report.figure import ChartLayout, Curve
 from dfslab.report.plot import BASELINES, INK, SYMBOLS, chart, colour, heading, log_axis, words
 from dfslab.report.table import FAR_OFF, note, number, predicted, signed, table
-from dfslab.studies.compare import Comparison, Row
+from dfslab.studies.compare import ComparedPoint, Comparison
 from dfslab.studies.contract import FinishedRun
 
 TITLE = "Predictions"
@@ -95,7 +95,7 @@ def _line(ends: Sequence[float], factor: float, name: str, dash: str) -> Curve:
     }
 
 
-def _points(rows: Sequence[Row], method: str, held: bool, name: Name) -> Curve:
+def _points(rows: Sequence[ComparedPoint], method: str, held: bool, name: Name) -> Curve:
     shape = SYMBOLS.get(method, "triangle-up")
     return {
         "type": "scatter",
@@ -117,7 +117,7 @@ def _points(rows: Sequence[Row], method: str, held: bool, name: Name) -> Curve:
     }
 
 
-def _hover(row: Row, method: str, name: Name) -> str:
+def _hover(row: ComparedPoint, method: str, name: Name) -> str:
     one = row.predictions[method]
     bounds = ""
     if one.low is not None and one.high is not None:

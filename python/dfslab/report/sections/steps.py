@@ -11,7 +11,7 @@ from dfslab.report.contract import PageSection
 from dfslab.report.figure import ChartLayout, Curve
 from dfslab.report.plot import axis, chart, colour, heading, time_scale, words
 from dfslab.report.table import DASH, folded, note, seconds, signed, table
-from dfslab.studies.compare import Comparison, Row
+from dfslab.studies.compare import ComparedPoint, Comparison
 from dfslab.studies.contract import FinishedRun
 
 TITLE = "Time per step"
@@ -43,10 +43,10 @@ def render(study: FinishedRun) -> Markup | None:
     return note(NOTE) + Markup('<div class="charts">{}</div>').format(charts) + body
 
 
-def _chosen(rows: Sequence[Row]) -> list[Row]:
+def _chosen(rows: Sequence[ComparedPoint]) -> list[ComparedPoint]:
     """The first and last configuration of every kind of operation, or the middle one of many
     kinds."""
-    kinds: dict[str, list[Row]] = {}
+    kinds: dict[str, list[ComparedPoint]] = {}
     for row in rows:
         kinds.setdefault("+".join(row.operations), []).append(row)
     few = 2 * len(kinds) <= MOST_CHARTS
@@ -58,7 +58,7 @@ def _chosen(rows: Sequence[Row]) -> list[Row]:
     return list({row.point_id: row for row in chosen}.values())[:MOST_CHARTS]
 
 
-def _cells(row: Row, methods: list[str], name: Name) -> list[list[str]]:
+def _cells(row: ComparedPoint, methods: list[str], name: Name) -> list[list[str]]:
     modelled = {
         method: {(s.operation, s.step): s.time_s_mean for s in row.steps.get(method, [])}
         for method in methods
@@ -76,7 +76,7 @@ def _cells(row: Row, methods: list[str], name: Name) -> list[list[str]]:
     return found
 
 
-def _chart(row: Row, methods: list[str], name: Name) -> Markup:
+def _chart(row: ComparedPoint, methods: list[str], name: Name) -> Markup:
     """Bars that start at zero, so that lengths are proportional to times."""
     steps = {
         method: {(s.operation, s.step): s.time_s_mean for s in row.steps.get(method, [])}

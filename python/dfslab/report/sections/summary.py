@@ -16,7 +16,7 @@ from dfslab.report.table import number, percent
 from dfslab.result import Result
 from dfslab.spec import units
 from dfslab.studies.advice import Advised
-from dfslab.studies.compare import Comparison, Row, Score, geometric_mean
+from dfslab.studies.compare import ComparedPoint, Comparison, Score, geometric_mean
 from dfslab.studies.contract import FinishedRun
 
 if TYPE_CHECKING:
@@ -187,7 +187,7 @@ def _judgement(comparison: Comparison, name: Name) -> list[Markup]:
     return found
 
 
-def _model_errors(row: Row) -> dict[str, float]:
+def _model_errors(row: ComparedPoint) -> dict[str, float]:
     return {
         name: error
         for name, error in row.errors.items()

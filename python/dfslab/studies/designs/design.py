@@ -22,7 +22,7 @@ from dfslab.spec.design import Factor, Value
 from dfslab.spec.environment import workload_parameters
 from dfslab.spec.model import InputError
 from dfslab.spec.scenario import Point, Scenario
-from dfslab.studies.designs.legal import Legal, Row, legal
+from dfslab.studies.designs.legal import DesignRow, Legal, legal
 
 if TYPE_CHECKING:
     import scipy
@@ -60,11 +60,11 @@ class DesignPlan:
 
     scenario: Scenario
     legal: Legal
-    testbeds: tuple[tuple[Row, ...], ...]
+    testbeds: tuple[tuple[DesignRow, ...], ...]
     bill: Bill
 
     @property
-    def rows(self) -> list[Row]:
+    def rows(self) -> list[DesignRow]:
         """Every row."""
         return [row for testbed in self.testbeds for row in testbed]
 
@@ -92,12 +92,12 @@ def planned(scenario: Scenario) -> Scenario:
 
 
 def _within(
-    scenario: Scenario, allowed: Legal, chosen: Sequence[Sequence[Row]]
-) -> tuple[list[tuple[Row, ...]], Bill]:
+    scenario: Scenario, allowed: Legal, chosen: Sequence[Sequence[DesignRow]]
+) -> tuple[list[tuple[DesignRow, ...]], Bill]:
     """(testbeds within the budget, most informative first; their cost)."""
     budget = scenario.design.budget or math.inf
     repetitions, passes = scenario.run.repetitions, scenario.design.blocks
-    testbeds: list[tuple[Row, ...]] = []
+    testbeds: list[tuple[DesignRow, ...]] = []
     testbed_s = run_s = longest = 0.0
     for rows in chosen:
         costs = [run_cost_s(scenario.with_values(allowed.values(row))) for row in rows]
@@ -133,7 +133,7 @@ def run_cost_s(scenario: Scenario) -> float:
 
 def choose(
     allowed: Legal, kind: str, testbeds: int, per_testbed: int, seed: int
-) -> list[tuple[Row, ...]]:
+) -> list[tuple[DesignRow, ...]]:
     """Rows of each testbed, the most informative testbed first."""
     random = np.random.default_rng(seed)
     hard, soft = allowed.part(hard=True), allowed.part(hard=False)
@@ -160,8 +160,8 @@ def _screening_testbeds(coding: Coding, per_testbed: int, has_testbeds: bool) ->
     return max(math.ceil(runs / per_testbed), coding.hard_columns + 1) if has_testbeds else 1
 
 
-def _grouped(rows: Sequence[Row], hard: Sequence[int]) -> list[tuple[Row, ...]]:
-    groups: dict[tuple[int, ...], list[Row]] = {}
+def _grouped(rows: Sequence[DesignRow], hard: Sequence[int]) -> list[tuple[DesignRow, ...]]:
+    groups: dict[tuple[int, ...], list[DesignRow]] = {}
     for row in rows:
         groups.setdefault(tuple(row[i] for i in hard), []).append(row)
     return [tuple(group) for group in groups.values()]
@@ -173,13 +173,13 @@ def _latin(
     testbeds: int,
     per_testbed: int,
     random: np.random.Generator,
-) -> list[tuple[Row, ...]]:
+) -> list[tuple[DesignRow, ...]]:
     """Latin hypercube: each block's legal rows occur equally often, over testbeds and runs."""
     on_testbed = [set(members) & set(hard) != set() for members, _ in allowed.blocks]
     strata = scipy.stats.qmc.LatinHypercube(d=len(on_testbed), rng=random)
     above, within = strata.random(testbeds), strata.random(testbeds * per_testbed)
     # A row that is drawn twice is run once.
-    found: dict[tuple[int, ...], dict[Row, None]] = {}
+    found: dict[tuple[int, ...], dict[DesignRow, None]] = {}
     for testbed in range(testbeds):
         for run in range(per_testbed):
             shares = np.where(on_testbed, above[testbed], within[testbed * per_testbed + run])
@@ -188,7 +188,7 @@ def _latin(
     return [tuple(group) for group in found.values()]
 
 
-def _candidates(allowed: Legal, random: np.random.Generator) -> list[Row]:
+def _candidates(allowed: Legal, random: np.random.Generator) -> list[DesignRow]:
     if allowed.size <= MOST_CANDIDATES:
         return allowed.rows()
     return list(dict.fromkeys(allowed.sample(MOST_CANDIDATES, random)))
@@ -205,14 +205,14 @@ class Coding:
             table.shape[1] for table, f in zip(self._tables, factors, strict=True) if f.is_hard
         )
 
-    def matrix(self, rows: Sequence[Row]) -> np.ndarray:
+    def matrix(self, rows: Sequence[DesignRow]) -> np.ndarray:
         """Model matrix of shape (rows, 1 + columns): the constant first, values in [-1, 1]."""
         parts = [np.ones((len(rows), 1))]
         levels = np.array(rows, dtype=int)
         parts += [table[levels[:, i]] for i, table in enumerate(self._tables)]
         return np.hstack(parts)
 
-    def is_extreme(self, row: Row) -> bool:
+    def is_extreme(self, row: DesignRow) -> bool:
         """Whether every factor is at its first or last level."""
         return all(level in ends for level, ends in zip(row, self._ends, strict=True))
 
@@ -263,7 +263,7 @@ class _Information:
         self.inverse -= sign * np.outer(moved, moved) / (1 + sign * row @ moved)
 
 
-def d_optimal(coding: Coding, candidates: Sequence[Row], count: int) -> list[Row]:
+def d_optimal(coding: Coding, candidates: Sequence[DesignRow], count: int) -> list[DesignRow]:
     """D-optimal rows: greedy selection, then exchanges (Fedorov 1972)."""
     matrix = coding.matrix(candidates)
     known = _Information(matrix.shape[1])
@@ -287,12 +287,12 @@ def d_optimal(coding: Coding, candidates: Sequence[Row], count: int) -> list[Row
 
 def _split_plot(
     coding: Coding,
-    candidates: Sequence[Row],
+    candidates: Sequence[DesignRow],
     hard: Sequence[int],
     soft: Sequence[int],
     testbeds: int,
     per_testbed: int,
-) -> list[tuple[Row, ...]]:
+) -> list[tuple[DesignRow, ...]]:
     """Greedy split-plot design: the next best testbed, with its most informative workloads."""
     tops = list(dict.fromkeys(tuple(row[i] for i in hard) for row in candidates))
     bottoms = list(dict.fromkeys(tuple(row[i] for i in soft) for row in candidates))
@@ -326,8 +326,8 @@ class _Tables:
 
 def _tables(
     coding: Coding,
-    tops: Sequence[Row],
-    bottoms: Sequence[Row],
+    tops: Sequence[DesignRow],
+    bottoms: Sequence[DesignRow],
     hard: Sequence[int],
     soft: Sequence[int],
 ) -> _Tables:
@@ -336,7 +336,9 @@ def _tables(
     return _Tables(upper, both - both[0], np.arange(len(tops)))
 
 
-def _joined(top: Row, bottom: Row, hard: Sequence[int], soft: Sequence[int]) -> Row:
+def _joined(
+    top: DesignRow, bottom: DesignRow, hard: Sequence[int], soft: Sequence[int]
+) -> DesignRow:
     row = dict(zip(hard, top, strict=True)) | dict(zip(soft, bottom, strict=True))
     return tuple(row[index] for index in range(len(row)))
 
@@ -346,7 +348,7 @@ def points(planned_scenario: Scenario) -> list[Point]:
     return check(planned_scenario)
 
 
-def labels(allowed: Legal, row: Row) -> dict[str, Value]:
+def labels(allowed: Legal, row: DesignRow) -> dict[str, Value]:
     """Factor name -> level of a row, for display."""
     return {
         factor.name: level[0] if isinstance(level := factor.levels[i], list) else level

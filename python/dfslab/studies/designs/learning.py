@@ -18,7 +18,7 @@ from dfslab.result import Metric, Result
 from dfslab.spec.scenario import Point, Scenario
 from dfslab.studies import crossval
 from dfslab.studies.designs import design, sensitivity
-from dfslab.studies.designs.legal import Legal, Row, legal
+from dfslab.studies.designs.legal import DesignRow, Legal, legal
 from dfslab.studies.designs.lessons import (
     FactorImportance,
     Learning,
@@ -160,7 +160,7 @@ def _hold_out(matrix: np.ndarray, rates: np.ndarray, seed: int) -> float:
     return r_squared(rates[order[cut:]], model.predict(matrix[order[cut:]]))
 
 
-def _points(scenario: Scenario, allowed: Legal, rows: Sequence[Row]) -> list[Point]:
+def _points(scenario: Scenario, allowed: Legal, rows: Sequence[DesignRow]) -> list[Point]:
     found = []
     for row in rows:
         values = allowed.values(row)
@@ -168,8 +168,10 @@ def _points(scenario: Scenario, allowed: Legal, rows: Sequence[Row]) -> list[Poi
     return found
 
 
-def _answers(scenario: Scenario, allowed: Legal, model: LearntModel) -> Callable[[list[Row]], Any]:
-    def answer(rows: list[Row]) -> np.ndarray:
+def _answers(
+    scenario: Scenario, allowed: Legal, model: LearntModel
+) -> Callable[[list[DesignRow]], Any]:
+    def answer(rows: list[DesignRow]) -> np.ndarray:
         distinct = list(dict.fromkeys(rows))
         logs = np.log(model.predict(_points(scenario, allowed, distinct)))
         known = dict(zip(distinct, logs, strict=True))
@@ -263,9 +265,9 @@ def _of_data(rows: Rows, seed: int) -> dict[str, dict[str, Metric]]:
     }
 
 
-def _regimes(allowed: Legal) -> list[tuple[str, Callable[[Row], bool]]]:
+def _regimes(allowed: Legal) -> list[tuple[str, Callable[[DesignRow], bool]]]:
     """(name, row filter) of regimes: direct or cached; network or disks slower."""
-    found: list[tuple[str, Callable[[Row], bool]]] = []
+    found: list[tuple[str, Callable[[DesignRow], bool]]] = []
     places = {key: i for i, one in enumerate(allowed.factors) for key in one.keys}
     cache = places.get("workload.cache")
     if cache is not None:
@@ -288,7 +290,7 @@ def _regimes(allowed: Legal) -> list[tuple[str, Callable[[Row], bool]]]:
     return found
 
 
-def _is_at(place: int, names: Sequence[str], wanted: str, row: Row) -> bool:
+def _is_at(place: int, names: Sequence[str], wanted: str, row: DesignRow) -> bool:
     """Whether a row's level at a place has that name."""
     return names[row[place]] == wanted
 

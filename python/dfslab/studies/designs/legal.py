@@ -15,7 +15,7 @@ from dfslab.spec.design import Design, Factor, Level, Value, holds, names_in, nu
 from dfslab.spec.model import InputError
 from dfslab.spec.scenario import Scenario
 
-Row = tuple[int, ...]
+DesignRow = tuple[int, ...]
 # Whether a combination of levels (factor name -> level) is legal.
 LegalityTest = Callable[[Mapping[str, Level]], bool]
 # The factors that a constraint reads, and its judgement.
@@ -39,7 +39,7 @@ class Legal:
         self._place = {factor.name: index for index, factor in enumerate(self.factors)}
 
     @cached_property
-    def blocks(self) -> list[tuple[tuple[int, ...], list[Row]]]:
+    def blocks(self) -> list[tuple[tuple[int, ...], list[DesignRow]]]:
         """(factors, their legal rows) of every block, in the order of the factors."""
         groups: list[set[int]] = [{index} for index in range(len(self.factors))]
         for names, _ in self._rules:
@@ -56,7 +56,7 @@ class Legal:
             found += [(part, list(dict.fromkeys(r))) for part, r in _parts(members, rows)]
         return sorted(found)
 
-    def _block(self, members: Sequence[int]) -> Iterator[Row]:
+    def _block(self, members: Sequence[int]) -> Iterator[DesignRow]:
         own = {self.factors[index].name for index in members}
         rules = [rule for rule in self._rules if rule[0] <= own]
         known: dict[tuple[int, tuple[int, ...]], bool] = {}
@@ -91,14 +91,14 @@ class Legal:
         """Size of the full factorial."""
         return math.prod(len(factor.levels) for factor in self.factors)
 
-    def _assembled(self, choice: Sequence[int]) -> Row:
+    def _assembled(self, choice: Sequence[int]) -> DesignRow:
         row = [0] * len(self.factors)
         for (members, rows), chosen in zip(self.blocks, choice, strict=True):
             for member, level in zip(members, rows[chosen], strict=True):
                 row[member] = level
         return tuple(row)
 
-    def rows(self) -> list[Row]:
+    def rows(self) -> list[DesignRow]:
         """Every legal row. InputError when there are too many to list."""
         if self.size > MOST_LISTED:
             raise InputError(
@@ -109,17 +109,17 @@ class Legal:
         ranges = [range(len(rows)) for _, rows in self.blocks]
         return [self._assembled(choice) for choice in itertools.product(*ranges)]
 
-    def sample(self, count: int, random: np.random.Generator) -> list[Row]:
+    def sample(self, count: int, random: np.random.Generator) -> list[DesignRow]:
         """Rows drawn uniformly from the legal set."""
         sizes = [len(rows) for _, rows in self.blocks]
         return [self._assembled([int(random.integers(s)) for s in sizes]) for _ in range(count)]
 
-    def at(self, shares: np.ndarray) -> Row:
+    def at(self, shares: np.ndarray) -> DesignRow:
         """The row for numbers in [0, 1), one per block, which index the block's legal rows."""
         pairs = zip(shares, self.blocks, strict=True)
         return self._assembled([min(int(u * len(rows)), len(rows) - 1) for u, (_, rows) in pairs])
 
-    def values(self, row: Row) -> dict[str, Value]:
+    def values(self, row: DesignRow) -> dict[str, Value]:
         """The keys that a row sets."""
         found: dict[str, Value] = {}
         for factor, level in zip(self.factors, row, strict=True):
@@ -131,10 +131,12 @@ class Legal:
         return tuple(i for i, factor in enumerate(self.factors) if factor.is_hard == hard)
 
 
-def _parts(members: Row, rows: list[Row]) -> Iterator[tuple[Row, list[Row]]]:
+def _parts(
+    members: DesignRow, rows: list[DesignRow]
+) -> Iterator[tuple[DesignRow, list[DesignRow]]]:
     """Split off factors of a block that are independent of the others."""
     tied = list(members)
-    free: list[tuple[Row, list[Row]]] = []
+    free: list[tuple[DesignRow, list[DesignRow]]] = []
     for index in members:
         place = tied.index(index)
         own = {row[place] for row in rows}

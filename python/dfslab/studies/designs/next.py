@@ -15,7 +15,7 @@ from dfslab.models.learnt import LearntModel, Rows
 from dfslab.spec.design import Value
 from dfslab.spec.scenario import Point, Scenario
 from dfslab.studies.designs import design
-from dfslab.studies.designs.legal import Legal, Row
+from dfslab.studies.designs.legal import DesignRow, Legal
 from dfslab.studies.designs.lessons import Proposal
 
 CANDIDATES = 160
@@ -55,7 +55,7 @@ def propose(
 
 def _matching(
     allowed: Legal, question: Mapping[str, Value], random: np.random.Generator
-) -> list[Row]:
+) -> list[DesignRow]:
     drawn = allowed.sample(QUERIES if not question else DRAWN * QUERIES, random)
     kept = [
         row
@@ -65,7 +65,7 @@ def _matching(
     return (kept or drawn)[:QUERIES]
 
 
-def _point(scenario: Scenario, allowed: Legal, row: Row) -> Point:
+def _point(scenario: Scenario, allowed: Legal, row: DesignRow) -> Point:
     values = allowed.values(row)
     return Point(scenario=scenario.with_values(values), labels=values)
 

@@ -21,7 +21,7 @@ from SALib.sample import sobol as salib_sample
 
 from dfslab.method import CONFIDENCE
 from dfslab.result import Metric
-from dfslab.studies.designs.legal import Legal, Row
+from dfslab.studies.designs.legal import DesignRow, Legal
 from dfslab.studies.designs.lessons import FactorImportance
 
 RESAMPLES = 200
@@ -42,11 +42,11 @@ class Sample:
     """Legal rows for indices: `base`, and for each factor the base rows with it redrawn."""
 
     factors: int
-    base: list[Row]
-    redrawn: list[list[Row]]
+    base: list[DesignRow]
+    redrawn: list[list[DesignRow]]
 
     @property
-    def rows(self) -> list[Row]:
+    def rows(self) -> list[DesignRow]:
         """All rows, the base first, then every factor's."""
         return [*self.base, *(row for rows in self.redrawn for row in rows)]
 
@@ -59,7 +59,7 @@ def sample(legal: Legal, count: int, seed: int) -> Sample:
     for index in range(len(legal.factors)):
         members, rows = next(block for block in legal.blocks if index in block[0])
         place = members.index(index)
-        neighbours: dict[Row, list[int]] = {}
+        neighbours: dict[DesignRow, list[int]] = {}
         for row in rows:
             neighbours.setdefault(row[:place] + row[place + 1 :], []).append(row[place])
         changed = []
@@ -96,7 +96,7 @@ def indices(
     answers: Sequence[np.ndarray],
     names: Sequence[str],
     seed: int,
-    keep: Callable[[Row], bool] = lambda row: True,
+    keep: Callable[[DesignRow], bool] = lambda row: True,
 ) -> list[FactorImportance]:
     """Indices of a model; `answers`: predictions at `drawn.rows`, of the model and of refits.
 
@@ -154,7 +154,7 @@ def _metric(values: np.ndarray) -> Metric:
 
 
 def blocks(
-    legal: Legal, predict: Callable[[list[Row]], np.ndarray], count: int, seed: int
+    legal: Legal, predict: Callable[[list[DesignRow]], np.ndarray], count: int, seed: int
 ) -> dict[str, tuple[Metric, Metric]]:
     """(first-order, total) Sobol indices of independent blocks of factors, by SALib.
 
