@@ -8,7 +8,7 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
-from dfslab.models.learnt import LearntModel, Priors, Rows, rows_of
+from dfslab.models.learnt import LearntModel, Priors, TrainingRows, rows_of
 from dfslab.models.sequence import SequenceModel
 from dfslab.result import Result
 from dfslab.studies import crossval
@@ -72,7 +72,7 @@ def _of_layouts(subject: str, results: Sequence[Result]) -> list[Figure]:
     count = len(rows.points)
     off, held = np.zeros(count), np.zeros(count)
     for known, asked in GroupKFold(FOLDS).split(rows.rates, groups=rows.layouts):
-        part = Rows(
+        part = TrainingRows(
             [rows.points[i] for i in known],
             rows.rates[known],
             rows.groups[known],

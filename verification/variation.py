@@ -16,7 +16,7 @@ from statistics import median
 
 import numpy as np
 from dfslab.method import RunFailed
-from dfslab.models.learnt import LearntModel, Rows, rows_of
+from dfslab.models.learnt import LearntModel, TrainingRows, rows_of
 from dfslab.spec.model import InputError
 from dfslab.spec.scenario import Point
 from dfslab.studies import expectations
@@ -163,7 +163,7 @@ def _of_fold(name: str) -> tuple[LearntModel, list[Point], np.ndarray]:
     """(model of the designed study without a quarter of its layouts, those points, their rates)."""
     rows = _rows()
     known, asked = next(GroupKFold(kumar.FOLDS).split(rows.rates, groups=rows.layouts))
-    part = Rows(
+    part = TrainingRows(
         [rows.points[i] for i in known], rows.rates[known], rows.groups[known], rows.layouts[known]
     )
     model = LearntModel(name).fit_rows(part, None, conformal=name == "greybox")
@@ -174,7 +174,7 @@ def _median_error(model: LearntModel, asked: Sequence[Point], measured: np.ndarr
     return float(np.median(np.abs(model.predict(asked) / measured - 1)))
 
 
-def _rows() -> Rows:
+def _rows() -> TrainingRows:
     """All runs of the designed study."""
     (subject,) = recordings.of_scenario(kumar.STUDY)
     return rows_of(recordings.runs(kumar.STUDY, subject))

@@ -6,7 +6,7 @@ from functools import lru_cache
 
 import pytest
 from dfslab.models.learn.encoding import layout_key
-from dfslab.models.learnt import Rows, rows_of
+from dfslab.models.learnt import TrainingRows, rows_of
 from dfslab.result import Result
 from dfslab.spec.scenario import Scenario
 from dfslab.studies.designs import design
@@ -26,7 +26,7 @@ NETS = {"net-reality": 16, "net-reality-local": 20}
 
 
 @lru_cache(maxsize=1)
-def studied() -> tuple[Scenario, list[Result], Rows]:
+def studied() -> tuple[Scenario, list[Result], TrainingRows]:
     """Kumar's study, as it was recorded."""
     results = recordings.runs(kumar.STUDY, kumar.STUDY)
     return recordings.scenario(kumar.STUDY), results, rows_of(results)

@@ -16,7 +16,7 @@ COUNT = 3 * learnt.MOST_CALIBRATED
 def rows(monkeypatch):
     """Rates of e**0; the description is off by 0.2, what was fitted by `fitted_off`."""
 
-    def made(fitted_off: float) -> tuple[list, learnt.Rows, list]:
+    def made(fitted_off: float) -> tuple[list, learnt.TrainingRows, list]:
         asked: list = []
 
         class Said:
@@ -32,7 +32,7 @@ def rows(monkeypatch):
         points = [SimpleNamespace(id=f"{at:03}") for at in range(COUNT)]
         results = [SimpleNamespace(point_id=point.id) for point in points]
         none = np.zeros(COUNT, dtype=int)
-        return results, learnt.Rows(points, np.ones(COUNT), none, none), asked
+        return results, learnt.TrainingRows(points, np.ones(COUNT), none, none), asked
 
     return made
 
@@ -51,5 +51,7 @@ def test_the_nearer_one_is_kept_and_judged_on_other_rows(rows, off, kept):
 
 def test_without_other_rows_what_was_fitted_stands(rows):
     results, table, _ = rows(0.3)
-    few = learnt.Rows(table.points[:9], table.rates[:9], table.groups[:9], table.layouts[:9])
+    few = learnt.TrainingRows(
+        table.points[:9], table.rates[:9], table.groups[:9], table.layouts[:9]
+    )
     assert learnt.trusted(results[:9], few) is FITTED

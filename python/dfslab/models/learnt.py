@@ -49,7 +49,7 @@ def make(name: str) -> LearntModel:
 
 
 @dataclass(frozen=True)
-class Rows:
+class TrainingRows:
     """Training data: one row per configuration, the geometric mean over its replicates.
 
     Arrays have shape (rows,). `rates`: bytes a second. `groups`: index of the row's testbed
@@ -62,7 +62,7 @@ class Rows:
     layouts: np.ndarray
 
 
-def rows_of(results: Sequence[Result]) -> Rows:
+def rows_of(results: Sequence[Result]) -> TrainingRows:
     """The rows of measured results. RunFailed when there are too few."""
     found: dict[str, list[Result]] = {}
     for result in results:
@@ -77,7 +77,7 @@ def rows_of(results: Sequence[Result]) -> Rows:
         np.unique([key(point) for point in points], return_inverse=True)[1]
         for key in (testbed_key, layout_key)
     )
-    return Rows(points, sizes * np.array(rates), testbeds, layouts)
+    return TrainingRows(points, sizes * np.array(rates), testbeds, layouts)
 
 
 def testbed_key(point: Point) -> str:
@@ -158,7 +158,7 @@ class LearntModel:
         return self.fit_rows(rows, fitted)
 
     def fit_rows(
-        self, rows: Rows, calibration: Calibration | None, conformal: bool = True
+        self, rows: TrainingRows, calibration: Calibration | None, conformal: bool = True
     ) -> LearntModel:
         """Learn from rows; without `conformal` only points are predicted, which is quicker."""
         self.seed = rows.points[0].scenario.run.seed
@@ -278,7 +278,7 @@ class LearntModel:
         )
 
 
-def trusted(results: Sequence[Result], rows: Rows) -> Calibration | None:
+def trusted(results: Sequence[Result], rows: TrainingRows) -> Calibration | None:
     """Constants fitted on some configurations, or None if the priors predict the others better.
 
     The criterion is the median |error| of the log rate on rows outside the fit; without such rows

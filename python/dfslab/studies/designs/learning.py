@@ -13,7 +13,7 @@ from threadpoolctl import threadpool_limits
 from dfslab.models.fit.demand import calibrate
 from dfslab.models.learn.encoding import Encoding
 from dfslab.models.learn.estimators import PaperLinear, adjusted, r_squared
-from dfslab.models.learnt import LearntModel, Rows, rows_of, some
+from dfslab.models.learnt import LearntModel, TrainingRows, rows_of, some
 from dfslab.result import Metric, Result
 from dfslab.spec.scenario import Point, Scenario
 from dfslab.studies import crossval
@@ -115,7 +115,7 @@ def _predicted_s(measured: Sequence[Result]) -> float:
     return runs + sum(design.testbed_cost_s(one) for one in testbeds.values())
 
 
-def paper_tables(rows: Rows, seed: int) -> list[PaperTable]:
+def paper_tables(rows: TrainingRows, seed: int) -> list[PaperTable]:
     """The paper's regression of every operation, in MB/s over plain factors."""
     found = []
     operations = np.array([operation_of(point) for point in rows.points])
@@ -181,7 +181,7 @@ def _answers(
 
 
 def _importance(
-    scenario: Scenario, allowed: Legal, rows: Rows, grey: LearntModel
+    scenario: Scenario, allowed: Legal, rows: TrainingRows, grey: LearntModel
 ) -> tuple[list[FactorImportance], list[Regime]]:
     """(importance by the grey-box model over the legal set and by data alone, regimes)."""
     seed = scenario.run.seed
@@ -213,7 +213,9 @@ def _importance(
     return found, regimes
 
 
-def refitted(rows: Rows, grey: LearntModel, points: Sequence[Point], seed: int) -> list[np.ndarray]:
+def refitted(
+    rows: TrainingRows, grey: LearntModel, points: Sequence[Point], seed: int
+) -> list[np.ndarray]:
     """Predictions of the model, then of refits on bootstrapped testbeds."""
     requested, known = grey.matrix(points), grey.matrix(rows.points)
     target = np.log(rows.rates)
@@ -227,7 +229,7 @@ def refitted(rows: Rows, grey: LearntModel, points: Sequence[Point], seed: int) 
     return answers
 
 
-def _of_data(rows: Rows, seed: int) -> dict[str, dict[str, Metric]]:
+def _of_data(rows: TrainingRows, seed: int) -> dict[str, dict[str, Metric]]:
     """Model-free importance measures: the paper's VI, PAWN, RBD-FAST, permutation, SHAP."""
     boosted = LearntModel("boosting").fit_rows(rows, None, conformal=False)
     assert boosted.encoding is not None
@@ -296,7 +298,7 @@ def _is_at(place: int, names: Sequence[str], wanted: str, row: DesignRow) -> boo
 
 
 def _impossible(
-    scenario: Scenario, allowed: Legal, rows: Rows, grey: LearntModel, seed: int
+    scenario: Scenario, allowed: Legal, rows: TrainingRows, grey: LearntModel, seed: int
 ) -> dict[str, float]:
     """Share of legal rows where a model predicts a negative rate, or one above the line rate."""
     points = _points(scenario, allowed, allowed.sample(REQUESTED, np.random.default_rng(seed)))

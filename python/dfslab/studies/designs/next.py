@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from dfslab.models.learnt import LearntModel, Rows
+from dfslab.models.learnt import LearntModel, TrainingRows
 from dfslab.spec.design import Value
 from dfslab.spec.scenario import Point, Scenario
 from dfslab.studies.designs import design
@@ -28,7 +28,7 @@ PROPOSED = 3
 def propose(
     scenario: Scenario,
     allowed: Legal,
-    rows: Rows,
+    rows: TrainingRows,
     question: Mapping[str, Value] | None = None,
     count: int = PROPOSED,
 ) -> list[Proposal]:

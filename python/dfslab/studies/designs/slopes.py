@@ -11,7 +11,7 @@ from dfslab.lazily import lazily
 from dfslab.method import CONFIDENCE
 from dfslab.models.learn.encoding import Encoding, factors_of
 from dfslab.models.learn.estimators import independent
-from dfslab.models.learnt import Rows
+from dfslab.models.learnt import TrainingRows
 from dfslab.models.tree.prediction import Situation
 from dfslab.result import Metric
 from dfslab.spec.scenario import Point
@@ -28,7 +28,7 @@ def operation_of(point: Point) -> str:
     return point.scenario.workload.name.replace("_", " ")
 
 
-def encoded(rows: Rows, own: np.ndarray, scale: str) -> tuple[Encoding, np.ndarray]:
+def encoded(rows: TrainingRows, own: np.ndarray, scale: str) -> tuple[Encoding, np.ndarray]:
     """Columns of the factors that vary among some rows; rates and sizes in 10^6 where linear."""
     points = [rows.points[i] for i in own]
     encoding = Encoding(factors_of(points), scale)
@@ -38,7 +38,7 @@ def encoded(rows: Rows, own: np.ndarray, scale: str) -> tuple[Encoding, np.ndarr
     return encoding, matrix
 
 
-def slopes(rows: Rows) -> list[Slope]:
+def slopes(rows: TrainingRows) -> list[Slope]:
     """Slopes of every factor for each operation with enough runs; other operations are omitted.
 
     Page-cache hits are a hundred times as fast as other reads, so the hit share is a separate

@@ -27,7 +27,7 @@ else:
     pa = lazily("pyarrow")
     pq = lazily("pyarrow.parquet")
 
-Rows = list[dict[str, Value]]
+TableRows = list[dict[str, Value]]
 
 
 # The columns of every table: name:type, the types as `_schemas` names them.
@@ -99,10 +99,10 @@ def write(profile: TraceProfile, folder: Path, label: str) -> None:
             temporary.unlink(missing_ok=True)
 
 
-def tables(profile: TraceProfile) -> dict[str, Rows]:
+def tables(profile: TraceProfile) -> dict[str, TableRows]:
     """The rows of every table, without the label of the trace."""
     analysis = TraceAnalysis.of(profile)
-    found: dict[str, Rows] = {"calls": [], "exemplars": [], "hosts": []}
+    found: dict[str, TableRows] = {"calls": [], "exemplars": [], "hosts": []}
     numbers: dict[CallPath | None, int] = {}
     for number, (path, node) in enumerate(walk(profile.roots)):
         # Depth first: the last node of a path is the parent of those that follow below it.
@@ -160,7 +160,7 @@ def _call(number: int, parent: int | None, path: CallPath, node: TreeNode) -> di
     }
 
 
-def _savings(savings: Savings) -> Rows:
+def _savings(savings: Savings) -> TableRows:
     return [
         {
             "factor": savings.factor,
@@ -179,7 +179,7 @@ def _savings(savings: Savings) -> Rows:
     ]
 
 
-def _timelines(profile: TraceProfile) -> Rows:
+def _timelines(profile: TraceProfile) -> TableRows:
     """Every call of the exemplar traces, in the order of the file."""
     return [
         {
@@ -199,7 +199,7 @@ def _timelines(profile: TraceProfile) -> Rows:
     ]
 
 
-def _parts(found: PartRanking) -> Rows:
+def _parts(found: PartRanking) -> TableRows:
     """Rows of processors, disks and links, with their shares in the other rankings."""
     by_sum = {row.part: row.share for row in found.by_sum}
     by_last_finisher = {row.part: row.share for row in found.by_last_finisher}
