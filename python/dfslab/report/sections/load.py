@@ -43,7 +43,7 @@ NOTE_STEADY = (
 
 
 @dataclass(frozen=True)
-class Run:
+class MeasuredRun:
     """One measured run: its result, the load and its generator; programs have neither."""
 
     result: Result
@@ -52,17 +52,17 @@ class Run:
 
 
 LoadPart = MeasuredLoad | MeasuredPhase
-Value = Callable[[Run], float | None]
-Cell = Callable[[Sequence[Run]], str]
+Value = Callable[[MeasuredRun], float | None]
+Cell = Callable[[Sequence[MeasuredRun]], str]
 
 
 def render(study: FinishedRun) -> Markup | None:
     """A table of all configurations, a table of their phases, and charts of longer runs."""
-    groups: dict[str, list[Run]] = {}
+    groups: dict[str, list[MeasuredRun]] = {}
     for result in study.of_method("measure"):
         # A program has no load report.
         if (load := result.load) and load.generator:
-            groups.setdefault(result.point_id, []).append(Run(result, load, load.generator))
+            groups.setdefault(result.point_id, []).append(MeasuredRun(result, load, load.generator))
     if not groups:
         return None
     ordered = sorted(groups.values(), key=lambda group: sort_key(group[0].result.labels))
@@ -86,18 +86,18 @@ def _of_generator(value: Callable[[GeneratorReport], float]) -> Value:
 def _of_calls(value: Callable[[CountedCalls], float | None]) -> Value:
     """Calls per operation of a load without phases."""
 
-    def of(run: Run) -> float | None:
+    def of(run: MeasuredRun) -> float | None:
         counted = run.load.calls.whole if run.load.calls else None
         return value(counted) if counted else None
 
     return of
 
 
-def _late_s(run: Run) -> float | None:
+def _late_s(run: MeasuredRun) -> float | None:
     return run.generator.late.p99_s if run.load.schedule else None
 
 
-def _failed(run: Run) -> float | None:
+def _failed(run: MeasuredRun) -> float | None:
     return sum(one.errors for one in run.load.operations.values()) or None
 
 
@@ -106,7 +106,7 @@ def _rate(value: float) -> str:
 
 
 def _median(value: Value, shown: Callable[[float], str]) -> Cell:
-    def cell(group: Sequence[Run]) -> str:
+    def cell(group: Sequence[MeasuredRun]) -> str:
         known = [one for one in map(value, group) if one is not None]
         return shown(float(np.median(known))) if known else DASH
 
@@ -117,7 +117,7 @@ def _nanoseconds(value_ns: float) -> str:
     return seconds(value_ns * 1e-9)
 
 
-def _own_time(group: Sequence[Run]) -> str:
+def _own_time(group: Sequence[MeasuredRun]) -> str:
     """The generator's own time, compared with the cheapest system call."""
     own = _median(_of_generator(lambda one: one.own_ns_per_op), _nanoseconds)(group)
     floor = _median(_of_generator(lambda one: one.call_floor_ns), _nanoseconds)(group)
@@ -168,11 +168,11 @@ COLUMNS: dict[str, Cell] = {
 }
 
 
-def _cells(group: Sequence[Run]) -> list[str]:
+def _cells(group: Sequence[MeasuredRun]) -> list[str]:
     return [*(cell(group) for cell in COLUMNS.values()), _cache(group[0])]
 
 
-def _cache(run: Run) -> str:
+def _cache(run: MeasuredRun) -> str:
     """The requested page-cache state, and the evidence for it."""
     stated: list[str] = [run.result.point.scenario.workload.cache]
     cache = run.load.cache
@@ -207,7 +207,7 @@ def _long(body: Markup, rows: Sequence[Any]) -> Markup:
     return folded(f"All {len(rows)}", body) if len(rows) > LONG_TABLE else body
 
 
-def _phases(name: str, group: Sequence[Run]) -> list[list[str]]:
+def _phases(name: str, group: Sequence[MeasuredRun]) -> list[list[str]]:
     """One row for each phase of a configuration."""
     found: dict[str, list[MeasuredPhase]] = {}
     # Only the first run of a configuration counts calls.
@@ -269,7 +269,7 @@ def _of_phases(rows: Sequence[Sequence[str]]) -> Markup:
     return Markup("<h3>Phases</h3>") + _long(body, rows)
 
 
-def _course(names: Sequence[str], ordered: Sequence[Sequence[Run]]) -> Markup:
+def _course(names: Sequence[str], ordered: Sequence[Sequence[MeasuredRun]]) -> Markup:
     """Completed operations per second of selected configurations, of the first run of each."""
     long = [
         (name, group[0].load.seconds)
