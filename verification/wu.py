@@ -10,7 +10,7 @@ from itertools import pairwise
 from dfslab.models.sequence import SequenceModel
 from dfslab.result import Result
 from dfslab.studies import expectations
-from dfslab.studies.compare import Score, geometric_mean
+from dfslab.studies.compare import ErrorScore, geometric_mean
 from dfslab.studies.operations import FITTED, Operations, operations
 
 from verification import recordings
@@ -76,7 +76,7 @@ def _of_functions(found: Operations, operation: str, figure: Make) -> list[Figur
     made, judged = [], 0
     classes = CLASSES[operation]
     least = bars()["wu.function-error"].points_min
-    pooled: dict[str, list[Score]] = {"coverage": [], "coverage-all": []}
+    pooled: dict[str, list[ErrorScore]] = {"coverage": [], "coverage-all": []}
     for step in classes:
         above = found.held_out.get(f"{operation}: {step}", {})
         every = found.everywhere[f"{operation}: {step}"][FITTED]

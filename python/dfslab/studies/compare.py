@@ -34,7 +34,7 @@ class ComparedPoint(BaseModel):
     steps: dict[str, list[Step]]
 
 
-class Score(BaseModel):
+class ErrorScore(BaseModel):
     """Errors of one method over some configurations, as fractions.
 
     `coverage_90`: share of configurations whose measured mean lies in the 90 % interval.
@@ -55,8 +55,8 @@ class Comparison(StudyResult):
 
     metric: str
     rows: list[ComparedPoint]
-    held_out: dict[str, Score]
-    fitted: dict[str, Score]
+    held_out: dict[str, ErrorScore]
+    fitted: dict[str, ErrorScore]
     noise: float
 
     def tables(self, run: FinishedRun) -> list[Table]:
@@ -101,7 +101,7 @@ def _predicted(row: ComparedPoint, method: str) -> Cell:
     return shown if error is None else replace(shown, note=f"{error:+.0%}")
 
 
-def score_table(title: str, scores: Mapping[str, Score]) -> Table:
+def score_table(title: str, scores: Mapping[str, ErrorScore]) -> Table:
     """Errors of every method."""
     columns = heads(
         "method", "points", "median |error|", "90 % |error|", "signed median", "90 % coverage"
@@ -228,7 +228,7 @@ def _log_sd(group: Sequence[Result], metric: str) -> float | None:
     return float(np.log(values).std(ddof=1)) if len(values) > 1 and min(values) > 0 else None
 
 
-def scores(rows: Sequence[ComparedPoint]) -> dict[str, Score]:
+def scores(rows: Sequence[ComparedPoint]) -> dict[str, ErrorScore]:
     """Every method's score over the rows that it predicted."""
     methods = dict.fromkeys(method for row in rows for method in row.errors)
     return {
@@ -247,10 +247,10 @@ def _covers(row: ComparedPoint, method: str) -> bool:
     return metric.low <= row.measured.value <= metric.high
 
 
-def score(errors: Sequence[float], covered: Sequence[bool]) -> Score:
+def score(errors: Sequence[float], covered: Sequence[bool]) -> ErrorScore:
     """Score of signed errors (fractions) and interval hits."""
     signed = np.asarray(errors, dtype=float)
-    return Score(
+    return ErrorScore(
         n=len(signed),
         median_abs_error=float(np.median(np.abs(signed))),
         p90_abs_error=float(np.quantile(np.abs(signed), 0.9)),

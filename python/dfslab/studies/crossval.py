@@ -20,7 +20,7 @@ from dfslab.models.learn.encoding import layout_key
 from dfslab.result import Result
 from dfslab.spec.design import number
 from dfslab.spec.scenario import Point
-from dfslab.studies.compare import ComparedPoint, Score, compare, score_table, scores
+from dfslab.studies.compare import ComparedPoint, ErrorScore, compare, score_table, scores
 from dfslab.studies.contract import FinishedRun, Needs, Progress, Study, StudyResult
 from dfslab.studies.runs.stages import Stage
 
@@ -41,7 +41,7 @@ class CrossValidated(StudyResult):
 
     study = "crossval"
 
-    scores: dict[str, Score]
+    scores: dict[str, ErrorScore]
 
     def tables(self, run: FinishedRun) -> list[Table]:
         """Errors of every method, where there are any."""
@@ -86,7 +86,7 @@ def make(name: str) -> CrossValidationStudy:
 class Validation(BaseModel):
     """Scores of each model by way of holding out; `errors` of the rows, by method."""
 
-    scores: dict[str, dict[str, Score]]
+    scores: dict[str, dict[str, ErrorScore]]
     rows: dict[str, list[ComparedPoint]]
 
     @property
@@ -129,7 +129,7 @@ def folds_of(results: Sequence[Result], count: int, seed: int) -> list[set[str]]
 
 def crossval(
     results: Sequence[Result], models: Sequence[str], folds: int, seed: int, report: Report
-) -> dict[str, Score]:
+) -> dict[str, ErrorScore]:
     """Score of each model on held-out configurations; models that cannot be fitted are omitted."""
     measured = [result for result in results if result.method == "measure" and result.complete]
     parts = folds_of(measured, folds, seed)
@@ -141,9 +141,9 @@ def crossval(
 
 def scored(
     measured: Sequence[Result], models: Sequence[str], folds: Folds, what: str, report: Report
-) -> tuple[dict[str, Score], list[ComparedPoint]]:
+) -> tuple[dict[str, ErrorScore], list[ComparedPoint]]:
     """(scores of each model over the folds, rows with all predictions)."""
-    found: dict[str, Score] = {}
+    found: dict[str, ErrorScore] = {}
     rows: list[ComparedPoint] = []
     for place, name in enumerate(models):
         report(place, len(models), f"cross-validating {name}: {what}")

@@ -47,7 +47,7 @@ BASIS = (
 SHORT = "Phases shorter than 300 s compare configurations here, and are no entry of that list."
 
 
-class Score(BaseModel):
+class Io500Score(BaseModel):
     """One set of runs. `parts` are in GiB/s and in thousands a second; the score and its two means
     are None while a part is missing. `shortest_s` is the shortest phase."""
 
@@ -69,7 +69,7 @@ class Scores(StudyResult):
     title = "IO500"
     empty = "IO500's workloads did not all run: ior_easy, ior_hard, mdtest_easy, mdtest_hard, find."
 
-    scores: list[Score]
+    scores: list[Io500Score]
 
     def tables(self, run: FinishedRun) -> list[Table]:
         """A column for each configuration; none without a single score."""
@@ -119,7 +119,7 @@ def _named(part: str) -> str:
     return f"{part} ({'GiB/s' if part in BANDWIDTHS else 'k/s'})"
 
 
-def scores(results: Sequence[Result]) -> list[Score]:
+def scores(results: Sequence[Result]) -> list[Io500Score]:
     """A score for each configuration apart from its workload; repetitions by geometric means."""
     groups: dict[tuple[tuple[str, str], ...], list[Result]] = {}
     for result in results:
@@ -138,7 +138,7 @@ def _takes_part(result: Result) -> bool:
     return name == FIND or name in {one for one, _ in (*BANDWIDTHS.values(), *RATES.values())}
 
 
-def _score(labels: dict[str, str], results: Sequence[Result]) -> Score:
+def _score(labels: dict[str, str], results: Sequence[Result]) -> Io500Score:
     found: dict[str, list[float]] = {}
     shortest_s = math.inf
     for result in results:
@@ -149,7 +149,7 @@ def _score(labels: dict[str, str], results: Sequence[Result]) -> Score:
     parts = {part: _mean(found[part]) for part in PARTS if part in found}
     bandwidth = _mean_of(parts, tuple(BANDWIDTHS))
     rate = _mean_of(parts, (*RATES, FIND))
-    return Score(
+    return Io500Score(
         labels=labels,
         parts=parts,
         missing=[part for part in PARTS if part not in parts],

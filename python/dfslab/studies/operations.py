@@ -21,7 +21,7 @@ from dfslab.models.fit.step_terms import REST, TERMS, WHOLE
 from dfslab.models.tree.prediction import situation_of
 from dfslab.result import Metric, Result, Step
 from dfslab.spec.scenario import Scenario
-from dfslab.studies.compare import Score, geometric_mean, score
+from dfslab.studies.compare import ErrorScore, geometric_mean, score
 from dfslab.studies.contract import FinishedRun, Needs, Progress, Study, StudyResult
 
 NAMES = ("operations", "functions")
@@ -128,8 +128,8 @@ class Operations(StudyResult):
     study = "operations"
 
     steps: list[StepAtPoint]
-    held_out: dict[str, dict[str, Score]]
-    everywhere: dict[str, dict[str, Score]]
+    held_out: dict[str, dict[str, ErrorScore]]
+    everywhere: dict[str, dict[str, ErrorScore]]
     floors: dict[str, Floor]
     below_noise: int
     inconsistent: int
@@ -409,7 +409,7 @@ def _floors(held: Sequence[StepAtPoint]) -> dict[str, Floor]:
     }
 
 
-def _scores(found: Sequence[StepAtPoint]) -> dict[str, dict[str, Score]]:
+def _scores(found: Sequence[StepAtPoint]) -> dict[str, dict[str, ErrorScore]]:
     """Step -> method -> score; "all" pools the steps."""
     groups: dict[str, dict[str, list[StepAtPoint]]] = {}
     for one in found:

@@ -13,7 +13,7 @@ from dfslab.report.contract import PageSection
 from dfslab.report.figure import ChartLayout, Curve
 from dfslab.report.plot import axis, chart, colour, heading, words
 from dfslab.report.table import folded, note, number, percent, share, signed, table, wide
-from dfslab.studies.compare import Comparison, Score
+from dfslab.studies.compare import Comparison, ErrorScore
 from dfslab.studies.contract import FinishedRun
 from dfslab.studies.crossval import CrossValidated
 
@@ -30,7 +30,7 @@ HEAD = [
 ]
 BASELINES = {"mean": "mean (baseline)", "ideal": "ideal (bound)"}
 SHADES = (1.0, 0.6, 0.3)
-Sets = Mapping[str, Mapping[str, Score]]
+Sets = Mapping[str, Mapping[str, ErrorScore]]
 
 
 def render(study: FinishedRun) -> Markup | None:
@@ -50,7 +50,7 @@ def render(study: FinishedRun) -> Markup | None:
     return Markup("").join(parts)
 
 
-def _ordered(scores: Mapping[str, Score]) -> list[str]:
+def _ordered(scores: Mapping[str, ErrorScore]) -> list[str]:
     """Models first, the most accurate on top; then the baselines."""
     return sorted(scores, key=lambda m: (m in BASELINES, scores[m].median_abs_error))
 
@@ -113,7 +113,7 @@ def _chart(sets: Sets, noise: float) -> Markup:
     return chart(data, layout, "median error of every method on each set of configurations")
 
 
-def _scores(title: str, scores: Mapping[str, Score]) -> Markup:
+def _scores(title: str, scores: Mapping[str, ErrorScore]) -> Markup:
     if not scores:
         return Markup('<h3>{}</h3><p class="empty">None.</p>').format(title)
     rows = [

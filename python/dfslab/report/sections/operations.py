@@ -14,7 +14,7 @@ from dfslab.report.figure import Curve, Line
 from dfslab.report.plot import INK, SEQUENCE, colour, log_axis, panels, with_interval, words
 from dfslab.report.table import DASH, folded, note, number, percent, seconds, signed, table
 from dfslab.result import Metric
-from dfslab.studies.compare import Score, sort_key
+from dfslab.studies.compare import ErrorScore, sort_key
 from dfslab.studies.contract import FinishedRun
 from dfslab.studies.operations import LEAST_TIME_S, NOISE_FLOOR, SIZE, Operations, StepAtPoint
 
@@ -270,7 +270,7 @@ def _rank(scored: tuple[str, Any]) -> tuple[bool, bool, str]:
     return step == "all", not step.endswith(f": {WHOLE}"), step
 
 
-def _ordered(scores: Mapping[str, Score]) -> list[tuple[str, Score]]:
+def _ordered(scores: Mapping[str, ErrorScore]) -> list[tuple[str, ErrorScore]]:
     return sorted(scores.items(), key=lambda one: (one[0] in BASELINES, one[1].median_abs_error))
 
 

@@ -16,7 +16,7 @@ from dfslab.report.table import number, percent
 from dfslab.result import Result
 from dfslab.spec import units
 from dfslab.studies.advice import Advised
-from dfslab.studies.compare import ComparedPoint, Comparison, Score, geometric_mean
+from dfslab.studies.compare import ComparedPoint, Comparison, ErrorScore, geometric_mean
 from dfslab.studies.contract import FinishedRun
 
 if TYPE_CHECKING:
@@ -152,7 +152,7 @@ def _noise(comparison: Comparison) -> list[Markup]:
     ]
 
 
-def _best_model(scores: dict[str, Score]) -> str | None:
+def _best_model(scores: dict[str, ErrorScore]) -> str | None:
     """The model with the smallest median error; baselines are excluded."""
     models = [
         name
@@ -195,7 +195,7 @@ def _model_errors(row: ComparedPoint) -> dict[str, float]:
     }
 
 
-def _best(name: str, scores: dict[str, Score]) -> Markup:
+def _best(name: str, scores: dict[str, ErrorScore]) -> Markup:
     score = scores[name]
     text = Markup(
         "On {} held-out configurations <strong>{}</strong> predicts best: median error "
@@ -217,7 +217,9 @@ def _off(error: float) -> str:
     return percent(error) if error < 10 else f"a factor of {1 + error:,.0f}"
 
 
-def _no_better(best: str, models: dict[str, Score], scores: dict[str, Score]) -> list[Markup]:
+def _no_better(
+    best: str, models: dict[str, ErrorScore], scores: dict[str, ErrorScore]
+) -> list[Markup]:
     """Names the models that are no better than a baseline."""
     found = []
     for baseline, meaning in (("mean", "the mean of what was seen"), ("ideal", "the ideal bound")):
@@ -232,7 +234,7 @@ def _no_better(best: str, models: dict[str, Score], scores: dict[str, Score]) ->
     return found
 
 
-def _coverage(name: str, score: Score) -> list[Markup]:
+def _coverage(name: str, score: ErrorScore) -> list[Markup]:
     """Names intervals whose coverage differs from the nominal one by more than chance."""
     if score.n == 0 or not math.isfinite(score.coverage_90):
         return []
