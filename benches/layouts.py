@@ -36,7 +36,7 @@ EXPLAINED = {
 }
 
 
-def one(name: str, point: Point, session: access.Session) -> dict[str, Any]:
+def one(name: str, point: Point, session: access.InstrumentSession) -> dict[str, Any]:
     """Measured and predicted rate of one configuration, and the signed error."""
     measured = Measure(session).run(point)
     given = Situation(point.scenario)

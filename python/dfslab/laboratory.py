@@ -126,13 +126,13 @@ class Laboratory:
         return RunPlan(scenario, points, methods, [] if known is not None else measured, recording)
 
     @contextmanager
-    def session(self) -> Iterator[access.Session]:
+    def session(self) -> Iterator[access.InstrumentSession]:
         """An access session, shared by all methods of a run."""
         with access.session(notify=lambda text: self.progress(0, 1, text)) as session:
             session.watch = self._watch
             yield session
 
-    def _reach(self, plan: RunPlan, session: access.Session, stages: Stages) -> None:
+    def _reach(self, plan: RunPlan, session: access.InstrumentSession, stages: Stages) -> None:
         """Check that the file system of the first configuration is reachable."""
         for point in plan.points:
             command.expect(point)
@@ -141,7 +141,7 @@ class Laboratory:
             session.reach(plan.points[0].scenario)
 
     def measure(
-        self, plan: RunPlan, opened: Store, session: access.Session, stages: Stages
+        self, plan: RunPlan, opened: Store, session: access.InstrumentSession, stages: Stages
     ) -> list[Result]:
         """Every method's results at every configuration, also on disk. RunFailed without any."""
         session.trace_directory = opened.folder / "traces"

@@ -119,7 +119,7 @@ def test_clients_scale_over_hosts_and_a_killed_agent_loses_its_own(nothing_left,
     assert not list(Path(os.environ["DFSLAB_STATE"]).glob("parts/*/*"))
 
 
-def lost_one(session: access.Session, scenario: Scenario) -> None:
+def lost_one(session: access.InstrumentSession, scenario: Scenario) -> None:
     """kill -9 of one host's agent mid-run: a result of the others that says so."""
     killed: list[int] = []
 
@@ -149,7 +149,7 @@ def lost_one(session: access.Session, scenario: Scenario) -> None:
     assert report.rate_per_s > 0
 
 
-def lost_scheduler(session: access.Session, scenario: Scenario) -> None:
+def lost_scheduler(session: access.InstrumentSession, scenario: Scenario) -> None:
     """kill -9 of the scheduler mid-run: every agent ends its part alone, and leaves it on disk."""
     killed: list[int] = []
     kept: set[Path] = set()

@@ -95,7 +95,7 @@ def sent_bytes(host: Host) -> int:
     return int(adapter.partition(":")[2].split()[8])
 
 
-def measured(session: access.Session, case: Case, **workload: Any):
+def measured(session: access.InstrumentSession, case: Case, **workload: Any):
     return Measure(session).run(scenario(case, **workload).points()[0])
 
 

@@ -57,8 +57,8 @@ def point(workload: str, cache: str = "cold") -> Point:
 def measured(testbed: Testbed, at: Point, tmp_path, monkeypatch):
     """One run on the made-up testbed, of whose clients' own cache nothing is asked."""
     target = PosixTarget(root=str(tmp_path))
-    monkeypatch.setattr(access.Session, "target", lambda self, scenario: target)
-    monkeypatch.setattr(access.Session, "reach", lambda self, scenario: Endpoint())
+    monkeypatch.setattr(access.InstrumentSession, "target", lambda self, scenario: target)
+    monkeypatch.setattr(access.InstrumentSession, "reach", lambda self, scenario: Endpoint())
     with access.session() as session:
         session.use(testbed)
         return Measure(session).run(at)
@@ -267,7 +267,7 @@ def test_servers_out_of_reach_are_told_of_a_cold_run(name, reached, cache, told)
 def test_a_cold_run_says_so_in_its_notes(tmp_path, monkeypatch):
     """The same run, of servers that are no testbed and of a local directory."""
     target = PosixTarget(root=str(tmp_path))
-    monkeypatch.setattr(access.Session, "target", lambda self, scenario: target)
+    monkeypatch.setattr(access.InstrumentSession, "target", lambda self, scenario: target)
     given = point("sequential_read")
     choice = FileSystemChoice.model_validate({"name": "nfs", "access": {"directory": "/mnt"}})
     mounted = given.scenario.model_copy(update={"file_system": choice})

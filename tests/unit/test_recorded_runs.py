@@ -79,7 +79,7 @@ def test_recorded_runs_are_compared_without_a_testbed(recorded, monkeypatch):
     def never(*_):
         raise AssertionError("nothing is measured")
 
-    monkeypatch.setattr(access.Session, "reach", never)
+    monkeypatch.setattr(access.InstrumentSession, "reach", never)
     file, data, out = (str(recorded / name) for name in ("recorded.toml", "runs.csv", "out"))
     said = CliRunner().invoke(app, ["run", file, "--from", data, "--out", out, "--json"])
     assert said.exit_code == 0, said.output

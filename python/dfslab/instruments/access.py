@@ -40,7 +40,7 @@ FSYNC: dict[bool | str, Fsync] = {False: "never", True: "close", "write": "write
 
 
 @dataclass
-class Session:
+class InstrumentSession:
     """Resources that are open for one command.
 
     `trace_directory` is where traces are written (None: not written). `recording` is the file for
@@ -305,9 +305,9 @@ def session(
     notify: Notify = lambda text: None,
     trace_directory: Path | None = None,
     progress: Callable[[float, str], None] | None = None,
-) -> Iterator[Session]:
+) -> Iterator[InstrumentSession]:
     """Everything reached inside the `with` is shared, and taken down at its end."""
-    opened = Session(notify, trace_directory, progress=progress)
+    opened = InstrumentSession(notify, trace_directory, progress=progress)
     try:
         yield opened
     finally:
@@ -321,13 +321,13 @@ class InSession:
     A derived class wraps its work in `self.opened()`.
     """
 
-    def __init__(self, session: Session | None = None) -> None:
+    def __init__(self, session: InstrumentSession | None = None) -> None:
         self.session = session
 
-    def within(self, session: Session) -> Self:
+    def within(self, session: InstrumentSession) -> Self:
         """A copy of the instrument that works in that session."""
         return type(self)(session)
 
-    def opened(self) -> AbstractContextManager[Session]:
+    def opened(self) -> AbstractContextManager[InstrumentSession]:
         """The session to work in: the given one, else a new one for this block."""
         return session() if self.session is None else nullcontext(self.session)

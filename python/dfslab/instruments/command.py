@@ -60,14 +60,16 @@ def expect(point: Point) -> None:
             _there(program, {}, own.install)
 
 
-def measured(point: Point, repetition: int, session: access.Session) -> Result:
+def measured(point: Point, repetition: int, session: access.InstrumentSession) -> Result:
     """Run the program once and time it. InputError when it is missing, RunFailed when it fails."""
     with tempfile.TemporaryDirectory(prefix="dfslab-command-") as folder:
         took_s, words = _run(point, repetition, session, Path(folder), lambda: None)
     return _result("measure", point, repetition, session, ProgramRun(took_s=took_s, command=words))
 
 
-def traced(point: Point, repetition: int, session: access.Session, clock: Clock = REAL) -> Result:
+def traced(
+    point: Point, repetition: int, session: access.InstrumentSession, clock: Clock = REAL
+) -> Result:
     """Run the program once on a testbed where all processes, and the program's JVMs, count their
     calls.
 
@@ -106,7 +108,11 @@ def traced(point: Point, repetition: int, session: access.Session, clock: Clock 
 
 
 def _run(
-    point: Point, repetition: int, session: access.Session, folder: Path, begin: Callable[[], None]
+    point: Point,
+    repetition: int,
+    session: access.InstrumentSession,
+    folder: Path,
+    begin: Callable[[], None],
 ) -> tuple[float, list[str]]:
     """(seconds of the timed part, command line); `begin` is called just before it."""
     scenario = point.scenario
@@ -247,7 +253,7 @@ class _Program:
 
 
 def _result(
-    method: str, point: Point, repetition: int, session: access.Session, ran: ProgramRun
+    method: str, point: Point, repetition: int, session: access.InstrumentSession, ran: ProgramRun
 ) -> Result:
     metrics = {
         metric.RATE: Metric(value=1 / ran.took_s),

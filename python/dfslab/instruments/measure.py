@@ -65,7 +65,7 @@ class Measure(access.InSession):
             return to_result(self.name, point, repetition, measured, session)
 
 
-def _under_faults(point: Point, repetition: int, session: access.Session) -> Measured:
+def _under_faults(point: Point, repetition: int, session: access.InstrumentSession) -> Measured:
     """One run, with the scenario's faults injected on the testbed."""
     run = point.scenario.run
     if not run.fault:
@@ -84,7 +84,7 @@ def _under_faults(point: Point, repetition: int, session: access.Session) -> Mea
 def run_load(
     point: Point,
     repetition: int,
-    session: access.Session,
+    session: access.InstrumentSession,
     changes: PlanChanges | None = None,
     conductor: Conductor | None = None,
 ) -> Measured:
@@ -135,7 +135,9 @@ def run_load(
     return Measured(report, load, done.spans, report.complete and not lost)
 
 
-def _plan(point: Point, repetition: int, session: access.Session, target: FileTarget) -> LoadPlan:
+def _plan(
+    point: Point, repetition: int, session: access.InstrumentSession, target: FileTarget
+) -> LoadPlan:
     """The plan for the load generator."""
     run = point.scenario.run
     return LoadPlan(
@@ -154,7 +156,7 @@ def _run(
     plan: LoadPlan,
     places: Sequence[ClientHost] | Nodes,
     point: Point,
-    session: access.Session,
+    session: access.InstrumentSession,
     listeners: tuple[ProgressReport | None, Watch | None],
 ) -> LoadRun:
     """Run the load. InputError when the target cannot do it, RunFailed when no operation
@@ -193,7 +195,7 @@ def _advised(scenario: Scenario, error: Exception | str) -> str:
 
 
 def _calls(
-    plan: LoadPlan, places: Sequence[ClientHost] | Nodes, session: access.Session
+    plan: LoadPlan, places: Sequence[ClientHost] | Nodes, session: access.InstrumentSession
 ) -> CallCounts:
     """Calls per operation at the kernel and the servers, or the reason why they are not counted."""
     if isinstance(places, Nodes):
@@ -221,14 +223,14 @@ def _keep(recorded: bytes, path: Path) -> None:
         temporary.unlink(missing_ok=True)
 
 
-def _cold_disks(point: Point, session: access.Session) -> cold.Disks | None:
+def _cold_disks(point: Point, session: access.InstrumentSession) -> cold.Disks | None:
     """The check of a cold run on a testbed; None for other runs."""
     wanted = point.scenario.workload.cache == "cold" and session.testbed is not None
     return cold.Disks(session.running_testbed) if wanted else None
 
 
 def _listeners(
-    session: access.Session, conductor: Conductor | None, disks: cold.Disks | None
+    session: access.InstrumentSession, conductor: Conductor | None, disks: cold.Disks | None
 ) -> tuple[ProgressReport | None, Watch | None]:
     """Listeners of a run: who gets its progress, its preparation and its start."""
     progress, watch = session.progress, session.watch
@@ -253,7 +255,11 @@ def _listeners(
 
 
 def to_result(
-    method: str, point: Point, repetition: int, measured: Measured, session: access.Session
+    method: str,
+    point: Point,
+    repetition: int,
+    measured: Measured,
+    session: access.InstrumentSession,
 ) -> Result:
     """A measured run as a Result."""
     report = measured.report

@@ -57,7 +57,9 @@ class Trace(access.InSession):
             return result.model_copy(update={"profile": traced})
 
 
-def record(point: Point, repetition: int, session: access.Session, path: Path) -> Measured:
+def record(
+    point: Point, repetition: int, session: access.InstrumentSession, path: Path
+) -> Measured:
     """Run with spans on and write them to `path` as OTLP (JSON when it ends in .json)."""
     stream = stream_spec(point.scenario, repetition)
     # A stream of phases or of given operations has no fixed number of operations.

@@ -111,7 +111,10 @@ class Observer:
 
 
 def visibility(
-    scenario: Scenario, trials: int, session: access.Session, changes: Sequence[str] = CHANGES
+    scenario: Scenario,
+    trials: int,
+    session: access.InstrumentSession,
+    changes: Sequence[str] = CHANGES,
 ) -> list[Visibility]:
     """For every kind of change: the time from its acknowledgement at one client until another
     client, which polls every POLL_S, observes it.
@@ -156,7 +159,7 @@ def _cleared(writer: Observer) -> Iterator[deque[str]]:
                 writer.do({"do": "clear", "with": (path,)})
 
 
-def _two(scenario: Scenario, session: access.Session) -> list[ClientHost]:
+def _two(scenario: Scenario, session: access.InstrumentSession) -> list[ClientHost]:
     """Two clients, on different hosts where there are hosts."""
     if session.testbed is None:
         return [HERE, HERE]

@@ -34,7 +34,7 @@ WARM_UP_CLIENTS = 8
 WARM_UP_SMALL_BYTES = 64 << 10
 
 
-def warm_up(point: Point, target: FileTarget, session: access.Session) -> None:
+def warm_up(point: Point, target: FileTarget, session: access.InstrumentSession) -> None:
     """Run the warm-up of a fresh testbed; its results are discarded.
 
     With a duration in the scenario, many small runs are made, since a few calls trigger no JIT

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from dfslab.documents import metrics
-from dfslab.instruments.access import Session
+from dfslab.instruments.access import InstrumentSession
 from dfslab.instruments.measure import Measure
 from dfslab.method import RunFailed
 from dfslab.result import Result
@@ -25,7 +25,7 @@ TRIED = 7919
 class RateProbe:
     """Runs a scenario's first configuration at any rate; `text`: description of the probe."""
 
-    def __init__(self, scenario: Scenario, session: Session | None = None) -> None:
+    def __init__(self, scenario: Scenario, session: InstrumentSession | None = None) -> None:
         """A closed workload is converted to an open one with Poisson arrivals."""
         self._session = session
         self.text = ""
