@@ -17,7 +17,7 @@ from dfslab.cli.shared import (
     RunFolder,
     ScenarioFile,
     Scheduler,
-    Sets,
+    SetOptions,
     calibration,
     compats,
     documents,
@@ -49,7 +49,7 @@ app = typer.Typer()
 @app.command()
 def run(
     scenario: ScenarioFile,
-    sets: Sets = None,
+    sets: SetOptions = None,
     out: Out = Path("runs"),
     fresh: Fresh = False,
     scheduler: Scheduler = "",
@@ -74,7 +74,7 @@ def run(
 
 @app.command()
 def design(
-    scenario: ScenarioFile, sets: Sets = None, budget: Budget = "", as_json: AsJson = False
+    scenario: ScenarioFile, sets: SetOptions = None, budget: Budget = "", as_json: AsJson = False
 ) -> None:
     """What a scenario's design would run, in which order, and what that costs; runs nothing."""
     chosen = read_scenario(scenario, sets, budget)
@@ -87,7 +87,7 @@ def design(
 @app.command()
 def measure(
     scenario: ScenarioFile,
-    sets: Sets = None,
+    sets: SetOptions = None,
     out: Out = Path("runs"),
     fresh: Fresh = False,
     scheduler: Scheduler = "",
@@ -108,7 +108,7 @@ def measure(
 @app.command()
 def sweep(
     scenario: ScenarioFile,
-    sets: Sets = None,
+    sets: SetOptions = None,
     out: Out = Path("runs"),
     fresh: Fresh = False,
     scheduler: Scheduler = "",
@@ -137,7 +137,7 @@ def predict(
     burst: Annotated[
         str, typer.Option(metavar="TIME", help="Length of a burst; else 1, 10 and 60 s.")
     ] = "",
-    sets: Sets = None,
+    sets: SetOptions = None,
     fitted_on: Annotated[
         Path | None, typer.Option("--from", metavar="RUN", help="Learn from this run's results.")
     ] = None,
@@ -362,7 +362,7 @@ def merge(
 @app.command()
 def search(
     scenario: ScenarioFile,
-    sets: Sets = None,
+    sets: SetOptions = None,
     scheduler: Scheduler = "",
     as_json: AsJson = False,
     objective: Annotated[
@@ -381,7 +381,7 @@ def search(
 @app.command()
 def visibility(
     scenario: ScenarioFile,
-    sets: Sets = None,
+    sets: SetOptions = None,
     as_json: AsJson = False,
     trials: Annotated[int, typer.Option("--trials", min=1, help="Changes of each kind.")] = 50,
 ) -> None:

@@ -28,7 +28,7 @@ Found = TypeVar("Found")
 ScenarioFile = Annotated[Path, typer.Argument(metavar="SCENARIO", help="A scenario file (TOML).")]
 RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="The folder of a run.")]
 AsJson = Annotated[bool, typer.Option("--json", help="One JSON document on stdout, nothing else.")]
-Sets = Annotated[
+SetOptions = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="KEY=VALUE", help="Override a scenario key; may be repeated."),
 ]

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from dfslab.cli.shared import AsJson, Sets, emit, terminal, testbeds
+from dfslab.cli.shared import AsJson, SetOptions, emit, terminal, testbeds
 from dfslab.spec.model import InputError
 
 app = typer.Typer(help="Real file systems on this machine.", no_args_is_help=True)
@@ -20,7 +20,7 @@ def up(
     link: Annotated[str, typer.Option(help='Rate of each host\'s link: "1Gbit".')] = "",
     delay: Annotated[str, typer.Option(help='One way between hosts: "0.5ms".')] = "",
     disk: Annotated[str, typer.Option(help='Rate of each host\'s disk: "60MiB/s".')] = "",
-    sets: Sets = None,
+    sets: SetOptions = None,
     as_json: AsJson = False,
 ) -> None:
     """Start a real file system on hosts of its own; it stays until `dfslab testbed down`.

@@ -11,7 +11,7 @@ from rich.table import Table
 
 from dfslab.cli.shared import (
     AsJson,
-    Sets,
+    SetOptions,
     emit,
     live,
     of,
@@ -117,7 +117,7 @@ def trace_record(
     on: Annotated[
         str, typer.Option("--on", metavar="NAME", help="Trace COMMAND on a testbed of this system.")
     ] = "",
-    sets: Sets = None,
+    sets: SetOptions = None,
     as_json: AsJson = False,
 ) -> None:
     """Trace a scenario's first configuration, or any client command on a testbed."""
@@ -227,7 +227,7 @@ def trace_report(
     ] = None,
     cohorts: Cohorts = "",
     model: ModelScenario = None,
-    sets: Sets = None,
+    sets: SetOptions = None,
     sampled: Sampled = 1.0,
     form: Format = "",
     keep: Keep = None,

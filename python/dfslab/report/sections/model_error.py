@@ -30,7 +30,7 @@ HEAD = [
 ]
 BASELINES = {"mean": "mean (baseline)", "ideal": "ideal (bound)"}
 SHADES = (1.0, 0.6, 0.3)
-Sets = Mapping[str, Mapping[str, ErrorScore]]
+ScoresBySet = Mapping[str, Mapping[str, ErrorScore]]
 
 
 def render(study: FinishedRun) -> Markup | None:
@@ -55,7 +55,7 @@ def _ordered(scores: Mapping[str, ErrorScore]) -> list[str]:
     return sorted(scores, key=lambda m: (m in BASELINES, scores[m].median_abs_error))
 
 
-def _chart(sets: Sets, noise: float) -> Markup:
+def _chart(sets: ScoresBySet, noise: float) -> Markup:
     """Median errors as bars, without the ideal bound: it is no prediction and would dwarf the
     rest."""
     methods = [
