@@ -35,7 +35,7 @@ class PlacementGroups(Document):
     states: list[StateCount] = Field([], alias="pgs_by_state")
 
 
-class Status(Document):
+class PlacementStatus(Document):
     """The answer to `status`."""
 
     groups: PlacementGroups = Field(PlacementGroups(), alias="pgmap")

@@ -81,7 +81,7 @@ class Testbed(MountedTestbed):
 
     def lacking(self) -> str:
         """Placement groups that are not active and clean, or not yet reported."""
-        groups = self._queried(answers.Status, "status").groups
+        groups = self._queried(answers.PlacementStatus, "status").groups
         states = {one.name: one.count for one in groups.states}
         if states and states.get("active+clean", 0) == groups.count:
             return ""

@@ -65,7 +65,7 @@ log4j.appender.console.layout.ConversionPattern=%d{ISO8601} %p %c{2}: %m%n
 
 
 @dataclass(frozen=True)
-class Status:
+class HdfsStatus:
     """The NameNode's view of the cluster (None where it does not answer) and every daemon's state.
 
     `safe_mode`: the reason for it, "" when it is off.
@@ -247,14 +247,14 @@ class Testbed(BaseTestbed[TestbedParameters], Traceable, JavaReachable):
             ),
         }
 
-    def status(self) -> Status:
+    def status(self) -> HdfsStatus:
         """The NameNode's view (None where it does not answer) and every daemon's state.
 
         `live_datanodes` lags behind a crash by the NameNode's heartbeat limit (10.5 minutes by
         default); `daemons` does not.
         """
         nodes = self.namenode.ask(NameSystem) or NameSystem()
-        return Status(
+        return HdfsStatus(
             name=self.name,
             system=self.SYSTEM,
             uri=self.uri,
