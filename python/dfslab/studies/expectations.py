@@ -45,7 +45,7 @@ KINDS: Mapping[str, Callable[[str], bool]] = {
 NEAREST = 12
 HIT, MISS, NOISE = "hit", "miss", "within noise"
 OUTCOMES = (HIT, MISS, NOISE)
-Steps = Mapping[tuple[str, str], float]
+StepSeconds = Mapping[tuple[str, str], float]
 NAMES = ("expectations",)
 MOST_ROWS = 400
 BASIS = (
@@ -189,7 +189,7 @@ def expectations(points: Sequence[Point]) -> list[Statement]:
     return [*_dominance(predicted), *_neighbours(points, predicted)]
 
 
-def _dominance(predicted: Mapping[str, Steps]) -> Iterator[Statement]:
+def _dominance(predicted: Mapping[str, StepSeconds]) -> Iterator[Statement]:
     """Statements that the longest step of an operation exceeds the next one."""
     for point, steps in predicted.items():
         # Compare a step with its siblings, not with its inner steps.
@@ -214,7 +214,9 @@ def _dominance(predicted: Mapping[str, Steps]) -> Iterator[Statement]:
                 )
 
 
-def _neighbours(points: Sequence[Point], predicted: Mapping[str, Steps]) -> Iterator[Statement]:
+def _neighbours(
+    points: Sequence[Point], predicted: Mapping[str, StepSeconds]
+) -> Iterator[Statement]:
     """Statements on points that differ in one kind of key: size, or deployment."""
     for kind, first, second in _pairs(points):
         for key, time in predicted[second.id].items():

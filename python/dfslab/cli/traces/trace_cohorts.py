@@ -59,7 +59,7 @@ def _hosts(files: Sequence[callprofile.File]) -> list[cohort.CohortPair]:
     return pairs
 
 
-def _steps(files: Sequence[callprofile.File]) -> cohort.Steps:
+def _steps(files: Sequence[callprofile.File]) -> cohort.SumsByPath:
     named = [(file.instance, file) for file in files]
     return cohort.steps(call_document.document(named, callprofile.merge(named)).roots)
 

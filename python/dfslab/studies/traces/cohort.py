@@ -71,7 +71,7 @@ class Sums:
         return math.sqrt(variance * self.count / max(1, self.count - 1))
 
 
-Steps = Mapping[CallPath, Sums]
+SumsByPath = Mapping[CallPath, Sums]
 
 
 @dataclass(frozen=True)
@@ -79,8 +79,8 @@ class CohortPair:
     """Two cohorts to compare: the others and this one, which has a name among several pairs."""
 
     name: str
-    old: Steps
-    new: Steps
+    old: SumsByPath
+    new: SumsByPath
 
 
 def compare(before: TraceProfile, after: TraceProfile) -> CohortComparison:
@@ -202,7 +202,7 @@ def holm(values: list[float]) -> list[float]:
     return corrected
 
 
-def steps(roots: Sequence[TreeNode]) -> Steps:
+def steps(roots: Sequence[TreeNode]) -> SumsByPath:
     """Path -> sums of its calls; different tree shapes of one path are merged."""
     found: dict[CallPath, Sums] = {}
     for path, node in walk(roots):
@@ -213,7 +213,7 @@ def steps(roots: Sequence[TreeNode]) -> Steps:
     return found
 
 
-def _by_process(steps: Steps) -> Steps:
+def _by_process(steps: SumsByPath) -> SumsByPath:
     """Sums by process and step, merged over calling contexts; spans name no process."""
     found: dict[CallPath, Sums] = {}
     for path, one in steps.items():
