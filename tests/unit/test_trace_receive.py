@@ -132,7 +132,7 @@ def test_a_folder_with_something_in_it_is_left_alone(tmp_path):
 def test_threads_share_a_stream(tmp_path):
     from concurrent.futures import ThreadPoolExecutor
 
-    stream = trace.Stream()
+    stream = trace.ProfileStream()
     bodies = [message(tmp_path, 1 + 100 * n, "protobuf") for n in range(20)]
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(lambda body: stream.push("message", body), bodies))

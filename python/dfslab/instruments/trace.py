@@ -164,7 +164,7 @@ def otlp(paths: Sequence[Path], reading: Reading | None, most: int) -> tuple[str
         raise InputError("trace", None, str(error)) from error
 
 
-class Stream:
+class ProfileStream:
     """A stream of OTLP messages into one profile, in bounded memory; thread-safe."""
 
     def __init__(self) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 from dfslab.documents.traces.plain import plain
 from dfslab.documents.traces.trace_analysis import Received, ReceivedProfile, given
 from dfslab.documents.traces.trace_profile import TraceProfile
-from dfslab.instruments.trace import Stream
+from dfslab.instruments.trace import ProfileStream
 from dfslab.spec.clock import REAL, Clock
 from dfslab.spec.model import InputError
 
@@ -37,7 +37,7 @@ class Receiver:
     """The stream of received spans, and the numbers of accepted and rejected messages."""
 
     def __init__(self) -> None:
-        self.stream = Stream()
+        self.stream = ProfileStream()
         self._lock = threading.Lock()
         self.counts = Received(messages=0, bytes=0, refused=0)
 
