@@ -19,7 +19,7 @@ from dfslab.spec.streams.workload import FileParameters, PhaseSettings, Size, St
 from dfslab.spec.units import quantity
 
 TITLE = "Iozone: write, rewrite, read, reread, random, backward, record rewrite, strided"
-Test = Literal[
+IozoneTest = Literal[
     "write",
     "rewrite",
     "read",
@@ -33,12 +33,12 @@ Test = Literal[
     "pwrite",
     "pread",
 ]
-SINGLE: dict[Test, tuple[OperationName, ...]] = {
+SINGLE: dict[IozoneTest, tuple[OperationName, ...]] = {
     "mixed": ("pread", "pwrite"),
     "pwrite": ("pwrite",),
     "pread": ("pread",),
 }
-ALL: list[Test] = [
+ALL: list[IozoneTest] = [
     "write",
     "rewrite",
     "read",
@@ -55,7 +55,9 @@ class Parameters(FileParameters):
     """`file_size` is iozone's -s, `transfer_size` its record, -r."""
 
     transfer_size: Size = quantity("64 KiB", description="Bytes of one record (-r)")
-    tests: list[Test] = Field(ALL, min_length=1, description="Tests, in this order; write first")
+    tests: list[IozoneTest] = Field(
+        ALL, min_length=1, description="Tests, in this order; write first"
+    )
     stride: Annotated[int, Field(ge=1, le=1_000_000)] = Field(
         10, description="Records from one strided read to the next (-j)"
     )
@@ -72,7 +74,7 @@ class Parameters(FileParameters):
 
 def stream(parameters: Parameters) -> Stream:
     """Every test accesses the whole file, each in its own order."""
-    orders: dict[Test, tuple[OperationName, Order]] = {
+    orders: dict[IozoneTest, tuple[OperationName, Order]] = {
         "write": ("write", "sequential"),
         "rewrite": ("overwrite", "sequential"),
         "read": ("read", "sequential"),

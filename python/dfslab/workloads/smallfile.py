@@ -15,7 +15,7 @@ from dfslab.spec.streams.workload import FileParameters, Size, Streams, fixed, p
 from dfslab.spec.units import quantity
 
 TITLE = "smallfile: create, append, read, stat, attributes, rename, delete on small files"
-Test = Literal[
+SmallfileOperation = Literal[
     "create",
     "append",
     "overwrite",
@@ -28,8 +28,16 @@ Test = Literal[
     "rename",
     "delete",
 ]
-BASIC: list[Test] = ["create", "append", "read", "stat", "readdir", "rename", "delete"]
-OPERATIONS: dict[Test, OperationName] = {
+BASIC: list[SmallfileOperation] = [
+    "create",
+    "append",
+    "read",
+    "stat",
+    "readdir",
+    "rename",
+    "delete",
+]
+OPERATIONS: dict[SmallfileOperation, OperationName] = {
     "create": "write",
     "append": "append",
     "overwrite": "overwrite",
@@ -52,7 +60,9 @@ class Parameters(FileParameters):
         200, description="Files of each client (files)"
     )
     exponential: bool = Field(True, description="Sizes vary (file-size-distribution)")
-    tests: list[Test] = Field(BASIC, min_length=1, description="Tests, in order (operation)")
+    tests: list[SmallfileOperation] = Field(
+        BASIC, min_length=1, description="Tests, in order (operation)"
+    )
 
     def operations(self) -> int:
         """Number of operations of each client over all phases."""
