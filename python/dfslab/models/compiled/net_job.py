@@ -20,7 +20,7 @@ from dfslab.models.compiled.net_tree import Trees
 from dfslab.models.compiled.token_flow import Arc, EntryArcs, TokenFlow, main, other, plus
 from dfslab.models.tree.placement import Placement, Station
 from dfslab.models.tree.reader import TreeReader
-from dfslab.models.tree.traced import Trace
+from dfslab.models.tree.traced import ReplayedOperations
 from dfslab.nets.build import Net
 from dfslab.nets.inscription import call, equal, number, text
 from dfslab.spec.steps.expression import Expr, floor
@@ -67,7 +67,7 @@ class NetJob:
     service: str = "by_kind"
     sized: bool = False
     most_units: int = MOST_UNITS
-    trace: Trace | None = None
+    trace: ReplayedOperations | None = None
 
     def net(self, name: str, clients: int, stream: Sequence[Operation]) -> tuple[Net, Watched]:
         """The net of `clients` that each run their part of `stream` in order, and its monitors."""

@@ -17,7 +17,7 @@ from dfslab.models.queue.queueing import Hidden, asymptotic_bounds, many_values,
 from dfslab.models.tree.costs import Cost, Demands, largest, share_of
 from dfslab.models.tree.placement import Placement, Station
 from dfslab.models.tree.reader import TreeReader, Varies
-from dfslab.models.tree.traced import Trace
+from dfslab.models.tree.traced import ReplayedOperations
 from dfslab.spec.environment import environment, parameters, workload_parameters
 from dfslab.spec.scenario import Scenario
 from dfslab.spec.steps import calls
@@ -94,7 +94,7 @@ class Situation:
         self.mix = dict(workload.mix(own))
         self.environment = environment(scenario, self.system, workload)
         stream = workload.stream(own)
-        self.trace = Trace(stream) if stream.given else None
+        self.trace = ReplayedOperations(stream) if stream.given else None
         self.parameters = parameters(scenario, self.system)
         self.placement = Placement(scenario.deployment)
         self.client = next(r.name for r in self.system.roles if r.kind == "client")

@@ -29,7 +29,7 @@ class Sort:
     unforced: float
 
 
-class Trace:
+class ReplayedOperations:
     """The replayed operations of a stream, in the order of the trace."""
 
     def __init__(self, stream: Stream) -> None:
