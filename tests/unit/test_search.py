@@ -16,7 +16,7 @@ from dfslab.spec.model import InputError, build
 from dfslab.spec.search import Search, objective
 from dfslab.spec.streams.plan import LoadPlan
 from dfslab.studies.runs.offered import RateProbe
-from dfslab.studies.runs.search import Trial, search
+from dfslab.studies.runs.search import RateRun, search
 from support.synthetic import scenario
 
 SERVICE_S = 1e-3
@@ -27,7 +27,7 @@ LONG_SEED = 15
 KNEE_PER_S = (2 - math.sqrt(2)) / SERVICE_S
 
 
-def lindley(rate_per_s: float, number: int, count: int = 10_000) -> Trial:
+def lindley(rate_per_s: float, number: int, count: int = 10_000) -> RateRun:
     """M/D/1 by Lindley's recursion."""
     draw = random.Random(number)
     wait_s = total_s = clock_s = 0.0
@@ -37,12 +37,12 @@ def lindley(rate_per_s: float, number: int, count: int = 10_000) -> Trial:
         clock_s += gap_s
         wait_s = max(0.0, wait_s + SERVICE_S - gap_s)
     mean_s = total_s / count
-    return Trial(count / (clock_s + wait_s), mean_s, mean_s, count / clock_s, clock_s, wait_s)
+    return RateRun(count / (clock_s + wait_s), mean_s, mean_s, count / clock_s, clock_s, wait_s)
 
 
-def easily(rate_per_s: float, number: int, value_s: float = 1e-6) -> Trial:
+def easily(rate_per_s: float, number: int, value_s: float = 1e-6) -> RateRun:
     """A server that is never late."""
-    return Trial(rate_per_s, value_s, value_s, rate_per_s, span_s=1.0)
+    return RateRun(rate_per_s, value_s, value_s, rate_per_s, span_s=1.0)
 
 
 def test_the_objective_breaks_where_queueing_theory_says():
@@ -65,7 +65,7 @@ class Watched:
     """A run on a real server of one client, worked out again from its spans and due times."""
 
     offered_per_s: float
-    seen: Trial
+    seen: RateRun
     # Of the operations' ends; of the same arrivals at a server that takes SERVICE_S and no more.
     response_s_mean: float
     ideal_s_mean: float
@@ -95,7 +95,7 @@ def watched(rate_per_s: float, number: int, count: int = 120) -> Watched:
     }
     report, spans, _ = run.run_load(LoadPlan.model_validate(plan), [HERE])
     response, schedule = report.operations["stat"].response, report.schedule
-    seen = Trial(
+    seen = RateRun(
         report.rate_per_s,
         response.mean_s,
         response.mean_s,
@@ -122,7 +122,7 @@ def test_a_real_server_is_found_to_do_what_it_did():
     each operation was due, began and ended. From these everything is worked out again."""
     runs: list[Watched] = []
 
-    def probe(rate_per_s: float, number: int) -> Trial:
+    def probe(rate_per_s: float, number: int) -> RateRun:
         runs.append(watched(rate_per_s, number))
         return runs[-1].seen
 

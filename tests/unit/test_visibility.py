@@ -17,7 +17,7 @@ from dfslab.documents.visibility import Visibility
 from dfslab.fleet import observer
 from dfslab.fleet.places import HERE
 from dfslab.instruments import access
-from dfslab.instruments.visibility import Observer, Trial, summary, visibility
+from dfslab.instruments.visibility import Observer, VisibilityTrial, summary, visibility
 from dfslab.spec.model import InputError, build
 from dfslab.spec.scenario import Scenario
 from support.clock import ManualClock
@@ -127,8 +127,8 @@ def _interrupt(called, sent, *told):
 
 
 def test_numbers_are_told_with_their_interval():
-    trials = [Trial(n / 100, n % 2, 0) for n in range(101)]
-    found = summary([*trials, Trial(None, 3, 1)])
+    trials = [VisibilityTrial(n / 100, n % 2, 0) for n in range(101)]
+    found = summary([*trials, VisibilityTrial(None, 3, 1)])
     assert (found.trials, found.unseen, found.before) == (102, 1, 1)
     assert (found.stale_looks, found.stale_trials, found.torn_looks) == (53, 51, 1)
     assert found.times.visible_s_p50 == 0.5
@@ -139,9 +139,9 @@ def test_numbers_are_told_with_their_interval():
 
 def test_the_json_object_is_flat_and_has_times_only_where_there_are_any():
     counts = ["change", "trials", "unseen", "stale_looks", "stale_trials", "torn_looks", "before"]
-    never = Visibility(change="append", summary=summary([Trial(None, 2, 0)]))
+    never = Visibility(change="append", summary=summary([VisibilityTrial(None, 2, 0)]))
     assert list(never.table()) == counts
-    once = Visibility(change="append", summary=summary([Trial(0.5, 2, 0)]))
+    once = Visibility(change="append", summary=summary([VisibilityTrial(0.5, 2, 0)]))
     assert list(once.table()) == [
         *counts,
         "visible_s_p50",

@@ -31,7 +31,7 @@ CLOSE_LIMIT_S = 1.0
 Z_90 = 1.6449
 
 
-class Trial(NamedTuple):
+class VisibilityTrial(NamedTuple):
     """One change: seconds until it was visible (None: never), stale polls, torn polls."""
 
     visible_s: float | None
@@ -191,7 +191,9 @@ def _run(place: ClientHost, *words: str) -> None:
         raise RunFailed(f"{place.name}: {done.stderr.strip()}")
 
 
-def _trial(writer: Observer, reader: Observer, change: str, path: str, turn: int) -> Trial:
+def _trial(
+    writer: Observer, reader: Observer, change: str, path: str, turn: int
+) -> VisibilityTrial:
     """One change; the other client has observed the old state before it and keeps polling."""
     watching: ObserverCommand = {
         "watch": change,
@@ -212,10 +214,10 @@ def _trial(writer: Observer, reader: Observer, change: str, path: str, turn: int
     visible_s = None
     if observed["seen_ns"] is not None:
         visible_s = (observed["seen_ns"] - acted["acknowledged_ns"]) * 1e-9
-    return Trial(visible_s, stale, observed["torn"])
+    return VisibilityTrial(visible_s, stale, observed["torn"])
 
 
-def summary(trials: Sequence[Trial]) -> VisibilitySummary:
+def summary(trials: Sequence[VisibilityTrial]) -> VisibilitySummary:
     """Summary of all trials of one kind of change."""
     times = sorted(trial.visible_s for trial in trials if trial.visible_s is not None)
     return VisibilitySummary(

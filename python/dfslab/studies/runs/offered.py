@@ -14,7 +14,7 @@ from dfslab.spec.model import InputError
 from dfslab.spec.scenario import Judge, Scenario
 from dfslab.spec.search import objective
 from dfslab.spec.streams.stream import operations_per_client, stream_spec
-from dfslab.studies.runs.search import Trial
+from dfslab.studies.runs.search import RateRun
 
 # Least number of operations beyond a quantile for its estimate.
 BEYOND = 10
@@ -47,7 +47,7 @@ class RateProbe:
             allowed = "has a number of operations of its own; a search needs one that takes any"
             raise InputError("workload.name", first.workload.name, allowed)
 
-    def __call__(self, rate_per_s: float, number: int) -> Trial:
+    def __call__(self, rate_per_s: float, number: int) -> RateRun:
         """Run the load once at an offered rate; `number` seeds its operations."""
         least = BEYOND / (1 - self._objective.share)
         clients = self._base.workload.clients
@@ -60,7 +60,7 @@ class RateProbe:
         ).points()[0]
         return self._trial(Measure(self._session).run(point, number))
 
-    def _trial(self, result: Result) -> Trial:
+    def _trial(self, result: Result) -> RateRun:
         wanted, name = self._objective.statistic, self._objective.operation
         values = {
             key.operation: metric.value
@@ -84,7 +84,7 @@ class RateProbe:
         mean_s = sum(counts[key] * mean for key, mean in means.items()) / total
         value_s = values[name] if name else max(values.values())
         schedule = load.schedule
-        return Trial(
+        return RateRun(
             result.value(),
             value_s,
             mean_s,

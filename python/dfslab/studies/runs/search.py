@@ -18,7 +18,7 @@ SHARES = (0.3, 0.45, 0.6, 0.75, 0.9)
 
 
 @dataclass(frozen=True)
-class Trial:
+class RateRun:
     """One run at a rate: achieved rate, the objective's statistic, mean response time.
 
     `offered_per_s`: rate of the run's schedule, which differs from the requested rate by some per
@@ -80,7 +80,7 @@ class SearchDocument:
     curve: list[RateRow]
 
 
-Probe = Callable[[float, int], Trial]
+Probe = Callable[[float, int], RateRun]
 
 
 @dataclass
@@ -88,7 +88,7 @@ class RateRuns:
     """All runs at one requested rate; `verdict`: "meets", "fails" or "unclear"."""
 
     offered_per_s: float
-    runs: list[Trial] = field(default_factory=list)
+    runs: list[RateRun] = field(default_factory=list)
     verdict: str = "unclear"
 
     @property
