@@ -23,7 +23,7 @@ from urllib.parse import urlparse
 from dfslab import discover
 from dfslab.documents.measured_load import MeasuredPhase
 from dfslab.result import Result
-from dfslab.spec.design import Value
+from dfslab.spec.design import LevelValue
 from dfslab.spec.model import InputError, build, unknown
 from dfslab.spec.scenario import Scenario
 
@@ -40,7 +40,7 @@ CASES = {
     "Iterate": "dfsperf_iterate",
     "Massive": "dfsperf_massive",
 }
-_COUNT: Callable[[str], Value] = int
+_COUNT: Callable[[str], LevelValue] = int
 
 
 def _bytes(text: str) -> str:
@@ -54,7 +54,7 @@ def _yes(text: str) -> bool:
 
 
 # DFS-Perf's property -> the workload's key and the parser of its value.
-PROPERTIES: dict[str, tuple[str, Callable[[str], Value]]] = {
+PROPERTIES: dict[str, tuple[str, Callable[[str], LevelValue]]] = {
     "files.per.thread": ("files_per_client", _COUNT),
     "read.mode": ("read_mode", str.lower),
     "buffer.size.bytes": ("transfer_size", _bytes),
@@ -117,10 +117,10 @@ def dfs_perf(words: Sequence[str]) -> Scenario:
     for word in words[1:]:
         key, equals, value = word.partition("=")
         options |= {key: value} if equals else _settings(Path(word))
-    workload: dict[str, Value] = {"name": CASES[words[0]]}
+    workload: dict[str, LevelValue] = {"name": CASES[words[0]]}
     system: dict[str, str] = {}
     aside: list[str] = []
-    run: dict[str, Value] = {}
+    run: dict[str, LevelValue] = {}
     framework = {key: options.pop(key) for key in FRAMEWORK if key in options}
     allowed = discover.workload(CASES[words[0]]).parameters.model_fields
     timed, unending = TIMED.get(words[0], ("", ""))
@@ -201,8 +201,8 @@ def _scenario(
     name: str,
     address: str,
     directory: str,
-    workload: Mapping[str, Value],
-    run: Mapping[str, Value],
+    workload: Mapping[str, LevelValue],
+    run: Mapping[str, LevelValue],
     system: Mapping[str, str] = {},
     aside: Sequence[str] = (),
 ) -> Scenario:
@@ -319,7 +319,7 @@ def mdtest(words: Sequence[str]) -> Scenario:
     items = given.n or given.I * directories
     if items < 1:
         raise InputError("mdtest", None, "needs -n or -I, from 1 on")
-    workload: dict[str, Value] = {
+    workload: dict[str, LevelValue] = {
         "clients": given.tasks,
         "processes": given.tasks if given.tasks > 1 else 0,
         "items": items,

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from dfslab.fleet.watch import Watch
     from dfslab.laboratory import Laboratory
-    from dfslab.spec.design import Value
+    from dfslab.spec.design import LevelValue
     from dfslab.spec.scenario import Scenario
 
 Found = TypeVar("Found")
@@ -100,7 +100,7 @@ def read_scenario(
             scenario = scenario.with_budget(units.parse(budget, "s"))
         except ValueError as error:
             raise InputError("--budget", budget, str(error)) from error
-    values: dict[str, Value] = {}
+    values: dict[str, LevelValue] = {}
     if scheduler:
         values = {"run.fleet": "dask", "run.scheduler": scheduler}
     for text in sets or ():

@@ -23,7 +23,7 @@ from dfslab.fleet.watch import Watch
 from dfslab.fleet.workers import ClusterFailed, opened
 from dfslab.method import RunFailed
 from dfslab.spec import units
-from dfslab.spec.design import Value
+from dfslab.spec.design import LevelValue
 from dfslab.spec.environment import parameters
 from dfslab.spec.model import InputError
 from dfslab.spec.scenario import Scenario, WorkloadChoice
@@ -240,17 +240,17 @@ class InstrumentSession:
         return testbed
 
 
-def _tracing(kind: type[BaseTestbed], name: str) -> dict[str, Value]:
+def _tracing(kind: type[BaseTestbed], name: str) -> dict[str, LevelValue]:
     """Parameters that make a testbed's processes count their calls. InputError when they cannot."""
     if not issubclass(kind, Traceable):
         raise InputError("run.methods", "trace", f"the processes of {name} count no calls")
     return kind.traced()
 
 
-def testbed_parameters(scenario: Scenario) -> dict[str, Value]:
+def testbed_parameters(scenario: Scenario) -> dict[str, LevelValue]:
     """Parameters of a testbed: those of the file system with units, and the number of each role."""
     system = discover.file_system(scenario.file_system.name)
-    given: dict[str, Value] = {}
+    given: dict[str, LevelValue] = {}
     for key, value in parameters(scenario, system).items():
         unit = system.parameter(key).unit
         given[key] = units.exact(value, unit) if unit != "1" else value

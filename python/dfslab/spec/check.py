@@ -7,7 +7,7 @@ from pathlib import Path
 
 from dfslab import discover
 from dfslab.spec.deployment import Emulation
-from dfslab.spec.design import Value
+from dfslab.spec.design import LevelValue
 from dfslab.spec.environment import parameters, workload_parameters
 from dfslab.spec.fault import OF_LINKS
 from dfslab.spec.model import InputError, unknown
@@ -50,7 +50,7 @@ def check(scenario: Scenario) -> list[Point]:
     for point in points:
         _check_point(point.scenario)
     if scenario.judge.hold_out:
-        swept: dict[str, dict[Value, None]] = {}
+        swept: dict[str, dict[LevelValue, None]] = {}
         for point in points:
             for key, value in point.labels.items():
                 swept.setdefault(key, {})[value] = None
@@ -62,7 +62,8 @@ def check(scenario: Scenario) -> list[Point]:
 
 
 def _check_hold_out(
-    match: Mapping[str, Value | list[Value]], swept: Mapping[str, Mapping[Value, None]]
+    match: Mapping[str, LevelValue | list[LevelValue]],
+    swept: Mapping[str, Mapping[LevelValue, None]],
 ) -> None:
     for key, value in match.items():
         if key not in swept:
@@ -194,7 +195,7 @@ def _check_calls(scenario: Scenario, modelled: set[str]) -> None:
         allowed = f"is not modelled; without {', '.join(sorted(modelled))} it runs"
         raise InputError("run.layer", scenario.run.layer[0].kind, allowed)
     requested = scenario.workload
-    unknown: dict[str, tuple[Value, bool]] = {
+    unknown: dict[str, tuple[LevelValue, bool]] = {
         "fsync": (requested.fsync, requested.fsync == "write"),
         "sync_io": (requested.sync_io, requested.sync_io != "none"),
         "mmap": (requested.mmap, requested.mmap),

@@ -14,8 +14,8 @@ from dfslab.spec import units
 from dfslab.spec.model import CheckedModel, InputError, unknown
 from dfslab.spec.units import Seconds, quantity
 
-Value = str | int | float | bool
-Level = Value | list[Value]
+LevelValue = str | int | float | bool
+Level = LevelValue | list[LevelValue]
 KINDS = ("full", "latin", "d-optimal", "screening")
 # Tables whose keys need another testbed or mount when changed (hard-to-change factors).
 HARD = ("deployment", "file_system")
@@ -56,7 +56,7 @@ class Factor(CheckedModel):
         """Whether changing the factor needs another testbed."""
         return any(key.split(".")[0] in HARD for key in self.keys)
 
-    def values(self, level: Level) -> dict[str, Value]:
+    def values(self, level: Level) -> dict[str, LevelValue]:
         """Key -> value at one level."""
         each = level if isinstance(level, list) else [level] * len(self.keys)
         return dict(zip(self.keys, each, strict=True))

@@ -24,7 +24,7 @@ from pydantic import (
 from dfslab.documents.metrics import PATTERN
 from dfslab.spec.base import extended, located
 from dfslab.spec.deployment import Deployment, Emulation
-from dfslab.spec.design import Design, Value
+from dfslab.spec.design import Design, LevelValue
 from dfslab.spec.fault import Fault
 from dfslab.spec.model import CheckedModel, InputError, build
 from dfslab.spec.profile import applied
@@ -74,7 +74,7 @@ class FileSystemChoice(CheckedModel):
         return json.dumps(table, sort_keys=True)
 
     @property
-    def parameters(self) -> dict[str, Value]:
+    def parameters(self) -> dict[str, LevelValue]:
         """The file system's own keys as written."""
         return dict(self.__pydantic_extra__ or {})
 
@@ -111,7 +111,7 @@ class WorkloadChoice(CheckedModel):
     mmap: bool = Field(False, description="Read and write through mapped memory")
 
     @property
-    def parameters(self) -> dict[str, Value]:
+    def parameters(self) -> dict[str, LevelValue]:
         """The workload's own keys as written."""
         return dict(self.__pydantic_extra__ or {})
 
@@ -174,7 +174,7 @@ class Run(CheckedModel):
 class Judge(CheckedModel):
     """What is fitted and what is held out."""
 
-    hold_out: list[dict[str, Value | list[Value]]] = Field(
+    hold_out: list[dict[str, LevelValue | list[LevelValue]]] = Field(
         default_factory=list,
         description="A configuration matching any of these tables is never fitted on",
     )
@@ -195,7 +195,7 @@ class Scenario(CheckedModel):
     file_system: FileSystemChoice = Field(description="Which file system")
     workload: WorkloadChoice = Field(description="What clients do")
     run: Run = Field(default_factory=Run, description="How to run it")
-    sweep: list[dict[str, list[Value]]] = Field(
+    sweep: list[dict[str, list[LevelValue]]] = Field(
         default_factory=list, description="Grids: dotted key = list of values; their union is run"
     )
     design: Design = Field(default_factory=Design, description="Factors, instead of grids")
@@ -236,12 +236,12 @@ class Scenario(CheckedModel):
             found.setdefault(point.id, point)
         return list(found.values())
 
-    def _labels(self) -> Iterator[dict[str, Value]]:
+    def _labels(self) -> Iterator[dict[str, LevelValue]]:
         for grid in self.sweep or [{}]:
             for values in itertools.product(*grid.values()):
                 yield dict(zip(grid, values, strict=True))
 
-    def _is_held_out(self, labels: dict[str, Value]) -> bool:
+    def _is_held_out(self, labels: dict[str, LevelValue]) -> bool:
         return any(
             all(
                 labels.get(key) in (value if isinstance(value, list) else [value])
@@ -255,7 +255,7 @@ class Scenario(CheckedModel):
             (self.deployment.canonical, self.file_system.canonical, self.workload.canonical)
         )
 
-    def replace(self, values: Mapping[str, Value]) -> Scenario:
+    def replace(self, values: Mapping[str, LevelValue]) -> Scenario:
         """The scenario with dotted keys set; only the changed tables are validated again."""
         tables: dict[str, TomlTable] = {}
         for key, value in values.items():
@@ -284,13 +284,13 @@ class Scenario(CheckedModel):
         }
         return parts[name]
 
-    def _read_again(self, values: Mapping[str, Value]) -> Scenario:
+    def _read_again(self, values: Mapping[str, LevelValue]) -> Scenario:
         table = self.model_dump(mode="json")
         for key, value in values.items():
             _set(table, key, value)
         return build(Scenario, table)
 
-    def with_overrides(self, values: Mapping[str, Value]) -> Scenario:
+    def with_overrides(self, values: Mapping[str, LevelValue]) -> Scenario:
         """The scenario with dotted keys set; these keys are removed from sweeps."""
         swept = {key for grid in self.sweep for key in grid}
         found = self.replace({k: v for k, v in values.items() if k not in swept})
@@ -317,16 +317,16 @@ class Scenario(CheckedModel):
         table = {**self.run.model_dump(mode="json"), "methods": methods}
         return self.model_copy(update={"run": build(Run, table, "run")})
 
-    def with_values(self, values: Mapping[str, Value]) -> Scenario:
+    def with_values(self, values: Mapping[str, LevelValue]) -> Scenario:
         """The scenario of one configuration: dotted keys set, without sweeps."""
         return self.model_copy(update={"sweep": []}).replace(values)
 
-    def with_rows(self, rows: Sequence[Mapping[str, Value]]) -> Scenario:
+    def with_rows(self, rows: Sequence[Mapping[str, LevelValue]]) -> Scenario:
         """The scenario that runs just these configurations, in this order."""
         sweep = [{key: [value] for key, value in row.items()} for row in rows]
         return self.with_sweep(sweep)
 
-    def with_sweep(self, sweep: Sequence[Mapping[str, Sequence[Value]]]) -> Scenario:
+    def with_sweep(self, sweep: Sequence[Mapping[str, Sequence[LevelValue]]]) -> Scenario:
         checked = build(_Sweep, {"sweep": sweep}).sweep
         return self.model_copy(update={"sweep": checked})
 
@@ -338,7 +338,7 @@ class Scenario(CheckedModel):
 class _Sweep(CheckedModel):
     """The sweep's grids alone, to validate them when all other tables are valid already."""
 
-    sweep: list[dict[str, list[Value]]]
+    sweep: list[dict[str, list[LevelValue]]]
 
     @model_validator(mode="after")
     def _grids_are_lists(self) -> _Sweep:
@@ -346,7 +346,7 @@ class _Sweep(CheckedModel):
         return self
 
 
-def _check_grids(sweep: Sequence[Mapping[str, Sequence[Value]]]) -> None:
+def _check_grids(sweep: Sequence[Mapping[str, Sequence[LevelValue]]]) -> None:
     for grid in sweep:
         for key, values in grid.items():
             if not values:
@@ -372,7 +372,7 @@ class Point(CheckedModel):
     """One configuration of a scenario; `labels` are the varied keys as written."""
 
     scenario: Scenario
-    labels: dict[str, Value]
+    labels: dict[str, LevelValue]
     held_out: bool = False
 
     @cached_property
@@ -393,7 +393,7 @@ class Point(CheckedModel):
         return self.scenario.model_dump_json(include={"deployment", "file_system"})
 
 
-def _set(table: TomlTable, dotted: str, value: Value) -> None:
+def _set(table: TomlTable, dotted: str, value: LevelValue) -> None:
     *path, last = dotted.split(".")
     place: TomlValue = table
     for index, part in enumerate(path):

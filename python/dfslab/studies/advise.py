@@ -12,7 +12,7 @@ import numpy as np
 
 from dfslab.models.fit.demand import Calibration, calibrate
 from dfslab.models.tree.prediction import Situation
-from dfslab.spec.design import Value
+from dfslab.spec.design import LevelValue
 from dfslab.spec.scenario import Point, Scenario
 from dfslab.studies.advice import Advice, Advised
 from dfslab.studies.contract import FinishedRun, Needs, Progress, Study, need_measured
@@ -94,7 +94,7 @@ def _changes(scenario: Scenario) -> Iterator[tuple[str, Scenario]]:
     """(description, scenario) of single changes: twice the hardware, or half the latency."""
     for group in scenario.deployment.node:
         place = f"deployment.node.{group.name}"
-        changes: dict[str, dict[str, Value]] = {
+        changes: dict[str, dict[str, LevelValue]] = {
             f"{group.name}: {group.cores * 2} cores instead of {group.cores}": {
                 f"{place}.cores": group.cores * 2
             },

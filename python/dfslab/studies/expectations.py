@@ -26,7 +26,7 @@ from dfslab.documents.table import (
 )
 from dfslab.models.sequence import SequenceModel
 from dfslab.result import Result
-from dfslab.spec.design import Value
+from dfslab.spec.design import LevelValue
 from dfslab.spec.scenario import Point
 from dfslab.studies.compare import Comparison
 from dfslab.studies.contract import FinishedRun, Needs, Progress, Study, StudyResult
@@ -236,7 +236,7 @@ def _pairs(points: Sequence[Point]) -> Iterator[tuple[str, Point, Point]]:
     """
     found = []
     for kind, varies in KINDS.items():
-        rows: dict[frozenset[tuple[str, Value]], list[int]] = {}
+        rows: dict[frozenset[tuple[str, LevelValue]], list[int]] = {}
         for place, point in enumerate(points):
             others = frozenset(one for one in point.labels.items() if not varies(one[0]))
             rows.setdefault(others, []).append(place)

@@ -18,7 +18,7 @@ from typing import Any, ClassVar, Generic, Self, TypeVar
 from dfslab import discover
 from dfslab.documents.measured_load import ServerCounts
 from dfslab.spec.deployment import Deployment
-from dfslab.spec.design import Value
+from dfslab.spec.design import LevelValue
 from dfslab.spec.model import CheckedModel
 from dfslab.spec.systems.endpoint import Endpoint
 from dfslab.spec.systems.standard import standard
@@ -44,7 +44,7 @@ from dfslab.testbeds.state import (
 
 Notify = Callable[[str], None]
 # The type of a testbed's checked parameters.
-CheckedParameters = TypeVar("Parameters", bound=Mapping[str, Value] | CheckedModel)
+CheckedParameters = TypeVar("Parameters", bound=Mapping[str, LevelValue] | CheckedModel)
 WHOLE_LIMIT_S = 180.0
 
 
@@ -447,7 +447,7 @@ class BaseTestbed(Generic[CheckedParameters]):
         self.down()
 
 
-def _plain(parameters: Mapping[str, Value] | CheckedModel) -> dict[str, Setting]:
+def _plain(parameters: Mapping[str, LevelValue] | CheckedModel) -> dict[str, Setting]:
     """Parameters as plain data, the form in which the record stores them."""
     if isinstance(parameters, CheckedModel):
         return parameters.model_dump(mode="json")

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from dfslab.spec.design import Value
+from dfslab.spec.design import LevelValue
 from dfslab.spec.systems.endpoint import JavaConfiguration
 
 
@@ -31,7 +31,7 @@ class Traceable(ABC):
 
     @classmethod
     @abstractmethod
-    def traced(cls, folder: Path | None = None) -> dict[str, Value]:
+    def traced(cls, folder: Path | None = None) -> dict[str, LevelValue]:
         """Parameters for `parse` that turn counting on, by name."""
 
     @property

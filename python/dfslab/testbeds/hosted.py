@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from typing import ClassVar
 
 from dfslab.spec.deployment import Deployment
-from dfslab.spec.design import Value
+from dfslab.spec.design import LevelValue
 from dfslab.testbeds.base import BaseTestbed, Notify
 from dfslab.testbeds.cache import program
 from dfslab.testbeds.settings import Default, Setting, check_layout, parsed
 
 
-class HostedTestbed(BaseTestbed[dict[str, Value]]):
+class HostedTestbed(BaseTestbed[dict[str, LevelValue]]):
     """Checks parameters by the description and programs by Debian packages.
 
     The derived class implements `start`. PROGRAMS maps required commands to their Debian packages.
@@ -29,17 +29,17 @@ class HostedTestbed(BaseTestbed[dict[str, Value]]):
         return float(self.parameters[key])
 
     @classmethod
-    def parse(cls, parameters: Mapping[str, Setting]) -> dict[str, Value]:
+    def parse(cls, parameters: Mapping[str, Setting]) -> dict[str, LevelValue]:
         """The parameters in SI units; InputError when one is wrong."""
         return parsed(cls.SYSTEM, parameters, cls.OPTIONS)
 
     @classmethod
-    def check(cls, parameters: dict[str, Value], deployment: Deployment) -> None:
+    def check(cls, parameters: dict[str, LevelValue], deployment: Deployment) -> None:
         """InputError when the description forbids these parameters on the deployment."""
         check_layout(cls.SYSTEM, parameters, deployment)
 
     @classmethod
-    def prepare(cls, parameters: dict[str, Value], notify: Notify) -> None:
+    def prepare(cls, parameters: dict[str, LevelValue], notify: Notify) -> None:
         """Check that all programs are installed. TestbedError names the package of a missing
         one."""
         for command, package in cls.PROGRAMS.items():

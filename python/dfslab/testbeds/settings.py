@@ -7,19 +7,19 @@ from collections.abc import Mapping
 
 from dfslab import discover
 from dfslab.spec.deployment import Deployment
-from dfslab.spec.design import Value
+from dfslab.spec.design import LevelValue
 from dfslab.spec.environment import number
 from dfslab.spec.model import InputError, unknown
 
 # A parameter as given: a value, or the properties of a program by name.
-Setting = Value | dict[str, str]
+Setting = LevelValue | dict[str, str]
 # The default of an option; of a tuple of allowed texts, the first.
-Default = Value | tuple[str, ...]
+Default = LevelValue | tuple[str, ...]
 
 
 def parsed(
     system: str, values: Mapping[str, Setting], options: Mapping[str, Default]
-) -> dict[str, Value]:
+) -> dict[str, LevelValue]:
     """All parameters in SI units, and the testbed's `options` (name -> default), text or number.
 
     Numbers of instances of roles are accepted and ignored; the deployment defines them. InputError
@@ -32,7 +32,7 @@ def parsed(
         if key not in {*declared, *options, *counts}:
             known = sorted([*declared, *options])
             raise InputError(f"testbed.{key}", value, unknown(key, known))
-    found: dict[str, Value] = {
+    found: dict[str, LevelValue] = {
         key: number(parameter, values.get(key)) for key, parameter in declared.items()
     }
     for key, default in options.items():
@@ -40,7 +40,7 @@ def parsed(
     return found
 
 
-def _option(key: str, value: Setting | Default, default: Default) -> Value:
+def _option(key: str, value: Setting | Default, default: Default) -> LevelValue:
     """An option of a testbed, converted to the type of its default."""
     if isinstance(default, tuple):
         if value is default:
@@ -58,7 +58,7 @@ def _option(key: str, value: Setting | Default, default: Default) -> Value:
         raise InputError(f"testbed.{key}", value, f"must be like {default!r}") from error
 
 
-def _like(default: Value, value: Setting | Default) -> Value:
+def _like(default: LevelValue, value: Setting | Default) -> LevelValue:
     """The value, converted to the type of the default. TypeError or ValueError if it cannot be."""
     if isinstance(default, str):
         return str(value)
@@ -69,7 +69,7 @@ def _like(default: Value, value: Setting | Default) -> Value:
     return int(value) if isinstance(default, int) else float(value)
 
 
-def check_layout(system: str, parameters: Mapping[str, Value], deployment: Deployment) -> None:
+def check_layout(system: str, parameters: Mapping[str, LevelValue], deployment: Deployment) -> None:
     """InputError when the description forbids these parameters on this deployment."""
     described = discover.file_system(system)
     instances = {role.name: deployment.instances(role.name) for role in described.roles}

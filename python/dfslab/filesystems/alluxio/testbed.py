@@ -15,7 +15,7 @@ from pydantic import Field, JsonValue
 
 from dfslab.documents.document import Document
 from dfslab.filesystems.alluxio.facts import PARAMETERS
-from dfslab.spec.design import Value
+from dfslab.spec.design import LevelValue
 from dfslab.spec.model import InputError
 from dfslab.spec.systems.parameters import Parameter
 from dfslab.spec.units import parse
@@ -112,7 +112,7 @@ class Testbed(MountedTestbed, Traceable):
     }
 
     @classmethod
-    def parse(cls, parameters: Mapping[str, Setting]) -> dict[str, Value]:
+    def parse(cls, parameters: Mapping[str, Setting]) -> dict[str, LevelValue]:
         """The parameters in SI units; InputError when one is wrong."""
         found = super().parse(parameters)
         for key, (unit, least) in LEAST.items():
@@ -120,7 +120,7 @@ class Testbed(MountedTestbed, Traceable):
         return found
 
     @classmethod
-    def prepare(cls, parameters: dict[str, Value], notify: Notify) -> None:
+    def prepare(cls, parameters: dict[str, LevelValue], notify: Notify) -> None:
         """Check for Java and libfuse, and download Alluxio's jars."""
         super().prepare(parameters, notify)
         if parameters["trace"]:
@@ -216,7 +216,7 @@ class Testbed(MountedTestbed, Traceable):
         return [java_option(agent_jar(), POINTS, self.profiles, service, process, interval_s)]
 
     @classmethod
-    def traced(cls, folder: Path | None = None) -> dict[str, Value]:
+    def traced(cls, folder: Path | None = None) -> dict[str, LevelValue]:
         """Parameters that make every process count its calls and write them every second, or to
         `folder`."""
         if folder:

@@ -27,7 +27,7 @@ from dfslab.filesystems.hdfs.parameters import (
     decided_properties,
     parse_parameters,
 )
-from dfslab.spec.design import Value
+from dfslab.spec.design import LevelValue
 from dfslab.spec.systems.endpoint import Endpoint, JavaConfiguration
 from dfslab.testbeds.agent import agent_jar, java_option
 from dfslab.testbeds.base import BaseTestbed, Notify
@@ -91,7 +91,7 @@ class Testbed(BaseTestbed[TestbedParameters], Traceable, JavaReachable):
         return parse_parameters(values)
 
     @classmethod
-    def traced(cls, folder: Path | None = None) -> dict[str, Value]:
+    def traced(cls, folder: Path | None = None) -> dict[str, LevelValue]:
         """Parameters that make every process count its calls and write them every second, or to
         `folder`."""
         if folder:

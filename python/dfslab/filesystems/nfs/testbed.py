@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from dfslab.spec.deployment import Deployment
-from dfslab.spec.design import Value
+from dfslab.spec.design import LevelValue
 from dfslab.spec.model import InputError
 from dfslab.spec.systems.endpoint import Endpoint
 from dfslab.testbeds.hosted import HostedTestbed
@@ -41,7 +41,7 @@ class Testbed(HostedTestbed):
     }
 
     @classmethod
-    def check(cls, parameters: dict[str, Value], deployment: Deployment) -> None:
+    def check(cls, parameters: dict[str, LevelValue], deployment: Deployment) -> None:
         """InputError unless there is exactly one server."""
         servers = deployment.instances("server")
         if servers != 1:

@@ -22,13 +22,13 @@ from dfslab.nets.cpn.cpn_values import (
     Bag,
     BagEntry,
     Builtin,
+    CpnValue,
     Items,
     Leaf,
     ListType,
     Plain,
     Rec,
     Struct,
-    Value,
     constant,
     draws,
     element_of,
@@ -138,7 +138,7 @@ class Builtins:
         for name in NUMBERS:
             repeats = any(NUMBERS[name][1].count(f"{{{at}}}") > 1 for at in (0, 1))
             names[name] = Builtin(name, 1, self.number(name), repeats=repeats)
-        lists: Mapping[str, tuple[int, Callable[[Sequence[Value]], Value]]] = {
+        lists: Mapping[str, tuple[int, Callable[[Sequence[CpnValue]], CpnValue]]] = {
             "hd": (1, lambda given: self.head(given[0])),
             "tl": (1, lambda given: self.tail(given[0])),
             "null": (1, lambda given: self.null(given[0])),
@@ -163,28 +163,28 @@ class Builtins:
         for name, reason in OTHERWISE.items():
             names[name] = Builtin(name, 1, self.refused(name, reason))
 
-    def refused(self, name: str, reason: str) -> Callable[[Sequence[Value]], Value]:
-        def run(given: Sequence[Value]) -> Value:
+    def refused(self, name: str, reason: str) -> Callable[[Sequence[CpnValue]], CpnValue]:
+        def run(given: Sequence[CpnValue]) -> CpnValue:
             raise self.evaluator.wrong(name, reason)
 
         return run
 
-    def arguments(self, value: Value, count: int, name: str) -> list[Value]:
+    def arguments(self, value: CpnValue, count: int, name: str) -> list[CpnValue]:
         """The parts of a tuple of that size."""
-        found: list[Value] = [value]
+        found: list[CpnValue] = [value]
         if isinstance(value, Rec):
             found = [one for _, one in value.fields]
         if len(found) != count:
             raise self.evaluator.wrong(name, f"takes {count} arguments, not {len(found)}")
         return found
 
-    def pair(self, value: Value, name: str) -> list[Value]:
+    def pair(self, value: CpnValue, name: str) -> list[CpnValue]:
         return self.arguments(value, 2, name)
 
-    def number(self, name: str) -> Callable[[Sequence[Value]], Value]:
+    def number(self, name: str) -> Callable[[Sequence[CpnValue]], CpnValue]:
         wanted, form, kind = NUMBERS[name]
 
-        def run(given: Sequence[Value]) -> Value:
+        def run(given: Sequence[CpnValue]) -> CpnValue:
             leaves = []
             for one in self.arguments(given[0], wanted, name):
                 if not isinstance(one, Leaf) or one.kind not in (INT, REAL, UNKNOWN):
@@ -199,10 +199,10 @@ class Builtins:
 
         return run
 
-    def listed(self, value: Value, name: str) -> Items:
+    def listed(self, value: CpnValue, name: str) -> Items:
         return self.evaluator.listed(value, name)
 
-    def head(self, value: Value) -> Value:
+    def head(self, value: CpnValue) -> CpnValue:
         found = self.listed(value, "hd")
         if found.items:
             return found.items[0]
@@ -212,7 +212,7 @@ class Builtins:
             raise self.evaluator.wrong("hd", "of an empty list has no value")
         return element_of(f"head({found.tail.text})", inner, found.tail.draws)
 
-    def tail(self, value: Value) -> Value:
+    def tail(self, value: CpnValue) -> CpnValue:
         found = self.listed(value, "tl")
         if found.items:
             return Items(found.items[1:], found.tail)
@@ -220,13 +220,13 @@ class Builtins:
             raise self.evaluator.wrong("tl", "of an empty list has no value")
         return Leaf(f"tail({found.tail.text})", found.tail.kind, draws=found.tail.draws)
 
-    def null(self, value: Value) -> Value:
+    def null(self, value: CpnValue) -> CpnValue:
         found = self.listed(value, "null")
         if found.items or found.tail is None:
             return constant(not found.items, BOOL)
         return compared(found.tail.text, "==", "[]", found.tail.draws)
 
-    def length(self, value: Value) -> Value:
+    def length(self, value: CpnValue) -> CpnValue:
         if isinstance(value, Leaf) and value.kind == TEXT and value.known:
             return constant(len(value.constant), INT)
         if not isinstance(value, Leaf) or value.kind != TEXT:
@@ -236,14 +236,14 @@ class Builtins:
         leaf = self.colours.leaf(value, self.evaluator.context)
         return Leaf(f"length({leaf.text})", INT, draws=leaf.draws)
 
-    def reversed(self, value: Value) -> Value:
+    def reversed(self, value: CpnValue) -> CpnValue:
         found = self.listed(value, "rev")
         if found.tail is None:
             return Items(found.items[::-1])
         leaf = self.colours.leaf(found, self.evaluator.context)
         return Leaf(f"reverse({leaf.text})", leaf.kind, draws=leaf.draws)
 
-    def member(self, value: Value, wanted: Value) -> Value:
+    def member(self, value: CpnValue, wanted: CpnValue) -> CpnValue:
         found = self.listed(value, "mem")
         if found.tail is None:
             answer: Leaf = FALSE
@@ -255,12 +255,12 @@ class Builtins:
         one = self.colours.element(wanted, kind, self.evaluator.context)
         return Leaf(f"contains({leaf.text}, {one.text})", BOOL, draws=leaf.draws or one.draws)
 
-    def nth(self, given: list[Value]) -> Value:
+    def nth(self, given: list[CpnValue]) -> CpnValue:
         value, at = given
         found = self.listed(value, "List.nth")
         known = isinstance(at, Leaf) and at.known
         if known and isinstance(at, Leaf) and 0 <= at.constant < len(found.items):
-            item: Value = found.items[at.constant]
+            item: CpnValue = found.items[at.constant]
             return item
         kind = kind_of(found)
         inner = kind.inner if isinstance(kind, ListType) else None
@@ -269,23 +269,23 @@ class Builtins:
         leaf = self.colours.leaf(found, self.evaluator.context)
         return element_of(f"at({leaf.text}, {at.text})", inner, leaf.draws or at.draws)
 
-    def digits(self, value: Value) -> Value:
+    def digits(self, value: CpnValue) -> CpnValue:
         if not isinstance(value, Leaf) or value.kind not in (INT, UNKNOWN):
             raise self.evaluator.wrong(words(kind_of(value)), "is no whole number")
         if value.known:
             return constant(str(value.constant).replace("-", "~"), TEXT)
         return Leaf(f"text({value.text})", TEXT, draws=value.draws)
 
-    def word(self, value: Value) -> Value:
+    def word(self, value: CpnValue) -> CpnValue:
         if not isinstance(value, Leaf) or value.kind not in (BOOL, UNKNOWN):
             raise self.evaluator.wrong(words(kind_of(value)), "is no truth value")
         if value.known:
             return constant(str(value.constant).lower(), TEXT)
         return Leaf(f'if({value.text}, "true", "false")', TEXT, draws=value.draws)
 
-    def flattened(self, value: Value) -> Value:
+    def flattened(self, value: CpnValue) -> CpnValue:
         """A multiset of known numbers of tokens as a list."""
-        items: list[Value] = []
+        items: list[CpnValue] = []
         bag = self.evaluator.bag(value)
         for entry in bag.entries:
             if entry.each is not None and len(bag.entries) == 1 and entry.when is None:
@@ -303,7 +303,7 @@ class OfColours:
         self.evaluator = evaluator
         self.colours = evaluator.colours
 
-    def named(self, name: str, context: str) -> Value | None:
+    def named(self, name: str, context: str) -> CpnValue | None:
         """The function of a dotted name; none where it is none of a colour set's."""
         colour, dot, word = name.rpartition(".")
         if not dot or colour not in {*self.colours.sets, *self.colours.broken}:
@@ -327,16 +327,16 @@ class OfColours:
             return Builtin(name, 1, run, repeats=True)
         return None
 
-    def members(self, colour: str) -> list[Value]:
+    def members(self, colour: str) -> list[CpnValue]:
         return self.colours.members(colour, self.evaluator.context)
 
-    def all(self, colour: str) -> Value:
+    def all(self, colour: str) -> CpnValue:
         return Bag(tuple(BagEntry(one, ONE) for one in self.members(colour)))
 
-    def size(self, colour: str) -> Value:
+    def size(self, colour: str) -> CpnValue:
         return constant(len(self.members(colour)), INT)
 
-    def ran(self, colour: str) -> Value:
+    def ran(self, colour: str) -> CpnValue:
         """A value of a small colour set, each as likely."""
         members = Items(tuple(self.members(colour)))
         leaf = self.colours.leaf(members, self.evaluator.context)
@@ -345,36 +345,36 @@ class OfColours:
             raise self.evaluator.wrong(f"{colour}.ran", "draws single values; draw the fields")
         return Leaf(f"at({leaf.text}, floor(uniform(0, {len(members.items)})))", kind, draws=True)
 
-    def updated(self, value: Value, label: str, new: Value) -> Value:
+    def updated(self, value: CpnValue, label: str, new: CpnValue) -> CpnValue:
         if not isinstance(value, Rec) or value.at(label) is None:
             raise self.evaluator.wrong(f"set_{label}", "is no field of the record")
         fields = ((one, new if one == label else old) for one, old in value.fields)
         return Rec(tuple(fields), value.union)
 
-    def ordered(self, colour: str, word: str, value: Value) -> Value:
+    def ordered(self, colour: str, word: str, value: CpnValue) -> CpnValue:
         """The number of a value in its colour set, or the value of a number."""
         members = self.members(colour)
-        numbers: list[Value] = [constant(at, INT) for at in range(len(members))]
+        numbers: list[CpnValue] = [constant(at, INT) for at in range(len(members))]
         known, wanted = (members, numbers) if word == "ord" else (numbers, members)
         found = wanted[-1]
         for one, other in zip(reversed(known[:-1]), reversed(wanted[:-1]), strict=True):
             found = self.chosen(equal(one, value, self.evaluator), other, found)
         return found
 
-    def chosen(self, condition: Leaf, yes: Value, no: Value) -> Value:
+    def chosen(self, condition: Leaf, yes: CpnValue, no: CpnValue) -> CpnValue:
         return merged(condition, yes, no, self.evaluator)
 
-    def legal(self, colour: str, value: Value) -> Value:
+    def legal(self, colour: str, value: CpnValue) -> CpnValue:
         answer: Leaf = FALSE
         for one in self.members(colour):
             answer = both("||", answer, equal(one, value, self.evaluator))
         return answer
 
-    def multiplied(self, kind: Struct, value: Value) -> Value:
+    def multiplied(self, kind: Struct, value: CpnValue) -> CpnValue:
         """All combinations of two or more multisets, as a product's."""
         if not isinstance(value, Rec) or len(value.fields) != len(kind.fields):
             raise self.evaluator.wrong("mult", f"takes {len(kind.fields)} multisets")
-        made: list[tuple[tuple[Value, ...], Leaf, Leaf | None]] = [((), ONE, None)]
+        made: list[tuple[tuple[CpnValue, ...], Leaf, Leaf | None]] = [((), ONE, None)]
         for _, one in value.fields:
             longer = []
             for entry in self.evaluator.bag(one).entries:

@@ -15,13 +15,13 @@ from dfslab.nets.cpn.cpn_values import (
     REAL,
     TEXT,
     UNIT,
+    CpnValue,
     Items,
     Leaf,
     ListType,
     Plain,
     Rec,
     Struct,
-    Value,
     ValueType,
     clean,
     constant,
@@ -53,7 +53,7 @@ class ColourSet:
 
     name: str
     kind: ValueType
-    members: Callable[[], list[Value]] | None = None
+    members: Callable[[], list[CpnValue]] | None = None
 
 
 class Colours:
@@ -69,7 +69,7 @@ class Colours:
         self.held: dict[str, Struct] = {}
 
     def add(
-        self, name: str, kind: ValueType, members: Callable[[], list[Value]] | None = None
+        self, name: str, kind: ValueType, members: Callable[[], list[CpnValue]] | None = None
     ) -> None:
         self.sets[name] = ColourSet(name, kind, members)
         if isinstance(kind, Struct) and kind not in self.names:
@@ -99,7 +99,7 @@ class Colours:
             raise InputError(context, name, f"is no colour set that is declared: {listed}")
         return self.sets[name]
 
-    def members(self, name: str, context: str) -> list[Value]:
+    def members(self, name: str, context: str) -> list[CpnValue]:
         """All values of a colour set, where they are few."""
         found = self.known(name, context)
         if found.members is None:
@@ -135,13 +135,13 @@ class Colours:
     def fields(self, kind: ValueType, context: str) -> list[tuple[str, str]]:
         return [(label, self.type_name(one, context)) for label, one in flat(kind)]
 
-    def leaves(self, value: Value, context: str) -> list[Leaf]:
+    def leaves(self, value: CpnValue, context: str) -> list[Leaf]:
         """The fields of a value, in the order of `flat`."""
         if isinstance(value, Rec):
             return [leaf for _, one in value.fields for leaf in self.leaves(one, context)]
         return [self.leaf(value, context)]
 
-    def leaf(self, value: Value, context: str) -> Leaf:
+    def leaf(self, value: CpnValue, context: str) -> Leaf:
         """A single value or a list as text."""
         if isinstance(value, Leaf):
             return value
@@ -158,7 +158,7 @@ class Colours:
                 text = f"cons({one.text}, {text})"
         return Leaf(text, kind, draws=drawn)
 
-    def element(self, value: Value, kind: ValueType | None, context: str) -> Leaf:
+    def element(self, value: CpnValue, kind: ValueType | None, context: str) -> Leaf:
         """A value as an element of a list: a record is one value there."""
         if isinstance(kind, ListType):
             inner = self.leaf(value, context)
@@ -173,7 +173,7 @@ class Colours:
         text = f"{name}({', '.join(one.text for one in parts)})"
         return Leaf(text, Plain(name), draws=any(one.draws for one in parts))
 
-    def fitted(self, value: Value, colour: str, context: str) -> Value:
+    def fitted(self, value: CpnValue, colour: str, context: str) -> CpnValue:
         """A value of a colour set; a whole number may stand for a real."""
         kind = self.sets[colour].kind
         if kind == REAL and isinstance(value, Leaf) and value.kind == INT:
@@ -203,12 +203,12 @@ class Colours:
             made.append((label, one))
         return Rec(tuple(made), value.union, value.base)
 
-    def row(self, value: Value, context: str) -> list[Cell]:
+    def row(self, value: CpnValue, context: str) -> list[Cell]:
         """A known value as the row of a first token."""
         parts = (one for _, one in value.fields) if isinstance(value, Rec) else (value,)
         return [cell for one in parts for cell in self.cells(one, context)]
 
-    def cells(self, value: Value, context: str) -> Iterator[Cell]:
+    def cells(self, value: CpnValue, context: str) -> Iterator[Cell]:
         if isinstance(value, Rec):
             for _, one in value.fields:
                 yield from self.cells(one, context)
@@ -244,7 +244,7 @@ class Colours:
 
     # Values of small colour sets.
 
-    def structs(self, kind: Struct, parts: list[tuple[str, str]], context: str) -> list[Value]:
+    def structs(self, kind: Struct, parts: list[tuple[str, str]], context: str) -> list[CpnValue]:
         """All records whose fields are of small colour sets."""
         choices = [self.members(name, context) for _, name in parts]
         count = 1
@@ -261,12 +261,12 @@ def boxed(kind: ListType) -> Struct:
     return Struct((("value", kind),))
 
 
-def booleans() -> list[Value]:
+def booleans() -> list[CpnValue]:
     """Both truth values, in the order of CPN Tools."""
     return [constant(False, BOOL), constant(True, BOOL)]
 
 
-def between(low: int, high: int, context: str) -> list[Value]:
+def between(low: int, high: int, context: str) -> list[CpnValue]:
     """The numbers of a range."""
     if high - low >= MEMBERS_MOST:
         raise InputError(context, high - low + 1, f"at most {MEMBERS_MOST} values can be listed")

@@ -22,13 +22,13 @@ from dfslab.nets.cpn.cpn_values import (
     Bag,
     BagEntry,
     Builtin,
+    CpnValue,
     Items,
     Leaf,
     ListType,
     Plain,
     Rec,
     Struct,
-    Value,
     ValueType,
     clean,
     constant,
@@ -109,7 +109,7 @@ class Declarations:
         for one in element.findall("id"):
             self.variables[text_of(one)] = colour
 
-    def tokens(self, value: Value, colour: str) -> tuple[BagEntry, ...]:
+    def tokens(self, value: CpnValue, colour: str) -> tuple[BagEntry, ...]:
         """A value as tokens of a colour set: a list is one where the set is of lists."""
         kind = self.colours.sets[colour].kind
         listed = isinstance(value, Items) or (
@@ -202,12 +202,12 @@ class Declarations:
 
     def enumeration(self, name: str, ids: list[str]) -> None:
         kind = self.colours.enumeration(name, [clean(one) for one in ids])
-        values: list[Value] = [constant(clean(one), kind) for one in ids]
+        values: list[CpnValue] = [constant(clean(one), kind) for one in ids]
         self.colours.add(name, kind, lambda: values)
         for word, value in zip(ids, values, strict=True):
             self.construct(word, value)
 
-    def construct(self, word: str, value: Value) -> None:
+    def construct(self, word: str, value: CpnValue) -> None:
         """A name that patterns know as a value."""
         self.evaluator.globals[word] = value
         self.evaluator.constructors.add(word)
@@ -236,14 +236,14 @@ class Declarations:
                 self.construct(word, Rec((("tag", known), *zeros), name))
                 continue
 
-            def made(given: object, word: str = word, known: Leaf = known) -> Value:
+            def made(given: object, word: str = word, known: Leaf = known) -> CpnValue:
                 value = given[0]  # type: ignore[index]
                 fields = ((label, value if label == word else zero) for label, zero in zeros)
                 return Rec((("tag", known), *fields), name)
 
             self.construct(word, Builtin(f"union {word}", 1, made))
 
-    def zero(self, kind: ValueType) -> Value:
+    def zero(self, kind: ValueType) -> CpnValue:
         if isinstance(kind, Struct):
             fields = tuple((label, self.zero(inner)) for label, inner in kind.fields)
             return Rec(fields, kind.union)
@@ -261,7 +261,7 @@ class Declarations:
         if by is not None:
             test = self.evaluator.value(parse(whole_text(by), context), {})
 
-            def kept() -> list[Value]:
+            def kept() -> list[CpnValue]:
                 return [one for one in of.members() if self.holds(test, one)]  # type: ignore[misc]
 
             self.colours.add(name, of.kind, kept if of.members is not None else None)
@@ -274,7 +274,7 @@ class Declarations:
         else:
             raise InputError(context, "subset", "says `by` a function or `with` a list")
 
-    def holds(self, test: Value, one: Value) -> bool:
+    def holds(self, test: CpnValue, one: CpnValue) -> bool:
         found = self.evaluator.apply(test, one)
         return isinstance(found, Leaf) and found.constant is True
 

@@ -26,11 +26,11 @@ from dfslab.nets.cpn.cpn_values import (
     BagEntry,
     Builtin,
     Closure,
+    CpnValue,
     Items,
     Leaf,
     ListType,
     Rec,
-    Value,
     constant,
     draws,
     each_of,
@@ -65,7 +65,7 @@ EFFECTS_REFUSED = (
     "changes in a token"
 )
 CALLS_DEEP_MOST, CALLS_MOST = 300, 200_000
-Env = Mapping[str, Value]
+Env = Mapping[str, CpnValue]
 
 
 class Evaluator:
@@ -73,10 +73,10 @@ class Evaluator:
 
     def __init__(self, colours: Colours) -> None:
         self.colours = colours
-        self.globals: dict[str, Value] = {}
+        self.globals: dict[str, CpnValue] = {}
         self.constructors: set[str] = set()
         # What references hold that nothing assigns to.
-        self.references: dict[str, Value] = {}
+        self.references: dict[str, CpnValue] = {}
         self.broken: dict[str, InputError] = {}
         self.context = "declarations"
         self.calls = self.deep = 0
@@ -84,13 +84,13 @@ class Evaluator:
         # Makes a value that is drawn once a firing a local of the transition; none in functions.
         self.hoist: Callable[[Leaf], Leaf] | None = None
         # Calls a function of the net; set by who keeps them.
-        self.specialised: Callable[[Closure, Sequence[Value]], Value] = self.wrong_call
+        self.specialised: Callable[[Closure, Sequence[CpnValue]], CpnValue] = self.wrong_call
         # A colour set's function, by its name with a dot.
-        self.dotted: Callable[[str, str], Value | None] = lambda name, context: None
+        self.dotted: Callable[[str, str], CpnValue | None] = lambda name, context: None
         # What a name is that nothing declares, as messages say it.
         self.unknown = "is not declared"
 
-    def wrong_call(self, closure: Closure, _: Sequence[Value]) -> Value:
+    def wrong_call(self, closure: Closure, _: Sequence[CpnValue]) -> CpnValue:
         raise self.wrong(closure.name, "calls itself over what only a run knows")
 
     def wrong(self, value: Any, reason: str) -> InputError:
@@ -111,32 +111,32 @@ class Evaluator:
         except InputError as error:
             self.broken.update(dict.fromkeys(found.names, error))
 
-    def declared(self, tree: Tree, env: Env) -> dict[str, Value]:
+    def declared(self, tree: Tree, env: Env) -> dict[str, CpnValue]:
         if tree.kind == "fun":
             group = {one.word: one.parts for one in tree.parts}
             outside = {**self.globals, **env}
             called = {name for one in tree.parts for name in free_names(one)}
             own = group if called & group.keys() else {}
             return {name: Closure(name, clauses, outside, own) for name, clauses in group.items()}
-        made: dict[str, Value] = {}
+        made: dict[str, CpnValue] = {}
         for part in tree.parts:
             pattern, value = part.parts
             found = self.once(self.value(value, env))
             made.update(self.bound(pattern, found))
         return made
 
-    def bound(self, pattern: Tree, value: Value) -> dict[str, Value]:
+    def bound(self, pattern: Tree, value: CpnValue) -> dict[str, CpnValue]:
         match = self.match(pattern, value)
         if match is None or match.condition is not None:
             raise self.wrong(words(kind_of(value)), "a pattern of `val` must always fit")
         return match.names
 
-    def match(self, pattern: Tree, value: Value) -> Match | None:
+    def match(self, pattern: Tree, value: CpnValue) -> Match | None:
         return matched(pattern, value, self)
 
     # Expressions.
 
-    def value(self, tree: Tree, env: Env) -> Value:
+    def value(self, tree: Tree, env: Env) -> CpnValue:
         """What an expression is."""
         read = READERS.get(tree.kind)
         if read is None:
@@ -150,7 +150,7 @@ class Evaluator:
             raise self.wrong(words(kind_of(value)), f"stands where {words_of} is expected")
         return value
 
-    def name(self, tree: Tree, env: Env) -> Value:
+    def name(self, tree: Tree, env: Env) -> CpnValue:
         name = tree.word
         if name in env:
             return env[name]
@@ -163,7 +163,7 @@ class Evaluator:
             return found
         raise self.wrong(name, self.unknown)
 
-    def reference(self, tree: Tree, env: Env) -> Value:
+    def reference(self, tree: Tree, env: Env) -> CpnValue:
         del env
         name = tree.parts[0].word
         if name in self.broken:
@@ -173,7 +173,7 @@ class Evaluator:
             raise self.wrong(f"!{name}", reason)
         return self.references[name]
 
-    def literal(self, tree: Tree, env: Env) -> Value:
+    def literal(self, tree: Tree, env: Env) -> CpnValue:
         del env
         if tree.kind == "int":
             return constant(int(tree.word), INT)
@@ -183,7 +183,7 @@ class Evaluator:
             return constant(tree.word == "true", BOOL)
         return constant(tree.word, TEXT)
 
-    def compound(self, tree: Tree, env: Env) -> Value:
+    def compound(self, tree: Tree, env: Env) -> CpnValue:
         if tree.kind == "list":
             return self.of_one_type(Items(tuple(self.value(one, env) for one in tree.parts)))
         if tree.kind == "tuple":
@@ -198,7 +198,7 @@ class Evaluator:
                 return Rec(tuple((label, dict(fields)[label]) for label in labels))
         return Rec(fields)
 
-    def typed(self, tree: Tree, env: Env) -> Value:
+    def typed(self, tree: Tree, env: Env) -> CpnValue:
         value = self.value(tree.parts[0], env)
         empty = isinstance(value, Items) and not value.items and value.tail is None
         if empty and tree.word in self.colours.sets:
@@ -207,7 +207,7 @@ class Evaluator:
                 return Leaf("[]", kind)
         return value
 
-    def operation(self, tree: Tree, env: Env) -> Value:
+    def operation(self, tree: Tree, env: Env) -> CpnValue:
         word = tree.word
         if word in ("&&", "||"):
             first = self.leaf(tree.parts[0], env, (BOOL,), "a truth value")
@@ -227,7 +227,7 @@ class Evaluator:
             raise self.wrong(words(kind_of(odd)), f"is no operand of '{word}'")
         return operated(word, left, right, self)
 
-    def listed(self, value: Value, word: str) -> Items:
+    def listed(self, value: CpnValue, word: str) -> Items:
         """A list as its known elements and what follows."""
         if isinstance(value, Items):
             return value
@@ -235,7 +235,7 @@ class Evaluator:
             return Items((), value)
         raise self.wrong(words(kind_of(value)), f"'{word}' takes a list here")
 
-    def consed(self, head: Value, tail: Value) -> Items:
+    def consed(self, head: CpnValue, tail: CpnValue) -> Items:
         found = self.listed(tail, "::")
         return self.of_one_type(Items((head, *found.items), found.tail))
 
@@ -250,7 +250,7 @@ class Evaluator:
                 raise self.wrong("list", reason)
         return found
 
-    def concatenated(self, left: Value, right: Value) -> Value:
+    def concatenated(self, left: CpnValue, right: CpnValue) -> CpnValue:
         first, second = self.listed(left, "^^"), self.listed(right, "^^")
         if first.tail is None:
             return self.of_one_type(Items((*first.items, *second.items), second.tail))
@@ -262,7 +262,7 @@ class Evaluator:
         text = f"concat({parts[0].text}, {parts[1].text})"
         return Leaf(text, kind, draws=any(one.draws for one in parts))
 
-    def prefixed(self, tree: Tree, env: Env) -> Value:
+    def prefixed(self, tree: Tree, env: Env) -> CpnValue:
         if tree.kind == "not":
             return negated(self.leaf(tree.parts[0], env, (BOOL,), "a truth value"))
         found = self.leaf(tree.parts[0], env, (INT, REAL), "a number")
@@ -270,7 +270,7 @@ class Evaluator:
             return constant(-found.constant, found.kind)  # type: ignore[arg-type]
         return Leaf(f"(-{found.text})", found.kind, draws=found.draws)
 
-    def choice(self, tree: Tree, env: Env) -> Value:
+    def choice(self, tree: Tree, env: Env) -> CpnValue:
         condition = self.leaf(tree.parts[0], env, (BOOL,), "a truth value")
         if condition.known:
             return self.value(tree.parts[1 if condition.constant else 2], env)
@@ -284,7 +284,7 @@ class Evaluator:
             condition = self.hoist(condition)  # type: ignore[misc]
         return merged(condition, yes, no, self)
 
-    def let(self, tree: Tree, env: Env) -> Value:
+    def let(self, tree: Tree, env: Env) -> CpnValue:
         *parts, body = tree.parts
         inner = dict(env)
         for at, part in enumerate(parts):
@@ -300,11 +300,11 @@ class Evaluator:
             inner.update(self.declared(part, inner))
         return self.value(body, inner)
 
-    def case(self, tree: Tree, env: Env) -> Value:
+    def case(self, tree: Tree, env: Env) -> CpnValue:
         subject, *clauses = tree.parts
         return self.call(Closure("case", tuple(clauses), env), [self.value(subject, env)])
 
-    def function(self, tree: Tree, env: Env) -> Value:
+    def function(self, tree: Tree, env: Env) -> CpnValue:
         return Closure("fn", tree.parts, dict(env))
 
     def clauses(self, tree: Tree, pairs: Iterable[tuple[Tree, Tree]]) -> tuple[Tree, ...]:
@@ -313,17 +313,17 @@ class Evaluator:
             self.cached[id(tree)] = tree, tuple(Tree("clause", "", pair) for pair in pairs)
         return self.cached[id(tree)][1]
 
-    def label(self, tree: Tree, env: Env) -> Value:
+    def label(self, tree: Tree, env: Env) -> CpnValue:
         del env
         return Builtin(f"#{tree.word}", 1, lambda given: self.part(given[0], tree.word))
 
-    def part(self, value: Value, label: str) -> Value:
+    def part(self, value: CpnValue, label: str) -> CpnValue:
         found = value.at(label) if isinstance(value, Rec) else None
         if found is None:
             raise self.wrong(f"#{label}", f"is no field of {words(kind_of(value))}")
         return found
 
-    def application(self, tree: Tree, env: Env) -> Value:
+    def application(self, tree: Tree, env: Env) -> CpnValue:
         head, argument = tree.parts
         if head.kind == "name" and not self.is_known(head.word, env):
             self.unknown_function(head.word)
@@ -338,7 +338,7 @@ class Evaluator:
             raise self.wrong(name, EFFECTS_REFUSED)
         raise self.wrong(name, "is no function that is read, nor declared as one")
 
-    def apply(self, function: Value, argument: Value) -> Value:
+    def apply(self, function: CpnValue, argument: CpnValue) -> CpnValue:
         if not isinstance(function, Closure | Builtin):
             raise self.wrong(words(kind_of(function)), "is no function")
         given = (*function.given, argument)
@@ -350,7 +350,7 @@ class Evaluator:
             return function.run(self.arguments(function, given))
         return self.call(function, given)
 
-    def arguments(self, function: Builtin, given: Sequence[Value]) -> Sequence[Value]:
+    def arguments(self, function: Builtin, given: Sequence[CpnValue]) -> Sequence[CpnValue]:
         """Arguments that a function says more than once are drawn before."""
         if not function.repeats or not any(draws(one) for one in given):
             return given
@@ -359,7 +359,7 @@ class Evaluator:
             raise self.wrong(function.name, reason)
         return [self.once(one) for one in given]
 
-    def call(self, closure: Closure, given: Sequence[Value]) -> Value:
+    def call(self, closure: Closure, given: Sequence[CpnValue]) -> CpnValue:
         """A function of the file with all its arguments."""
         self.calls += 1
         if self.calls > CALLS_MOST or self.deep >= CALLS_DEEP_MOST:
@@ -378,18 +378,18 @@ class Evaluator:
         finally:
             self.deep -= 1
 
-    def ran(self, closure: Closure, given: Sequence[Value]) -> Value:
+    def ran(self, closure: Closure, given: Sequence[CpnValue]) -> CpnValue:
         """The first clause that fits, each under the condition that it does."""
         group = closure.group
         fellows = {name: Closure(name, group[name], closure.env, group) for name in group}
         env = {**closure.env, **fellows}
-        found: list[tuple[Leaf | None, Value]] = []
+        found: list[tuple[Leaf | None, CpnValue]] = []
         for clause in closure.clauses:
             *patterns, body = clause.parts
             matches = [self.match(*pair) for pair in zip(patterns, given, strict=True)]
             if any(one is None for one in matches):
                 continue
-            names: dict[str, Value] = {}
+            names: dict[str, CpnValue] = {}
             condition: Leaf | None = None
             for one in matches:
                 names.update(one.names)  # type: ignore[union-attr]
@@ -415,7 +415,7 @@ class Evaluator:
             value = merged(condition, other, value, self)  # type: ignore[arg-type]
         return value
 
-    def once(self, value: Value) -> Value:
+    def once(self, value: CpnValue) -> CpnValue:
         """What is drawn is drawn once, however often its name stands."""
         if self.hoist is None or not draws(value):
             return value
@@ -434,13 +434,13 @@ class Evaluator:
         assert isinstance(count, Leaf)
         return BagEntry(self.once(entry.value), count, entry.when, entry.delay, entry.each)
 
-    def sequence(self, tree: Tree, env: Env) -> Value:
+    def sequence(self, tree: Tree, env: Env) -> CpnValue:
         values = [self.value(one, env) for one in tree.parts]
         return values[-1]
 
     # Multisets.
 
-    def bag(self, value: Value) -> Bag:
+    def bag(self, value: CpnValue) -> Bag:
         """A value as a multiset: a list stands for its elements, any other for itself, once."""
         if isinstance(value, Bag):
             return value
@@ -464,7 +464,7 @@ def is_rest(condition: Leaf, before: Sequence[Leaf | None]) -> bool:
     return any(one is not None and negated(one).text == condition.text for one in before)
 
 
-READERS: Mapping[str, Callable[[Evaluator, Tree, Env], Value]] = {
+READERS: Mapping[str, Callable[[Evaluator, Tree, Env], CpnValue]] = {
     **dict.fromkeys(("int", "real", "bool", "str"), Evaluator.literal),
     **dict.fromkeys(("list", "tuple", "record"), Evaluator.compound),
     **dict.fromkeys(("not", "negative"), Evaluator.prefixed),

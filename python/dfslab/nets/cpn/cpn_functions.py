@@ -16,13 +16,13 @@ from dfslab.nets.cpn.cpn_values import (
     BagEntry,
     Builtin,
     Closure,
+    CpnValue,
     Items,
     Leaf,
     ListType,
     Multi,
     Rec,
     Struct,
-    Value,
     ValueType,
     clean,
     drawn,
@@ -68,7 +68,7 @@ class CalledFunctions:
     def context(self) -> str:
         return self.evaluator.context
 
-    def called(self, closure: Closure, given: Sequence[Value]) -> Value:
+    def called(self, closure: Closure, given: Sequence[CpnValue]) -> CpnValue:
         """A call that the run makes; its arguments are computed once."""
         abstract = _Abstract(self.evaluator)
         own = abstract.closure(closure)
@@ -95,7 +95,7 @@ class CalledFunctions:
         return [f"{made.name}_{label}" for label, _ in flat(made.result)]
 
     def make(
-        self, key: Any, name: str, closure: Closure, given: list[Value], abstract: _Abstract
+        self, key: Any, name: str, closure: Closure, given: list[CpnValue], abstract: _Abstract
     ) -> _Made:
         """Reads the body until the type of its result does not change any more."""
         evaluator = self.evaluator
@@ -123,7 +123,7 @@ class CalledFunctions:
         self.document(made, leaves, abstract)
         return made
 
-    def leaves(self, body: Value) -> list[Leaf]:
+    def leaves(self, body: CpnValue) -> list[Leaf]:
         """The single values that a body gives; a multiset is a list of its tokens."""
         if isinstance(body, Bag):
             return [self.listed(body)]
@@ -191,7 +191,7 @@ class _Abstract:
         self.arguments: list[Leaf] = []
         self.parameters: list[tuple[str, Any]] = []
 
-    def value(self, value: Value) -> tuple[Any, Value]:
+    def value(self, value: CpnValue) -> tuple[Any, CpnValue]:
         """The key that distinguishes uses, and the value over parameters."""
         if isinstance(value, Closure):
             return self.closure(value)
@@ -232,7 +232,7 @@ class _Abstract:
         key = (id(closure.clauses[0]), tuple(keys))
         return key, Closure(closure.name, closure.clauses, env, closure.group, given)
 
-    def is_outside(self, value: Value) -> bool:
+    def is_outside(self, value: CpnValue) -> bool:
         """Whether a run has to say what a name around a function stands for."""
         if isinstance(value, Closure):
             env = value.env

@@ -19,10 +19,10 @@ from dfslab.nets.cpn.cpn_values import (
     REAL,
     Bag,
     Closure,
+    CpnValue,
     Leaf,
     Rec,
     Struct,
-    Value,
     clean,
     element_of,
     flat,
@@ -62,7 +62,7 @@ class Wanted:
 
     arc: FileArc
     expression: Tree
-    part: Value
+    part: CpnValue
     whole: bool
 
 
@@ -72,11 +72,11 @@ class Inputs:
     def __init__(self, name: str, page: str, known: Declarations, context: str) -> None:
         self.name, self.page, self.known, self.context = name, page, known, context
         self.colours, self.evaluator = known.colours, known.evaluator
-        self.env: dict[str, Value] = {}
+        self.env: dict[str, CpnValue] = {}
         self.conditions: list[str] = []
         self.taken: list[Taken] = []
         self.locals: list[Local] = []
-        self.free: list[tuple[str, str, list[Value]]] = []
+        self.free: list[tuple[str, str, list[CpnValue]]] = []
         self.wanted: list[Wanted] = []
 
     def parsed(self, arc: FileArc) -> Tree:
@@ -163,7 +163,7 @@ class Inputs:
         holes.append(tree)
         return Tree("name", f"?{len(holes) - 1}")
 
-    def fit(self, term: Tree, token: Value, arc: FileArc) -> None:
+    def fit(self, term: Tree, token: CpnValue, arc: FileArc) -> None:
         """Binds the names of a pattern that are new; those bound before are compared."""
         holes: list[Tree] = []
         found = matched(self.holed(term, holes), token, self.evaluator)
@@ -182,7 +182,7 @@ class Inputs:
             else:
                 self.env[name] = value
 
-    def check_type(self, name: str, value: Value, arc: FileArc) -> None:
+    def check_type(self, name: str, value: CpnValue, arc: FileArc) -> None:
         if name not in self.known.variables:
             return
         declared = self.colours.known(self.known.variables[name], f"var {name}")
@@ -208,14 +208,14 @@ class Inputs:
             else:
                 self.conditions += split(equal(one.part, value, self.evaluator))
 
-    def require(self, one: Wanted, value: Value) -> None:
+    def require(self, one: Wanted, value: CpnValue) -> None:
         """A token equals a value."""
         fitted = self.colours.fitted(value, one.arc.colour, one.arc.context)
         self.conditions += split(equal(one.part, fitted, self.evaluator))
 
     def require_all(self, one: Wanted, value: Bag) -> None:
         """The tokens of a multiset: the first is there, the others are taken with it."""
-        arc, values = one.arc, list[Value]()
+        arc, values = one.arc, list[CpnValue]()
         for entry in value.entries:
             if not entry.count.known or entry.when or entry.each or entry.delay:
                 values = self.counted(one)
@@ -231,7 +231,7 @@ class Inputs:
             labels = (f"{variable}.{label}" for label, _ in flat(kind))
             self.require(replace(one, part=made_of(kind, labels, variable)), other)
 
-    def counted(self, one: Wanted) -> list[Value]:
+    def counted(self, one: Wanted) -> list[CpnValue]:
         """The tokens of a multiset that depends on names of small colour sets, as many for all
         their values: the elements of a list that a function gives."""
         names = sorted(name for name in free_names(one.expression) if name in self.env)

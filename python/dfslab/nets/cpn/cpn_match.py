@@ -17,12 +17,12 @@ from dfslab.nets.cpn.cpn_values import (
     UNKNOWN,
     Builtin,
     Closure,
+    CpnValue,
     Items,
     Leaf,
     ListType,
     Plain,
     Rec,
-    Value,
     constant,
     element_of,
     kind_of,
@@ -36,19 +36,19 @@ class PatternReader(Protocol):
 
     colours: Colours
     context: str
-    globals: dict[str, Value]
+    globals: dict[str, CpnValue]
     constructors: set[str]
 
     def wrong(self, value: object, reason: str) -> InputError: ...
 
-    def apply(self, function: Value, argument: Value) -> Value: ...
+    def apply(self, function: CpnValue, argument: CpnValue) -> CpnValue: ...
 
 
 @dataclass
 class Match:
     """A pattern that may fit: the names it binds, and the condition if it need not."""
 
-    names: dict[str, Value] = field(default_factory=dict)
+    names: dict[str, CpnValue] = field(default_factory=dict)
     condition: Leaf | None = None
 
     def add(self, other: Match | None, reader: PatternReader) -> bool:
@@ -66,14 +66,14 @@ class Match:
         return not (whole.known and not whole.constant)
 
 
-def under(condition: Leaf, names: dict[str, Value] | None = None) -> Match | None:
+def under(condition: Leaf, names: dict[str, CpnValue] | None = None) -> Match | None:
     """A match under a condition, which may be known by now."""
     if condition.known:
         return Match(names or {}) if condition.constant else None
     return Match(names or {}, condition)
 
 
-def matched(pattern: Tree, value: Value, reader: PatternReader) -> Match | None:
+def matched(pattern: Tree, value: CpnValue, reader: PatternReader) -> Match | None:
     """How a pattern fits a value; none if it never does."""
     kind = pattern.kind
     if kind == "any":
@@ -118,7 +118,7 @@ def literal(tree: Tree) -> Leaf:
 
 
 def constructed(
-    word: str, argument: Tree | None, value: Value, reader: PatternReader
+    word: str, argument: Tree | None, value: CpnValue, reader: PatternReader
 ) -> Match | None:
     """A constructor: a value of an enumeration, an index, or a part of a union."""
     made = reader.globals[word]
@@ -151,7 +151,7 @@ def unbound(pattern: Tree | None) -> list[str]:
 
 
 def fields(
-    parts: list[tuple[str, Tree]], value: Value, partial: bool, reader: PatternReader
+    parts: list[tuple[str, Tree]], value: CpnValue, partial: bool, reader: PatternReader
 ) -> Match | None:
     """A tuple or record, field by field."""
     if isinstance(value, Leaf) and value.kind == UNKNOWN:
@@ -170,7 +170,7 @@ def fields(
 
 
 def listed(
-    first: tuple[Tree, ...], rest: Tree | None, value: Value, reader: PatternReader
+    first: tuple[Tree, ...], rest: Tree | None, value: CpnValue, reader: PatternReader
 ) -> Match | None:
     """`[a, b]` without, `a::rest` with a rest."""
     if isinstance(value, Leaf) and isinstance(value.kind, ListType):
@@ -222,7 +222,7 @@ def taken_apart(
     return found if found.add(last, reader) else None
 
 
-def equal(left: Value, right: Value, reader: PatternReader) -> Leaf:
+def equal(left: CpnValue, right: CpnValue, reader: PatternReader) -> Leaf:
     """Whether two values are the same."""
     if isinstance(left, Closure | Builtin) or isinstance(right, Closure | Builtin):
         raise reader.wrong("=", "functions are not compared")
@@ -252,7 +252,7 @@ def equal(left: Value, right: Value, reader: PatternReader) -> Leaf:
     return compared(a.text, "==", b.text, a.draws or b.draws)
 
 
-def known_items(value: Value) -> tuple[Value, ...] | None:
+def known_items(value: CpnValue) -> tuple[CpnValue, ...] | None:
     """The elements of a list of which all are known one by one."""
     return value.items if isinstance(value, Items) and value.tail is None else None
 

@@ -21,13 +21,13 @@ from dfslab.nets.cpn.cpn_values import (
     BagEntry,
     Builtin,
     Closure,
+    CpnValue,
     Leaf,
     ListType,
     Multi,
     Plain,
     Rec,
     Struct,
-    Value,
     ValueType,
     constant,
     joined,
@@ -47,7 +47,7 @@ class MergeReader(Protocol):
 
     def wrong(self, value: object, reason: str) -> InputError: ...
 
-    def bag(self, value: Value) -> Bag: ...
+    def bag(self, value: CpnValue) -> Bag: ...
 
 
 def both(word: str, left: Leaf, right: Leaf) -> Leaf:
@@ -83,7 +83,7 @@ def negated(value: Leaf) -> Leaf:
     return Leaf(text, BOOL, draws=value.draws, opposite=value.text)
 
 
-def merged(condition: Leaf, yes: Value, no: Value, reader: MergeReader) -> Value:
+def merged(condition: Leaf, yes: CpnValue, no: CpnValue, reader: MergeReader) -> CpnValue:
     """`if condition then yes else no`."""
     if condition.known:
         return yes if condition.constant else no
@@ -126,7 +126,7 @@ def merged_bags(condition: Leaf, yes: Bag, no: Bag) -> Bag:
     return Bag((*first, *second))
 
 
-def fault(kind: ValueType, reader: MergeReader) -> Value:
+def fault(kind: ValueType, reader: MergeReader) -> CpnValue:
     """A value that stops the run: no case fits."""
     if isinstance(kind, Struct):
         return Rec(tuple((label, fault(one, reader)) for label, one in kind.fields), kind.union)

@@ -8,10 +8,10 @@ from typing import Any, Protocol
 from dfslab.nets.cpn.cpn_match import PatternReader, equal
 from dfslab.nets.cpn.cpn_merge import both, merged, negated
 from dfslab.nets.cpn.cpn_ml import Tree
-from dfslab.nets.cpn.cpn_values import INT, REAL, Bag, BagEntry, Leaf, Value, constant
+from dfslab.nets.cpn.cpn_values import INT, REAL, Bag, BagEntry, CpnValue, Leaf, constant
 
 TOKENS_MOST = 100_000
-Env = Mapping[str, Value]
+Env = Mapping[str, CpnValue]
 
 
 class MultisetEvaluator(PatternReader, Protocol):
@@ -19,29 +19,29 @@ class MultisetEvaluator(PatternReader, Protocol):
 
     hoist: Callable[[Leaf], Leaf] | None
 
-    def value(self, tree: Tree, env: Env) -> Value:
+    def value(self, tree: Tree, env: Env) -> CpnValue:
         """What an expression is."""
 
     def leaf(self, tree: Tree, env: Env, wanted: tuple[Any, ...], words_of: str) -> Leaf:
         """A single value of one of some types."""
 
-    def bag(self, value: Value) -> Bag:
+    def bag(self, value: CpnValue) -> Bag:
         """A value as a multiset."""
 
 
-def many(evaluator: MultisetEvaluator, tree: Tree, env: Env) -> Value:
+def many(evaluator: MultisetEvaluator, tree: Tree, env: Env) -> CpnValue:
     count = evaluator.leaf(tree.parts[0], env, (INT,), "a count")
     if count.known and not 0 <= count.constant <= TOKENS_MOST:
         raise evaluator.wrong(count.constant, f"a count is a number up to {TOKENS_MOST}")
     return Bag((BagEntry(evaluator.value(tree.parts[1], env), count),))
 
 
-def total(evaluator: MultisetEvaluator, tree: Tree, env: Env) -> Value:
+def total(evaluator: MultisetEvaluator, tree: Tree, env: Env) -> CpnValue:
     bags = [evaluator.bag(evaluator.value(one, env)) for one in tree.parts]
     return Bag(tuple(entry for one in bags for entry in one.entries))
 
 
-def less(evaluator: MultisetEvaluator, tree: Tree, env: Env) -> Value:
+def less(evaluator: MultisetEvaluator, tree: Tree, env: Env) -> CpnValue:
     """A multiset without another one's tokens, where both list their tokens one by one."""
     left, right = (evaluator.bag(evaluator.value(one, env)) for one in tree.parts)
     kept = list(left.entries)
@@ -71,7 +71,7 @@ def without(evaluator: MultisetEvaluator, entry: BagEntry, gone: BagEntry) -> Ba
     return BagEntry(entry.value, count, entry.when, entry.delay)
 
 
-def timed(evaluator: MultisetEvaluator, tree: Tree, env: Env) -> Value:
+def timed(evaluator: MultisetEvaluator, tree: Tree, env: Env) -> CpnValue:
     bag = evaluator.bag(evaluator.value(tree.parts[0], env))
     delay = evaluator.leaf(tree.parts[1], env, (INT, REAL), "a delay")
     if tree.kind == "stamp" and not (delay.known and delay.constant == 0):

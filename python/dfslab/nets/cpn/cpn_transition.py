@@ -21,10 +21,10 @@ from dfslab.nets.cpn.cpn_values import (
     INT,
     REAL,
     BagEntry,
+    CpnValue,
     Leaf,
     Rec,
     Struct,
-    Value,
     clean,
     constant,
     draws,
@@ -159,7 +159,7 @@ class TransitionReader(Inputs):
     def free_name(self, variable: str) -> str:
         return f"{self.name}, any {variable}"
 
-    def free_place(self, name: str, colour: str, members: list[Value]) -> Place:
+    def free_place(self, name: str, colour: str, members: list[CpnValue]) -> Place:
         """A place with every value, from which the variable's is taken and given back."""
         places = [one.place for one in self.taken]
         chosen = not self.conditions and len(set(places)) == len(places)
@@ -271,7 +271,7 @@ class TransitionReader(Inputs):
         assert isinstance(count, Leaf)
         yield Put(place, token, wait, count.text)
 
-    def token(self, value: Value, arc: FileArc) -> list[Inscription] | str:
+    def token(self, value: CpnValue, arc: FileArc) -> list[Inscription] | str:
         if isinstance(value, Rec) and value.base and value.fields:
             return value.base
         return [one.text for one in self.colours.leaves(value, arc.context)]

@@ -82,7 +82,7 @@ class Leaf:
 class Items:
     """A list whose first elements are known one by one, and what follows them."""
 
-    items: tuple[Value, ...]
+    items: tuple[CpnValue, ...]
     tail: Leaf | None = None
 
 
@@ -90,11 +90,11 @@ class Items:
 class Rec:
     """A record, product or union; `base` is the whole of it as text, where it has one."""
 
-    fields: tuple[tuple[str, Value], ...] = ()
+    fields: tuple[tuple[str, CpnValue], ...] = ()
     union: str = ""
     base: str = ""
 
-    def at(self, label: str) -> Value | None:
+    def at(self, label: str) -> CpnValue | None:
         return dict(self.fields).get(label)
 
 
@@ -102,7 +102,7 @@ class Rec:
 class BagEntry:
     """Tokens of a multiset: a value with its count under a condition, or each of a list."""
 
-    value: Value
+    value: CpnValue
     count: Leaf
     when: Leaf | None = None
     delay: Leaf | None = None
@@ -122,9 +122,9 @@ class Closure:
 
     name: str
     clauses: tuple[Tree, ...]
-    env: Mapping[str, Value]
+    env: Mapping[str, CpnValue]
     group: Mapping[str, tuple[Tree, ...]] = field(default_factory=dict)
-    given: tuple[Value, ...] = ()
+    given: tuple[CpnValue, ...] = ()
 
     @property
     def wanted(self) -> int:
@@ -137,13 +137,13 @@ class Builtin:
 
     name: str
     wanted: int
-    run: Callable[[Sequence[Value]], Value]
-    given: tuple[Value, ...] = ()
+    run: Callable[[Sequence[CpnValue]], CpnValue]
+    given: tuple[CpnValue, ...] = ()
     # Whether its text says an argument more than once.
     repeats: bool = False
 
 
-Value = Leaf | Items | Rec | Bag | Closure | Builtin
+CpnValue = Leaf | Items | Rec | Bag | Closure | Builtin
 TRUE = Leaf("true", BOOL, True)
 FALSE = Leaf("false", BOOL, False)
 ONE = Leaf("1", INT, 1)
@@ -187,7 +187,7 @@ def _flat(kind: ValueType, name: str) -> Iterator[tuple[str, Plain | ListType]]:
         yield name or "value", kind
 
 
-def made_of(kind: ValueType, texts: Iterator[str], base: str = "") -> Value:
+def made_of(kind: ValueType, texts: Iterator[str], base: str = "") -> CpnValue:
     """The value of a type whose single values have those texts, in the order of `flat`."""
     if isinstance(kind, Struct):
         fields = tuple((label, made_of(inner, texts)) for label, inner in kind.fields)
@@ -199,7 +199,7 @@ def made_of(kind: ValueType, texts: Iterator[str], base: str = "") -> Value:
     return Leaf(next(texts), kind)
 
 
-def element_of(text: str, kind: ValueType, is_drawn: bool = False) -> Value:
+def element_of(text: str, kind: ValueType, is_drawn: bool = False) -> CpnValue:
     """An element of a list, taken out by that text."""
     if isinstance(kind, ListType):
         found = made_of(kind, iter([f"{text}.value"]))
@@ -219,7 +219,7 @@ def each_of(listed: Leaf) -> BagEntry:
     return BagEntry(value, count, each=listed)
 
 
-def kind_of(value: Value) -> ValueType:
+def kind_of(value: CpnValue) -> ValueType:
     """The type of a value."""
     if isinstance(value, Leaf):
         return value.kind
@@ -288,7 +288,7 @@ def words(kind: ValueType) -> str:
     return "{" + ", ".join(f"{label}: {words(one)}" for label, one in kind.fields) + "}"
 
 
-def is_static(value: Value) -> bool:
+def is_static(value: CpnValue) -> bool:
     """Whether what a function does with it can be known while the file is read."""
     if isinstance(value, Leaf):
         return value.known
@@ -301,7 +301,7 @@ def is_static(value: Value) -> bool:
     return True
 
 
-def is_constant(value: Value) -> bool:
+def is_constant(value: CpnValue) -> bool:
     """Whether all of it is known."""
     if isinstance(value, Items):
         return value.tail is None and all(is_constant(one) for one in value.items)
@@ -312,7 +312,7 @@ def is_constant(value: Value) -> bool:
     return is_static(value)
 
 
-def draws(value: Value) -> bool:
+def draws(value: CpnValue) -> bool:
     """Whether some of it is drawn at random."""
     if isinstance(value, Leaf):
         return value.draws
@@ -325,7 +325,7 @@ def draws(value: Value) -> bool:
     return False
 
 
-def drawn(value: Value) -> Value:
+def drawn(value: CpnValue) -> CpnValue:
     """The same value, known to be drawn at random."""
     if isinstance(value, Leaf):
         return Leaf(value.text, value.kind, draws=True)

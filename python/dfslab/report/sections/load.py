@@ -52,7 +52,7 @@ class MeasuredRun:
 
 
 LoadPart = MeasuredLoad | MeasuredPhase
-Value = Callable[[MeasuredRun], float | None]
+FigureOfRun = Callable[[MeasuredRun], float | None]
 Cell = Callable[[Sequence[MeasuredRun]], str]
 
 
@@ -77,13 +77,13 @@ def render(study: FinishedRun) -> Markup | None:
     return note(shown) + _course(names, ordered) + _long(body, rows) + _of_phases(phases)
 
 
-def _of_generator(value: Callable[[GeneratorReport], float]) -> Value:
+def _of_generator(value: Callable[[GeneratorReport], float]) -> FigureOfRun:
     """Generator figures; what was not measured, for example for too many files, is reported as
     0."""
     return lambda run: value(run.generator) or None
 
 
-def _of_calls(value: Callable[[CountedCalls], float | None]) -> Value:
+def _of_calls(value: Callable[[CountedCalls], float | None]) -> FigureOfRun:
     """Calls per operation of a load without phases."""
 
     def of(run: MeasuredRun) -> float | None:
@@ -105,7 +105,7 @@ def _rate(value: float) -> str:
     return f"{number(value)}/s"
 
 
-def _median(value: Value, shown: Callable[[float], str]) -> Cell:
+def _median(value: FigureOfRun, shown: Callable[[float], str]) -> Cell:
     def cell(group: Sequence[MeasuredRun]) -> str:
         known = [one for one in map(value, group) if one is not None]
         return shown(float(np.median(known))) if known else DASH

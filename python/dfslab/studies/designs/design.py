@@ -18,7 +18,7 @@ from dfslab import discover
 from dfslab.lazily import lazily
 from dfslab.models.tree.prediction import Situation
 from dfslab.spec.check import check
-from dfslab.spec.design import Factor, Value
+from dfslab.spec.design import Factor, LevelValue
 from dfslab.spec.environment import workload_parameters
 from dfslab.spec.model import InputError
 from dfslab.spec.scenario import Point, Scenario
@@ -348,7 +348,7 @@ def points(planned_scenario: Scenario) -> list[Point]:
     return check(planned_scenario)
 
 
-def labels(allowed: Legal, row: DesignRow) -> dict[str, Value]:
+def labels(allowed: Legal, row: DesignRow) -> dict[str, LevelValue]:
     """Factor name -> level of a row, for display."""
     return {
         factor.name: level[0] if isinstance(level := factor.levels[i], list) else level

@@ -11,7 +11,7 @@ import numpy as np
 
 from dfslab import discover
 from dfslab.spec.check import check
-from dfslab.spec.design import Design, Factor, Level, Value, holds, names_in, number, shapes
+from dfslab.spec.design import Design, Factor, Level, LevelValue, holds, names_in, number, shapes
 from dfslab.spec.model import InputError
 from dfslab.spec.scenario import Scenario
 
@@ -119,9 +119,9 @@ class Legal:
         pairs = zip(shares, self.blocks, strict=True)
         return self._assembled([min(int(u * len(rows)), len(rows) - 1) for u, (_, rows) in pairs])
 
-    def values(self, row: DesignRow) -> dict[str, Value]:
+    def values(self, row: DesignRow) -> dict[str, LevelValue]:
         """The keys that a row sets."""
-        found: dict[str, Value] = {}
+        found: dict[str, LevelValue] = {}
         for factor, level in zip(self.factors, row, strict=True):
             found |= factor.values(factor.levels[level])
         return found
@@ -172,7 +172,9 @@ def legal(scenario: Scenario) -> Legal:
     return Legal(scenario.design, judges)
 
 
-def _judge(scenario: Scenario, group: Sequence[Factor], base: Mapping[str, Value]) -> LegalityTest:
+def _judge(
+    scenario: Scenario, group: Sequence[Factor], base: Mapping[str, LevelValue]
+) -> LegalityTest:
     by_name = {factor.name: factor for factor in group}
 
     def judge(levels: Mapping[str, Level]) -> bool:
@@ -184,12 +186,12 @@ def _judge(scenario: Scenario, group: Sequence[Factor], base: Mapping[str, Value
     return judge
 
 
-def is_legal(scenario: Scenario, values: Mapping[str, Value]) -> bool:
+def is_legal(scenario: Scenario, values: Mapping[str, LevelValue]) -> bool:
     """Whether the configuration passes every check. InputError when a value cannot be read."""
     return _refused(scenario, values) == ""
 
 
-def _refused(scenario: Scenario, values: Mapping[str, Value]) -> str:
+def _refused(scenario: Scenario, values: Mapping[str, LevelValue]) -> str:
     """The key that makes a combination illegal; empty where none does."""
     try:
         check(scenario.with_values(dict(values)))
@@ -200,9 +202,9 @@ def _refused(scenario: Scenario, values: Mapping[str, Value]) -> str:
     return ""
 
 
-def _base(scenario: Scenario, groups: Sequence[Sequence[Factor]]) -> dict[str, Value]:
+def _base(scenario: Scenario, groups: Sequence[Sequence[Factor]]) -> dict[str, LevelValue]:
     """Legal values of all factors, as a base for checking one group of factors alone."""
-    values: dict[str, Value] = {}
+    values: dict[str, LevelValue] = {}
     for factor in scenario.design.factor:
         values |= factor.values(factor.levels[0])
     # The workload is checked before the layout, so choose its values first.

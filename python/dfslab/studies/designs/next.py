@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from dfslab.models.learnt import LearntModel, TrainingRows
-from dfslab.spec.design import Value
+from dfslab.spec.design import LevelValue
 from dfslab.spec.scenario import Point, Scenario
 from dfslab.studies.designs import design
 from dfslab.studies.designs.legal import DesignRow, Legal
@@ -29,7 +29,7 @@ def propose(
     scenario: Scenario,
     allowed: Legal,
     rows: TrainingRows,
-    question: Mapping[str, Value] | None = None,
+    question: Mapping[str, LevelValue] | None = None,
     count: int = PROPOSED,
 ) -> list[Proposal]:
     """The best runs in greedy order.
@@ -54,7 +54,7 @@ def propose(
 
 
 def _matching(
-    allowed: Legal, question: Mapping[str, Value], random: np.random.Generator
+    allowed: Legal, question: Mapping[str, LevelValue], random: np.random.Generator
 ) -> list[DesignRow]:
     drawn = allowed.sample(QUERIES if not question else DRAWN * QUERIES, random)
     kept = [

@@ -16,7 +16,7 @@ from typing import Any
 from dfslab.documents.measured_load import MeasuredLoad, OperationCounts
 from dfslab.method import RunFailed
 from dfslab.result import Metric, Provenance, Result, Step
-from dfslab.spec.design import Value
+from dfslab.spec.design import LevelValue
 from dfslab.spec.model import InputError
 from dfslab.spec.scenario import Point, Scenario
 from dfslab.studies.runs.store import write_atomically
@@ -114,7 +114,7 @@ def read(path: Path, scenario: Scenario) -> list[Result]:
 
 
 def _result(row: dict[str, str], scenario: Scenario, provenance: Provenance) -> Result:
-    labels: dict[str, Value] = {
+    labels: dict[str, LevelValue] = {
         key: json.loads(row[key]) for key in row if "." in key and not key.startswith(MEASURED)
     }
     labels = {key: value for key, value in labels.items() if value is not None}
