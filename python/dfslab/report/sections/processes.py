@@ -30,7 +30,7 @@ NOTE = (
 
 
 @dataclass(frozen=True, order=True)
-class Work:
+class ComparedWorkload:
     """A workload: operations, other varied keys, and the number of clients."""
 
     operations: str
@@ -41,7 +41,7 @@ class Work:
 class ThreadsAndProcesses(NamedTuple):
     """The rates of one workload with threads and with processes."""
 
-    work: Work
+    work: ComparedWorkload
     processes: int
     threads: Metric
     apart: Metric
@@ -71,15 +71,15 @@ def render(study: FinishedRun) -> Markup | None:
 
 def _pairs(study: FinishedRun) -> list[ThreadsAndProcesses]:
     """Workloads that were measured both ways, in order; one entry for each number of processes."""
-    threads: dict[Work, list[float]] = {}
-    apart: dict[tuple[Work, int], list[float]] = {}
+    threads: dict[ComparedWorkload, list[float]] = {}
+    apart: dict[tuple[ComparedWorkload, int], list[float]] = {}
     for result in study.of_method("measure"):
         is_load = has_stream(result.point.scenario) and "rate_per_s" in result.metrics
         if not is_load or result.value() <= 0:
             continue
         requested, spread = result.point.scenario.workload, way(result)
         operations = str(describe(result.point)["operations"])
-        work = Work(operations, rest(result, study), requested.clients)
+        work = ComparedWorkload(operations, rest(result, study), requested.clients)
         if spread == THREADS:
             threads.setdefault(work, []).append(result.value())
         elif spread == APART:

@@ -55,7 +55,7 @@ def processors(files: Iterable[File]) -> dict[str, Processor]:
 
 
 @dataclass
-class Work:
+class ThreadWork:
     """Work of a server's logical thread for its callers; `below`: downstream servers."""
 
     process: str
@@ -68,7 +68,7 @@ class Work:
     bytes: int = 0
     reads: bool = True  # the caller reads: no incoming stream
     spread: float = 0.0  # relative standard error of the mean
-    below: list[Work] = field(default_factory=list)
+    below: list[ThreadWork] = field(default_factory=list)
 
 
 @dataclass
@@ -121,7 +121,7 @@ class Parts:
     sleeps_ns: dict[str, float] = field(default_factory=dict)
     calls: dict[str, ServerWaits] = field(default_factory=dict)  # by server
     streams: list[tuple[int, float]] = field(default_factory=list)  # count, deviation over mean
-    chains: list[list[tuple[Work, float]]] = field(default_factory=list)
+    chains: list[list[tuple[ThreadWork, float]]] = field(default_factory=list)
     edges: list[Edge] = field(default_factory=list)
 
 
@@ -205,7 +205,7 @@ def _own_time(step: gain.ThreadStep, observed: Parts) -> None:
         _add(observed.client_ns, client, max(0, node.own_ns))
 
 
-def _stream(first: Work, client: str, observed: Parts) -> None:
+def _stream(first: ThreadWork, client: str, observed: Parts) -> None:
     """Add a thread that a client waited for: its pipelines (`chains`) and links (`edges`)."""
     observed.chains += _chains(first)
     observed.streams.append((first.count, first.spread * math.sqrt(first.count)))
@@ -239,13 +239,13 @@ def _stream(first: Work, client: str, observed: Parts) -> None:
         open_works += above.below
 
 
-def _all_below(work: Work) -> Iterator[Work]:
+def _all_below(work: ThreadWork) -> Iterator[ThreadWork]:
     for below in work.below:
         yield below
         yield from _all_below(below)
 
 
-def _chains(work: Work, part: float = 1.0) -> list[list[tuple[Work, float]]]:
+def _chains(work: ThreadWork, part: float = 1.0) -> list[list[tuple[ThreadWork, float]]]:
     """All paths through a tree of pipelines, as (work, share of the calls on this path)."""
     found = []
     left = 1.0
@@ -269,8 +269,8 @@ def _thread_steps(node: MergedStep) -> Iterator[MergedStep]:
         ]
 
 
-def _work(node: MergedStep) -> Work:
-    work = Work(node.call.process or node.name, node.count, spread=gain.relative_error(node))
+def _work(node: MergedStep) -> ThreadWork:
+    work = ThreadWork(node.call.process or node.name, node.count, spread=gain.relative_error(node))
     for step in _thread_steps(node):
         ns, streamed = max(0, step.self_ns), step.count > STREAMED * node.count
         if step.kind == "disk":
