@@ -25,7 +25,7 @@ class Column:
 
 
 @dataclass(frozen=True)
-class Cell:
+class TableCell:
     """One cell: `value` for programs (SI units; fractions for percentages), `text` for display.
 
     `low` and `high` are the 90 % interval of the value, if it has one. `note` is a smaller second
@@ -47,7 +47,7 @@ class Table:
 
     title: str
     columns: Sequence[Column]
-    rows: Sequence[Sequence[Cell]]
+    rows: Sequence[Sequence[TableCell]]
     notes: Sequence[str] = ()
     marked: frozenset[int] = frozenset()
     folded: str = ""
@@ -80,49 +80,49 @@ def heads(first: str, *others: str, left: Iterable[str] = ()) -> list[Column]:
     return [Column(title, "left" if title in words else "right") for title in (first, *others)]
 
 
-def words(text: str) -> Cell:
+def words(text: str) -> TableCell:
     """A cell of text."""
-    return Cell(text, text)
+    return TableCell(text, text)
 
 
-def absent() -> Cell:
+def absent() -> TableCell:
     """A cell whose value is unknown."""
-    return Cell(None, DASH)
+    return TableCell(None, DASH)
 
 
-def count(value: int) -> Cell:
+def count(value: int) -> TableCell:
     """A whole number."""
-    return Cell(value, f"{value:,}")
+    return TableCell(value, f"{value:,}")
 
 
-def number(value: float | None) -> Cell:
+def number(value: float | None) -> TableCell:
     """Three or four digits with thousands separators; a dash for NaN."""
-    return Cell(value, number_text(value)) if _is_known(value) else absent()
+    return TableCell(value, number_text(value)) if _is_known(value) else absent()
 
 
-def percent(value: float | None, is_bar: bool = False) -> Cell:
+def percent(value: float | None, is_bar: bool = False) -> TableCell:
     """A fraction as a percentage."""
     if value is None or not math.isfinite(value):
         return absent()
-    return Cell(value, percent_text(value), is_bar=is_bar)
+    return TableCell(value, percent_text(value), is_bar=is_bar)
 
 
-def signed(value: float | None) -> Cell:
+def signed(value: float | None) -> TableCell:
     """A signed fraction as a percentage."""
     if value is None or not math.isfinite(value):
         return absent()
     text = f"{value:+,.0%}" if abs(value) >= 10 else f"{value:+.1%}"
-    return Cell(value, "0.0%" if text in ("+0.0%", "-0.0%") else text)
+    return TableCell(value, "0.0%" if text in ("+0.0%", "-0.0%") else text)
 
 
-def quantity(value: float | None, unit: str) -> Cell:
+def quantity(value: float | None, unit: str) -> TableCell:
     """A value with its unit and a prefix for display: seconds as ms, bytes as MB."""
     if value is None or not math.isfinite(value):
         return absent()
-    return Cell(value, units.text(value, unit, 3))
+    return TableCell(value, units.text(value, unit, 3))
 
 
-def estimate(value: float, low: float | None, high: float | None, digits: str = "") -> Cell:
+def estimate(value: float, low: float | None, high: float | None, digits: str = "") -> TableCell:
     """A value with its interval: 1.20 (1.10–1.30); `digits` is a format, by default that of
     `number`."""
 
@@ -130,8 +130,8 @@ def estimate(value: float, low: float | None, high: float | None, digits: str = 
         return format(one, digits) if digits else number_text(one)
 
     if low is None or high is None:
-        return Cell(value, text(value))
-    return Cell(value, f"{text(value)} ({text(low)}–{text(high)})", low=low, high=high)
+        return TableCell(value, text(value))
+    return TableCell(value, f"{text(value)} ({text(low)}–{text(high)})", low=low, high=high)
 
 
 def number_text(value: float | None) -> str:

@@ -9,8 +9,8 @@ from pydantic import JsonValue
 from dfslab import discover
 from dfslab.documents import metrics
 from dfslab.documents.table import (
-    Cell,
     Table,
+    TableCell,
     absent,
     estimate,
     heads,
@@ -86,7 +86,7 @@ def result_table(results: Iterable[Result]) -> Table:
                 *([words(result.method)] if len(names) > 1 else []),
                 words(labels_text(dict(result.labels)) + incomplete),
                 _metric(result.metrics.get("rate_per_s")),
-                Cell(throughput.value, units.text(throughput.value, "B/s"))
+                TableCell(throughput.value, units.text(throughput.value, "B/s"))
                 if throughput
                 else absent(),
                 words(", ".join(_mean_latencies(result))),
@@ -100,7 +100,7 @@ def result_table(results: Iterable[Result]) -> Table:
     return Table(f"{title}{by} (90 % interval)", columns, rows, tuple(notes))
 
 
-def _metric(metric: Metric | None) -> Cell:
+def _metric(metric: Metric | None) -> TableCell:
     """A value, and its interval on a separate line."""
     if metric is None:
         return absent()
@@ -108,7 +108,7 @@ def _metric(metric: Metric | None) -> Cell:
         return estimate(metric.value, None, None)
     interval = f"({number_text(metric.low)}–{number_text(metric.high)})"
     text = number_text(metric.value)
-    return Cell(metric.value, text, interval, metric.low, metric.high)
+    return TableCell(metric.value, text, interval, metric.low, metric.high)
 
 
 def _mean_latencies(result: Result) -> Sequence[str]:

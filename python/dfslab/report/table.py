@@ -8,7 +8,7 @@ from typing import Any
 
 from markupsafe import Markup, escape
 
-from dfslab.documents.table import Cell, Paragraph, Section, Table
+from dfslab.documents.table import Paragraph, Section, Table, TableCell
 from dfslab.documents.traces.call_path import CallPath
 from dfslab.report.paths import short_path
 from dfslab.result import Metric
@@ -80,7 +80,7 @@ def contents(found: Table, titled: bool = True) -> Markup:
     return Markup("<h3>{}</h3>{}").format(found.title, body) if titled else body
 
 
-def _drawn(cell: Cell, place: int) -> Markup | str:
+def _drawn(cell: TableCell, place: int) -> Markup | str:
     """The HTML of a cell; long texts after the first column may wrap."""
     if cell.is_bar and isinstance(cell.value, float):
         return share(cell.value)

@@ -15,8 +15,8 @@ from dfslab.spec import units
 if TYPE_CHECKING:
     # Used in annotations only; callers that have such a value have imported its module.
     from dfslab.documents.planned_design import PlannedDesign
-    from dfslab.documents.table import Cell
     from dfslab.documents.table import Table as Contents
+    from dfslab.documents.table import TableCell
     from dfslab.documents.visibility import Visibility
     from dfslab.studies.designs.design import DesignPlan
     from dfslab.studies.runs.search import SearchDocument
@@ -57,7 +57,7 @@ def _numbers_fit(contents: Contents) -> bool:
     return needed <= NARROW
 
 
-def _text(cell: Cell) -> str:
+def _text(cell: TableCell) -> str:
     return escape(f"{cell.text}\n{cell.note}" if cell.note else cell.text)
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from pydantic import BaseModel, JsonValue
 
-from dfslab.documents.table import Cell, Column, Section, Table, naming, words
+from dfslab.documents.table import Column, Section, Table, TableCell, naming, words
 from dfslab.studies.contract import FinishedRun, StudyResult
 
 BASIS = (
@@ -51,7 +51,7 @@ class Advised(StudyResult):
                 words(name(one.labels)),
                 words(one.limit),
                 words(one.change),
-                Cell(one.gain, f"× {one.gain:.2f}"),
+                TableCell(one.gain, f"× {one.gain:.2f}"),
             )
             for one in self.advice
         ]

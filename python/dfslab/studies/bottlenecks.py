@@ -14,7 +14,7 @@ from pydantic import BaseModel, JsonValue
 
 from dfslab import discover
 from dfslab.documents.measured_load import ProgramRun
-from dfslab.documents.table import Cell, Table, Value, absent, heads, words
+from dfslab.documents.table import Table, TableCell, Value, absent, heads, words
 from dfslab.documents.traces.call_path import CallPath
 from dfslab.documents.traces.trace_profile import Saving, TreeNode
 from dfslab.instruments.tracing import call_document, callprofile
@@ -95,7 +95,7 @@ class Programs(StudyResult):
             (
                 words("" if place else run.name(row.labels)),
                 words(one.name),
-                Cell(one.saving, f"{one.saving:.1%}", low=one.low, high=one.high),
+                TableCell(one.saving, f"{one.saving:.1%}", low=one.low, high=one.high),
                 words(f"{one.low:.1%} – {one.high:.1%}"),
                 words(one.verdict),
                 words("" if place else row.by_sum),
@@ -114,19 +114,21 @@ class Programs(StudyResult):
 
 
 def _functions_table(run: FinishedRun, some: Sequence[Bottlenecks]) -> Table:
-    rows: list[tuple[Cell, ...]] = [
+    rows: list[tuple[TableCell, ...]] = [
         (
             words(each[0].name),
             *(
-                absent() if f.mean_s is None else Cell(f.mean_s, f"{f.mean_s:.4f} ({f.count:,})")
+                absent()
+                if f.mean_s is None
+                else TableCell(f.mean_s, f"{f.mean_s:.4f} ({f.count:,})")
                 for f in each
             ),
         )
         for each in zip(*(row.functions for row in some), strict=True)
     ]
     rows += [
-        (words("all calls of clients"), *(Cell(r.calls_s, f"{r.calls_s:.2f}") for r in some)),
-        (words("the whole program"), *(Cell(r.took_s, f"{r.took_s:.2f}") for r in some)),
+        (words("all calls of clients"), *(TableCell(r.calls_s, f"{r.calls_s:.2f}") for r in some)),
+        (words("the whole program"), *(TableCell(r.took_s, f"{r.took_s:.2f}") for r in some)),
     ]
     names = [run.name(row.labels) for row in some]
     return Table("Mean seconds of a call (calls)", heads("function", *names), rows)

@@ -11,7 +11,7 @@ from pydantic import BaseModel, JsonValue
 
 from dfslab import discover, quantiles
 from dfslab.documents.metrics import LATENCY, operations_with
-from dfslab.documents.table import Cell, Table, absent, estimate, heads, number, words
+from dfslab.documents.table import Table, TableCell, absent, estimate, heads, number, words
 from dfslab.method import CONFIDENCE
 from dfslab.result import Metric, Result, Step
 from dfslab.spec import units
@@ -91,7 +91,7 @@ def _rates(comparison: Comparison, run: FinishedRun) -> Table:
     )
 
 
-def _predicted(row: ComparedPoint, method: str) -> Cell:
+def _predicted(row: ComparedPoint, method: str) -> TableCell:
     """A cell with a method's value, its interval and signed error."""
     metric = row.predictions.get(method)
     if metric is None:
@@ -109,11 +109,11 @@ def score_table(title: str, scores: Mapping[str, ErrorScore]) -> Table:
     rows = [
         (
             words(method),
-            Cell(one.n, str(one.n)),
-            Cell(one.median_abs_error, f"{one.median_abs_error:.1%}"),
-            Cell(one.p90_abs_error, f"{one.p90_abs_error:.1%}"),
-            Cell(one.median_signed_error, f"{one.median_signed_error:+.1%}"),
-            Cell(one.coverage_90, f"{one.coverage_90:.0%}"),
+            TableCell(one.n, str(one.n)),
+            TableCell(one.median_abs_error, f"{one.median_abs_error:.1%}"),
+            TableCell(one.p90_abs_error, f"{one.p90_abs_error:.1%}"),
+            TableCell(one.median_signed_error, f"{one.median_signed_error:+.1%}"),
+            TableCell(one.coverage_90, f"{one.coverage_90:.0%}"),
         )
         for method, one in scores.items()
     ]

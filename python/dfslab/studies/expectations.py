@@ -14,11 +14,11 @@ import numpy as np
 from pydantic import JsonValue
 
 from dfslab.documents.table import (
-    Cell,
     Column,
     Paragraph,
     Section,
     Table,
+    TableCell,
     count,
     heads,
     number,
@@ -110,7 +110,9 @@ class Expected(StudyResult):
         for kind, counts in tally(self.verdicts).items():
             share = counts[HIT] / sum(counts.values())
             shown = (count(counts[outcome]) for outcome in OUTCOMES)
-            rows.append((words(KIND_WORDS.get(kind, kind)), *shown, Cell(share, f"{share:.0%}")))
+            rows.append(
+                (words(KIND_WORDS.get(kind, kind)), *shown, TableCell(share, f"{share:.0%}"))
+            )
         return [Table("What the description expected before the run", columns, rows)]
 
     def section(self, run: FinishedRun) -> Section:
@@ -154,7 +156,7 @@ def _listed(what: str, verdicts: Sequence[Verdict], run: FinishedRun) -> Table:
                 *map(words, (*named, compared, stated.claim)),
                 number(stated.expected),
                 number(one.measured),
-                Cell(one.noise, f"× ÷ {one.noise:.2f}"),
+                TableCell(one.noise, f"× ÷ {one.noise:.2f}"),
                 words(one.outcome),
             )
         )

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from pydantic import BaseModel, JsonValue
 
 from dfslab.documents.measured_load import MeasuredPhase
-from dfslab.documents.table import Cell, Table, heads, number, words
+from dfslab.documents.table import Table, TableCell, heads, number, words
 from dfslab.result import Result
 from dfslab.studies.contract import FinishedRun, Progress, Study, StudyResult
 
@@ -76,7 +76,7 @@ class Scores(StudyResult):
         if all(one.score is None for one in self.scores):
             return []
         names = [run.name(dict(one.labels)) if one.labels else "measured" for one in self.scores]
-        rows: list[tuple[Cell, ...]] = [
+        rows: list[tuple[TableCell, ...]] = [
             (words(_named(part)), *(number(one.parts.get(part)) for one in self.scores))
             for part in PARTS
         ]

@@ -13,7 +13,7 @@ from pydantic import BaseModel, JsonValue
 
 from dfslab import quantiles
 from dfslab.documents import metrics
-from dfslab.documents.table import Cell, Table, count, heads, words
+from dfslab.documents.table import Table, TableCell, count, heads, words
 from dfslab.method import CONFIDENCE, RunFailed
 from dfslab.models.fit import step_functions, step_terms
 from dfslab.models.fit.step_functions import StepFunction
@@ -171,7 +171,7 @@ class StepFunctions(StudyResult):
                 words(one.operation),
                 words(one.step),
                 count(one.points),
-                Cell(one.relative_sd, f"{one.relative_sd:.0%}"),
+                TableCell(one.relative_sd, f"{one.relative_sd:.0%}"),
                 words(one.function),
                 words(
                     "; ".join(

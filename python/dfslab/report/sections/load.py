@@ -53,7 +53,7 @@ class MeasuredRun:
 
 LoadPart = MeasuredLoad | MeasuredPhase
 FigureOfRun = Callable[[MeasuredRun], float | None]
-Cell = Callable[[Sequence[MeasuredRun]], str]
+CellText = Callable[[Sequence[MeasuredRun]], str]
 
 
 def render(study: FinishedRun) -> Markup | None:
@@ -105,7 +105,7 @@ def _rate(value: float) -> str:
     return f"{number(value)}/s"
 
 
-def _median(value: FigureOfRun, shown: Callable[[float], str]) -> Cell:
+def _median(value: FigureOfRun, shown: Callable[[float], str]) -> CellText:
     def cell(group: Sequence[MeasuredRun]) -> str:
         known = [one for one in map(value, group) if one is not None]
         return shown(float(np.median(known))) if known else DASH
@@ -124,7 +124,7 @@ def _own_time(group: Sequence[MeasuredRun]) -> str:
     return own if DASH in (own, floor) else f"{own} ({floor})"
 
 
-def _of_whole(shown: Callable[[Sequence[LoadPart]], str]) -> Cell:
+def _of_whole(shown: Callable[[Sequence[LoadPart]], str]) -> CellText:
     """Figures of loads without several phases; phases are reported one by one."""
     return lambda group: shown([one.load for one in group if not one.load.phases])
 
@@ -154,7 +154,7 @@ def _interval(each: Sequence[LoadPart]) -> str:
     return f"{number(float(low))} to {_rate(float(high))}"
 
 
-COLUMNS: dict[str, Cell] = {
+COLUMNS: dict[str, CellText] = {
     "rate": _median(lambda run: run.result.value(), _rate),
     "until the first had finished": _median(lambda run: run.load.stonewall_rate_per_s, _rate),
     "steady": _of_whole(_steady),

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from pydantic import BaseModel, JsonValue
 
-from dfslab.documents.table import Cell, Column, Table, Value, estimate, heads, words
+from dfslab.documents.table import Column, Table, TableCell, Value, estimate, heads, words
 from dfslab.result import Metric
 from dfslab.studies.compare import score_table
 from dfslab.studies.contract import FinishedRun, StudyResult
@@ -143,7 +143,7 @@ class Learning(StudyResult):
         return {"learning": self.model_dump(mode="json", exclude={"validation": {"rows"}})}
 
 
-def _bounds(metric: Metric) -> Cell:
+def _bounds(metric: Metric) -> TableCell:
     return estimate(metric.value, metric.low, metric.high, ".2f")
 
 
@@ -157,9 +157,9 @@ def proposals_table(proposals: Sequence[Proposal]) -> Table:
     rows = [
         (
             words(", ".join(f"{key} {value}" for key, value in one.labels.items())),
-            Cell(one.seconds, f"{one.seconds:.0f}"),
-            Cell(one.sd_before, f"{one.sd_before:.3f}"),
-            Cell(one.sd_after, f"{one.sd_after:.3f}"),
+            TableCell(one.seconds, f"{one.seconds:.0f}"),
+            TableCell(one.sd_before, f"{one.sd_before:.3f}"),
+            TableCell(one.sd_after, f"{one.sd_after:.3f}"),
         )
         for one in proposals
     ]
