@@ -244,7 +244,7 @@ def _scenario(
     )
 
 
-class _Parser(argparse.ArgumentParser):
+class _ArgumentParser(argparse.ArgumentParser):
     """Reports errors in one line."""
 
     def error(self, message: str) -> NoReturn:
@@ -280,7 +280,7 @@ class _MdtestOptions(argparse.Namespace):
 
 def mdtest(words: Sequence[str]) -> Scenario:
     """The scenario of mdtest's own options. InputError for options without a meaning here."""
-    parser = _Parser(prog="mdtest", add_help=False, allow_abbrev=False)
+    parser = _ArgumentParser(prog="mdtest", add_help=False, allow_abbrev=False)
     # The same number of tasks that `mpirun -np` would start.
     parser.add_argument("-np", type=int, default=1, dest="tasks")
     for flag, kind, default in (

@@ -87,7 +87,7 @@ UNIT = Tree("tuple")
 
 def parse(text: str, context: str) -> Tree:
     """An inscription as a tree; `context` names it in the one line that an error is."""
-    return _Parser(text, context).whole()
+    return _MlParser(text, context).whole()
 
 
 def conjuncts(text: str, context: str) -> list[Tree]:
@@ -124,7 +124,7 @@ def declarations(text: str, context: str) -> Iterator[Declaration]:
     for start, end in zip(heads, [*heads[1:], len(text)], strict=False):
         piece = text[start:end].strip().rstrip(";").strip()
         try:
-            tree = _Parser(piece, context).declared()
+            tree = _MlParser(piece, context).declared()
             yield Declaration(tuple(_declared_names(tree)), tree)
         except InputError as error:
             yield _unread(piece, context, error)
@@ -175,7 +175,7 @@ def free_names(tree: Tree, bound: frozenset[str] = frozenset()) -> set[str]:
     return set().union(*(free_names(one, bound) for one in tree.parts))
 
 
-class _Parser:
+class _MlParser:
     """Recursive descent; depth is bounded, so that no text exhausts the stack."""
 
     def __init__(self, text: str, context: str) -> None:
