@@ -41,7 +41,7 @@ def read(text: str, file: str = "") -> Uml:
     """The model of a document that `export` wrote. InputError for anything else."""
     try:
         root = ElementTree.fromstring(text)
-        return _Reader(root).model()
+        return _XmiReader(root).model()
     except (ElementTree.ParseError, KeyError, StopIteration, ValueError) as error:
         raise InputError("xmi", None, f"is not what dfslab exports: {error}", file) from error
 
@@ -139,7 +139,7 @@ class _Writer:
                     self._body(inner, operand.body)
 
 
-class _Reader:
+class _XmiReader:
     def __init__(self, root: Element) -> None:
         self._root = root
         self._applied: dict[str, list[Element]] = {}

@@ -53,7 +53,7 @@ def indicator(condition: Condition) -> sympy.Expr:
     return sympy.Piecewise((sympy.Integer(1), sympify(condition)), (sympy.Integer(0), True))
 
 
-class _Reader(Visitor[str, sympy.Expr]):
+class _FormulaReader(Visitor[str, sympy.Expr]):
     """Unloaded latency with every role on its own host, the symbolic twin of
     models/tree/reader.py.
     """
@@ -157,6 +157,6 @@ def _message(sender: str, receiver: str, size_bytes: sympy.Expr) -> sympy.Expr:
 
 def formula(name: str, tree: Node, client: str = "client") -> Formula:
     """The response time of one operation."""
-    reader = _Reader()
+    reader = _FormulaReader()
     total = reader.visit(tree, client)
     return Formula(name, total, reader.steps)

@@ -39,7 +39,7 @@ def definition_of_element(net: ET.Element) -> NetDefinition:
     # Functions that call themselves are followed as deep as the evaluator's own bound allows.
     sys.setrecursionlimit(max(limit, FRAMES_MOST))
     try:
-        return _Reader(net).definition()
+        return _CpnReader(net).definition()
     except RecursionError:
         raise InputError("cpn", None, "its expressions are nested too deeply") from None
     finally:
@@ -89,7 +89,7 @@ class _FilePage:
     arcs: list[ET.Element] = field(default_factory=list)
 
 
-class _Reader:
+class _CpnReader:
     """Declarations, then pages, then a copy of a page for every use of it."""
 
     def __init__(self, net: ET.Element) -> None:

@@ -38,7 +38,7 @@ def read(text: str) -> NetDefinition:
         return definition_of_element(converted(nets[0]))
     if kind.rsplit("/", 1)[-1] != "ptnet":
         raise InputError("net type", kind, f"{PTNET} and symmetric nets are read")
-    return _Reader(nets[0]).definition()
+    return _PnmlReader(nets[0]).definition()
 
 
 def _parse(text: str) -> ET.Element:
@@ -68,7 +68,7 @@ class _TransitionNode:
     reset: list[Place] = field(default_factory=list)
 
 
-class _Reader:
+class _PnmlReader:
     """Nodes first, arcs after them, over all pages."""
 
     def __init__(self, net: ET.Element) -> None:
