@@ -32,7 +32,7 @@ def export(model: Uml) -> str:
     """The model as an XMI document; the output is deterministic."""
     for prefix, address in _NAMES.items():
         ElementTree.register_namespace(prefix, address)
-    root = _Writer(model).document()
+    root = _XmiWriter(model).document()
     ElementTree.indent(root)
     return ElementTree.tostring(root, encoding="unicode", xml_declaration=True) + "\n"
 
@@ -46,7 +46,7 @@ def read(text: str, file: str = "") -> Uml:
         raise InputError("xmi", None, f"is not what dfslab exports: {error}", file) from error
 
 
-class _Writer:
+class _XmiWriter:
     def __init__(self, model: Uml) -> None:
         self._model, self._count = model, 0
         self._applied: list[tuple[str, str, dict[str, str]]] = []

@@ -25,10 +25,10 @@ NORMAL = 1000
 
 def write(net: Net | NetDefinition) -> str:
     """The file's text; one page, all nodes on it."""
-    return _Writer(definition_of(net)).text()
+    return _CpnWriter(definition_of(net)).text()
 
 
-class _Writer:
+class _CpnWriter:
     def __init__(self, definition: NetDefinition) -> None:
         self.definition = definition
         self.ids = 0
