@@ -91,5 +91,5 @@ def test_a_count_that_depends_on_a_constant_is_read_one_after_the_other(monkeypa
                 raise Varies("turns")
             return super().read(tree)
 
-    monkeypatch.setattr(prediction, "Reader", Refuses)
+    monkeypatch.setattr(prediction, "TreeReader", Refuses)
     assert given.predict_many(sets).rate_per_s == pytest.approx(known.rate_per_s, rel=1e-9)

@@ -33,10 +33,10 @@ from support.waiting import wait_until
 OUTSIDE = (ClientHost("outside", ("env",)),)
 CONTROLLER = """
 import sys
-from dfslab.fleet.places import Place
+from dfslab.fleet.places import ClientHost
 from dfslab.fleet.run import run_load
 from dfslab.spec.streams.plan import LoadPlan
-places = [Place("left"), Place("right")]
+places = [ClientHost("left"), ClientHost("right")]
 plan = LoadPlan.model_validate_json(sys.argv[1])
 run_load(plan, places, lambda share, phase: print(phase, flush=True))
 """

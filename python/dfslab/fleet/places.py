@@ -47,7 +47,7 @@ class Nodes:
 
     `within` runs a function where that address can be reached, for example in the network of an
     emulated host. `wanted` workers take part (0: all), each with the given number of processes,
-    once `expected` workers have joined. `passing` is as for Place.
+    once `expected` workers have joined. `passing` is as for ClientHost.
     """
 
     scheduler: str

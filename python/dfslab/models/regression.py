@@ -40,7 +40,7 @@ def make(name: str) -> Regression:
 
 
 @dataclass(frozen=True)
-class RegressionFit:
+class FittedRegression:
     """A fitted model: statsmodels' results, the columns, the paper's figures.
 
     R² = 1 - SSE / TSS, where SSE is the sum of squared *errors* (the paper's list swaps the
@@ -87,7 +87,7 @@ class Regression:
         assert scale in ("log", "linear")
         self.scale = scale
         self.name = "regression" if scale == "log" else "regression-linear"
-        self.fitted: RegressionFit | None = None
+        self.fitted: FittedRegression | None = None
 
     def fit(self, results: Sequence[Result]) -> Regression:
         """Fit on measured results. RunFailed when there are fewer than three configurations."""
@@ -144,7 +144,7 @@ def _means(
 
 def _fit(
     columns: Columns, target: np.ndarray, matrix: np.ndarray, points: Sequence[Point]
-) -> RegressionFit:
+) -> FittedRegression:
     model = sm.OLS(target, matrix).fit()
     # Differences of equal rates by rounding do not count as variance.
     varies = float(np.ptp(target)) > 1e-9 * float(np.abs(target).max())
@@ -154,7 +154,7 @@ def _fit(
         key: [one.get(key, 1.0) for one in described]
         for key in [*columns.numbers, *dict.fromkeys(key for key, _ in columns.switches)]
     }
-    return RegressionFit(
+    return FittedRegression(
         columns,
         model,
         float(model.rsquared) if varies else 0.0,

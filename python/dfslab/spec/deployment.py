@@ -15,7 +15,7 @@ from pydantic import (
 from dfslab.spec.model import CheckedModel
 from dfslab.spec.units import Bytes, BytesPerSecond, Hertz, Seconds, quantity
 
-UnitCount = Annotated[int, Field(ge=1, le=100_000)]
+HardwareCount = Annotated[int, Field(ge=1, le=100_000)]
 Positive = Field(gt=0)
 
 
@@ -25,7 +25,7 @@ class Disk(CheckedModel):
     read_rate: Annotated[BytesPerSecond, Positive] = quantity("500 MB/s", description="Read rate")
     write_rate: Annotated[BytesPerSecond, Positive] = quantity("500 MB/s", description="Write rate")
     latency: Seconds = quantity("100 us", description="Seek or access time of a request")
-    count: UnitCount = Field(1, description="Disks that serve side by side")
+    count: HardwareCount = Field(1, description="Disks that serve side by side")
     burst: Seconds = quantity(
         "0 s", description="How far ahead of its rate it may be after a pause (models only)"
     )
@@ -71,9 +71,9 @@ class NodeGroup(CheckedModel):
     name: Annotated[str, Field(min_length=1)] = Field(
         "node", description="What the group is called"
     )
-    count: UnitCount = Field(1, description="Nodes in the group")
-    processors: UnitCount = Field(1, description="Processors of a node")
-    cores: UnitCount = Field(2, description="Cores of a processor")
+    count: HardwareCount = Field(1, description="Nodes in the group")
+    processors: HardwareCount = Field(1, description="Processors of a node")
+    cores: HardwareCount = Field(2, description="Cores of a processor")
     frequency: Annotated[Hertz, Positive] = quantity("2.5 GHz", description="Clock of a core")
     share: Annotated[float, Field(gt=0, le=1)] = Field(
         1.0, description="Share of its processors' time that a node gets"

@@ -89,7 +89,7 @@ class FunctionTerm(BaseModel):
     high: float
 
 
-class StepFunction(BaseModel):
+class StepTimeFunction(BaseModel):
     """The fitted time of one step; `relative_sd` of the residuals; `points` fitted on.
 
     A whole operation has no coefficients where it is the sum of its `parts`.
@@ -133,7 +133,7 @@ class Operations(StudyResult):
     floors: dict[str, Floor]
     below_noise: int
     inconsistent: int
-    functions: list[StepFunction] = []
+    functions: list[StepTimeFunction] = []
 
     def document(self, run: FinishedRun) -> dict[str, JsonValue]:
         """Scores and noise by step; the steps themselves are on the page."""
@@ -153,7 +153,7 @@ class StepFunctions(StudyResult):
     study = "functions"
     is_printed_by_run = False
 
-    functions: list[StepFunction]
+    functions: list[StepTimeFunction]
 
     def tables(self, run: FinishedRun) -> list[Table]:
         """One row per function, with the interval of every coefficient."""
@@ -252,13 +252,13 @@ def operations(results: Sequence[Result]) -> Operations | None:
     )
 
 
-def functions(results: Sequence[Result]) -> list[StepFunction]:
+def functions(results: Sequence[Result]) -> list[StepTimeFunction]:
     """f1 to f7 of a run: a function of every measured step. RunFailed where none can be fitted."""
     return [_function(f) for f in step_functions.fit([r for r in results if not r.point.held_out])]
 
 
-def _function(fitted: StepFunction) -> StepFunction:
-    return StepFunction.model_validate(fitted.document())
+def _function(fitted: StepFunction) -> StepTimeFunction:
+    return StepTimeFunction.model_validate(fitted.document())
 
 
 def whole(result: Result, requested: Iterable[Key] = ()) -> Result:

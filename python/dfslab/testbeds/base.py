@@ -44,7 +44,7 @@ from dfslab.testbeds.state import (
 
 Notify = Callable[[str], None]
 # The type of a testbed's checked parameters.
-CheckedParameters = TypeVar("Parameters", bound=Mapping[str, LevelValue] | CheckedModel)
+CheckedParameters = TypeVar("CheckedParameters", bound=Mapping[str, LevelValue] | CheckedModel)
 WHOLE_LIMIT_S = 180.0
 
 

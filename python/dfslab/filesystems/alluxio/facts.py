@@ -8,7 +8,7 @@ from typing import Any
 from dfslab.spec.streams.target import PosixTarget
 from dfslab.spec.systems.endpoint import Endpoint
 from dfslab.spec.systems.filesystem import Facts, Role
-from dfslab.spec.systems.parameters import Parameter, ParameterTable
+from dfslab.spec.systems.parameters import Parameter, Parameters
 
 TITLE = "Alluxio over a local under-store"
 SOURCE = "Alluxio 2.9 documentation (architecture, caching, POSIX API)"
@@ -18,7 +18,7 @@ ROLES = (
     Role("worker", "data", "Worker"),
 )
 
-PARAMETERS = ParameterTable(
+PARAMETERS = Parameters(
     Parameter(
         "block_size",
         "Most bytes of a block",

@@ -12,7 +12,7 @@ from typing import Any
 from dfslab.spec.streams.target import PosixTarget
 from dfslab.spec.systems.endpoint import Endpoint
 from dfslab.spec.systems.filesystem import Facts, Role
-from dfslab.spec.systems.parameters import Parameter, ParameterTable
+from dfslab.spec.systems.parameters import Parameter, Parameters
 
 TITLE = "BeeGFS (described and simulated)"
 SOURCE = (
@@ -26,7 +26,7 @@ ROLES = (
     Role("storage", "data", "StorageServer", instances=4),
 )
 
-PARAMETERS = ParameterTable(
+PARAMETERS = Parameters(
     Parameter(
         "chunk_size",
         "Bytes of a file in a row on one target",

@@ -9,7 +9,7 @@ from dfslab.spec.streams.target import PosixTarget
 from dfslab.spec.systems.endpoint import Endpoint
 from dfslab.spec.systems.filesystem import Facts, Role
 from dfslab.spec.systems.memory import ObjectMemory
-from dfslab.spec.systems.parameters import Parameter, ParameterTable
+from dfslab.spec.systems.parameters import Parameter, Parameters
 
 TITLE = "CephFS"
 SOURCE = "Weil et al. 2006; Ceph 16 documentation (file layouts, pools, BlueStore, placement)"
@@ -19,7 +19,7 @@ ROLES = (
     Role("osd", "data", "ObjectStore", instances=3),
 )
 
-PARAMETERS = ParameterTable(
+PARAMETERS = Parameters(
     Parameter(
         "copies",
         "Object stores that hold a part of each object: replicas, or fragments with redundancy",

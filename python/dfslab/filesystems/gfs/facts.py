@@ -11,7 +11,7 @@ from typing import Any
 from dfslab.spec.streams.target import PosixTarget
 from dfslab.spec.systems.endpoint import Endpoint
 from dfslab.spec.systems.filesystem import Facts, Role
-from dfslab.spec.systems.parameters import Parameter, ParameterTable
+from dfslab.spec.systems.parameters import Parameter, Parameters
 
 TITLE = "The Google File System (described and simulated)"
 SOURCE = (
@@ -24,7 +24,7 @@ ROLES = (
     Role("chunkserver", "data", "Chunkserver", instances=3),
 )
 
-PARAMETERS = ParameterTable(
+PARAMETERS = Parameters(
     Parameter(
         "chunk_size", "Chunk size", "B", "filesystem", 2.0**26, "Dap1", "section 2.5", minimum=65536
     ),

@@ -8,7 +8,7 @@ from typing import Any
 from dfslab.spec.streams.target import PosixTarget
 from dfslab.spec.systems.endpoint import Endpoint
 from dfslab.spec.systems.filesystem import Facts, Role
-from dfslab.spec.systems.parameters import Parameter, ParameterTable
+from dfslab.spec.systems.parameters import Parameter, Parameters
 
 TITLE = "GlusterFS"
 SOURCE = "GlusterFS 10 administrator guide and translator documentation; Kumar 2018"
@@ -126,7 +126,7 @@ _TRANSLATORS = (
     ),
 )
 
-PARAMETERS = ParameterTable(
+PARAMETERS = Parameters(
     *_TRANSLATORS,
     Parameter(
         "shard",

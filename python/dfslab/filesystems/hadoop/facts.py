@@ -12,13 +12,13 @@ from urllib.parse import urlsplit
 from dfslab.spec.streams.target import HadoopTarget
 from dfslab.spec.systems.endpoint import Endpoint
 from dfslab.spec.systems.filesystem import Facts, Role
-from dfslab.spec.systems.parameters import Parameter, ParameterTable
+from dfslab.spec.systems.parameters import Parameter, Parameters
 
 TITLE = "Any file system that Hadoop's client knows"
 SOURCE = "Hadoop 3.4 FileSystem API and its specification; core-default.xml"
 ROLES = (Role("client", "client", "ClientNode"), Role("store", "data", "Store"))
 
-PARAMETERS = ParameterTable(
+PARAMETERS = Parameters(
     Parameter(
         "chunk_size",
         "Bytes that are handed on at a time while a file is moved",

@@ -51,7 +51,7 @@ class ContentSummary(Document):
     length_bytes: int = Field(alias="length")
 
 
-class ContentSummary(Document):
+class ContentSummaryAnswer(Document):
     """The answer to GETCONTENTSUMMARY."""
 
     summary: ContentSummary = Field(alias="ContentSummary")
@@ -90,7 +90,7 @@ def _directory(door: str, path: str) -> dict[str, Fact]:
     files."""
     listed = _web(door, path, "LISTSTATUS", DirectoryListing).statuses.listed
     files = [one for one in listed if one.type == "FILE"][:LOOKED_AT]
-    summary = _web(door, path, "GETCONTENTSUMMARY", ContentSummary).summary
+    summary = _web(door, path, "GETCONTENTSUMMARY", ContentSummaryAnswer).summary
     return {
         "directory": path,
         "directory_files": summary.files,

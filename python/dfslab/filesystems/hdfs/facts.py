@@ -10,7 +10,7 @@ from dfslab.spec.streams.target import HadoopTarget, HdfsTarget
 from dfslab.spec.systems.endpoint import Endpoint
 from dfslab.spec.systems.filesystem import Facts, Role
 from dfslab.spec.systems.memory import ObjectMemory
-from dfslab.spec.systems.parameters import Parameter, ParameterTable
+from dfslab.spec.systems.parameters import Parameter, Parameters
 
 TITLE = "Hadoop Distributed File System"
 SOURCE = "Shvachko et al. 2010; Hadoop 3.4 hdfs-default.xml; Wu et al. 2013"
@@ -20,7 +20,7 @@ ROLES = (
     Role("datanode", "data", "DataNode", instances=3),
 )
 
-PARAMETERS = ParameterTable(
+PARAMETERS = Parameters(
     Parameter(
         "block_size",
         "Block size",

@@ -9,7 +9,7 @@ from dfslab.spec.streams.target import PosixTarget
 from dfslab.spec.systems.endpoint import Endpoint
 from dfslab.spec.systems.filesystem import Facts, Role
 from dfslab.spec.systems.memory import ObjectMemory
-from dfslab.spec.systems.parameters import Parameter, ParameterTable
+from dfslab.spec.systems.parameters import Parameter, Parameters
 
 TITLE = "JuiceFS over Redis"
 SOURCE = "JuiceFS 1.4 community documentation (architecture, cache, format and mount options)"
@@ -19,7 +19,7 @@ ROLES = (
     Role("store", "data", "ObjectStore"),
 )
 
-PARAMETERS = ParameterTable(
+PARAMETERS = Parameters(
     Parameter(
         "block_size",
         "Most bytes of an object",

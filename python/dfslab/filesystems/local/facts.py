@@ -8,13 +8,13 @@ from typing import Any
 from dfslab.spec.streams.target import PosixTarget
 from dfslab.spec.systems.endpoint import Endpoint
 from dfslab.spec.systems.filesystem import Facts, Role
-from dfslab.spec.systems.parameters import Parameter, ParameterTable
+from dfslab.spec.systems.parameters import Parameter, Parameters
 
 TITLE = "A directory on this machine"
 SOURCE = "POSIX.1-2017; Linux page cache"
 ROLES = (Role("client", "client", "ClientNode"), Role("storage", "data", "DataNode"))
 
-PARAMETERS = ParameterTable(
+PARAMETERS = Parameters(
     Parameter("open_cpu", "Opening a file", "s", "calibrated", 5e-6),
     Parameter("create_cpu", "Creating a file", "s", "calibrated", 2e-5),
     Parameter("close_cpu", "Closing a file", "s", "calibrated", 2e-6),

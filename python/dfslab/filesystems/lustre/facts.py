@@ -12,7 +12,7 @@ from dfslab.spec.streams.target import PosixTarget
 from dfslab.spec.systems.endpoint import Endpoint
 from dfslab.spec.systems.filesystem import Facts, Role
 from dfslab.spec.systems.memory import ObjectMemory
-from dfslab.spec.systems.parameters import Parameter, ParameterTable
+from dfslab.spec.systems.parameters import Parameter, Parameters
 
 TITLE = "Lustre (described and simulated)"
 SOURCE = (
@@ -26,7 +26,7 @@ ROLES = (
     Role("oss", "data", "ObjectStorageServer", instances=4),
 )
 
-PARAMETERS = ParameterTable(
+PARAMETERS = Parameters(
     Parameter(
         "stripe_size",
         "Bytes of a file in a row on one target",

@@ -9,7 +9,7 @@ from dfslab.spec.streams.target import PosixTarget
 from dfslab.spec.systems.endpoint import Endpoint
 from dfslab.spec.systems.filesystem import Facts, Role
 from dfslab.spec.systems.memory import ObjectMemory
-from dfslab.spec.systems.parameters import Parameter, ParameterTable
+from dfslab.spec.systems.parameters import Parameter, Parameters
 
 TITLE = "MooseFS"
 SOURCE = "MooseFS 3.0 user's manual and protocol headers (MFSCommunication.h)"
@@ -19,7 +19,7 @@ ROLES = (
     Role("chunkserver", "data", "Chunkserver", instances=3),
 )
 
-PARAMETERS = ParameterTable(
+PARAMETERS = Parameters(
     Parameter(
         "goal",
         "Copies of a chunk, the length of the write chain",

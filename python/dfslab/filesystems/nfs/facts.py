@@ -8,13 +8,13 @@ from typing import Any
 from dfslab.spec.streams.target import NfsTarget, PosixTarget
 from dfslab.spec.systems.endpoint import Endpoint
 from dfslab.spec.systems.filesystem import Facts, Role
-from dfslab.spec.systems.parameters import Parameter, ParameterTable
+from dfslab.spec.systems.parameters import Parameter, Parameters
 
 TITLE = "NFS version 3, user-space client"
 SOURCE = "RFC 1813; NFS-Ganesha 4 documentation"
 ROLES = (Role("client", "client", "ClientNode"), Role("server", "data", "Server"))
 
-PARAMETERS = ParameterTable(
+PARAMETERS = Parameters(
     Parameter(
         "request_size",
         "Most bytes of one READ or WRITE",

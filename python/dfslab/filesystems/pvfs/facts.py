@@ -12,7 +12,7 @@ from typing import Any
 from dfslab.spec.streams.target import PosixTarget
 from dfslab.spec.systems.endpoint import Endpoint
 from dfslab.spec.systems.filesystem import Facts, Role
-from dfslab.spec.systems.parameters import Parameter, ParameterTable
+from dfslab.spec.systems.parameters import Parameter, Parameters
 
 TITLE = "PVFS, the Parallel Virtual File System (described and simulated)"
 SOURCE = (
@@ -25,7 +25,7 @@ ROLES = (
     Role("server", "data", "IOServer", instances=4),
 )
 
-PARAMETERS = ParameterTable(
+PARAMETERS = Parameters(
     Parameter(
         "stripe_size",
         "Bytes of a file in a row on one I/O server",

@@ -41,7 +41,7 @@ __all__ = [
     "KIB",
     "MIB",
     "MSS_BYTES",
-    "Hardware",
+    "PaperHardware",
     "SetupResult",
     "Setup",
     "grains",

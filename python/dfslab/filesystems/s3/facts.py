@@ -9,13 +9,13 @@ from urllib.parse import parse_qs, urlparse
 from dfslab.spec.streams.target import OpendalTarget
 from dfslab.spec.systems.endpoint import Endpoint
 from dfslab.spec.systems.filesystem import Facts, Role
-from dfslab.spec.systems.parameters import Parameter, ParameterTable
+from dfslab.spec.systems.parameters import Parameter, Parameters
 
 TITLE = "An object store that speaks S3"
 SOURCE = "Amazon S3 API Reference (2006-03-01); Apache OpenDAL's service for it"
 ROLES = (Role("client", "client", "ClientNode"), Role("store", "data", "ObjectStore"))
 
-PARAMETERS = ParameterTable(
+PARAMETERS = Parameters(
     Parameter(
         "part_size",
         "Bytes of a part of an object that is sent in several",

@@ -12,7 +12,7 @@ from typing import Any
 from dfslab.spec.streams.target import PosixTarget
 from dfslab.spec.systems.endpoint import Endpoint
 from dfslab.spec.systems.filesystem import Facts, Role
-from dfslab.spec.systems.parameters import Parameter, ParameterTable
+from dfslab.spec.systems.parameters import Parameter, Parameters
 
 TITLE = "ZFS on this machine (described and simulated; needs its kernel module)"
 SOURCE = (
@@ -22,7 +22,7 @@ SOURCE = (
 )
 ROLES = (Role("client", "client", "ClientNode"), Role("pool", "data", "StoragePool"))
 
-PARAMETERS = ParameterTable(
+PARAMETERS = Parameters(
     Parameter(
         "record_size",
         "Largest block of a file",

@@ -31,7 +31,7 @@ WAITS = ("queue", "lock", "blocked", "send", "receive", "sleep")
 WRITTEN_LIMIT_S = 30.0
 # A profile written less than this after a request may have been started before the request.
 WRITE_NS = 200_000_000
-CountText = Annotated[int, Field(ge=0, lt=2**63)]
+ProfileCount = Annotated[int, Field(ge=0, lt=2**63)]
 Nanoseconds = Annotated[int, Field(gt=-(2**63), lt=2**63)]
 CostClass = Literal[
     "service", "disk", "queue", "lock", "blocked", "send", "receive", "sleep", "detail"
@@ -46,14 +46,14 @@ class CallTreeRow(CheckedModel):
     remote: bool = False
     step: str = ""
     kind: CostClass = "service"
-    count: CountText = 0
-    errors: CountText = 0
-    bytes: CountText = 0
+    count: ProfileCount = 0
+    errors: ProfileCount = 0
+    bytes: ProfileCount = 0
     total_ns: Nanoseconds = 0
     self_ns: Nanoseconds = 0
     min_ns: Nanoseconds | None = 0
     max_ns: Nanoseconds | None = 0
-    durations: list[tuple[CountText, CountText]] = []
+    durations: list[tuple[ProfileCount, ProfileCount]] = []
     # Times from a server that only counts: none, or sums without extremes (null).
     timed: bool = True
 
@@ -62,10 +62,10 @@ class Losses(CheckedModel):
     """Calls that were counted but not timed or were attributed to another place, and context
     propagations whose parent is unknown."""
 
-    too_deep: CountText = 0
-    misplaced: CountText = 0
-    hand_overs: CountText = 0
-    exemplars_left_out: CountText = 0
+    too_deep: ProfileCount = 0
+    misplaced: ProfileCount = 0
+    hand_overs: ProfileCount = 0
+    exemplars_left_out: ProfileCount = 0
 
 
 class InstrumentationPoint(CheckedModel):
@@ -82,14 +82,14 @@ class File(CheckedModel):
     format: Literal["dfslab-profile/1"]
     service: str
     instance: str
-    pid: CountText
-    started_unix_ns: CountText
-    written_unix_ns: CountText
+    pid: ProfileCount
+    started_unix_ns: ProfileCount
+    written_unix_ns: ProfileCount
     last: bool
-    trees: CountText
-    open_calls: CountText
-    processor_ns: CountText = 0
-    starved_ns: CountText = 0
+    trees: ProfileCount
+    open_calls: ProfileCount
+    processor_ns: ProfileCount = 0
+    starved_ns: ProfileCount = 0
     counted: bool = False  # sums from a server's own counters, without single calls
     losses: Losses
     points: list[InstrumentationPoint]

@@ -37,7 +37,7 @@ OperationName = Literal[
 OPERATIONS: tuple[OperationName, ...] = get_args(OperationName)
 
 SizeBytes = Annotated[int, Field(ge=0, le=1 << 50)]
-LargeCount = Annotated[int, Field(ge=0, le=1_000_000_000)]
+Count = Annotated[int, Field(ge=0, le=1_000_000_000)]
 Positive = Annotated[float, Field(gt=0)]
 Spread = Annotated[float, Field(ge=0)]
 
@@ -150,7 +150,7 @@ class Access(CoreDocument):
     """The access pattern within a file."""
 
     order: Order = "sequential"
-    transfers_per_operation: LargeCount = 0
+    transfers_per_operation: Count = 0
     transfer_size: SizeDistribution | None = None
     reopen: bool = False
 
@@ -274,9 +274,9 @@ class Stream(CoreDocument):
 
     seed: Annotated[int, Field(ge=0)] = 1
     clients: Annotated[int, Field(ge=1, le=65_536)] = 1
-    operations_per_client: LargeCount = 0
-    files_per_client: LargeCount = 0
-    files_together: LargeCount | None = None
+    operations_per_client: Count = 0
+    files_per_client: Count = 0
+    files_together: Count | None = None
     mix: list[Share] = []
     mix_order: MixOrder = "random"
     file_size: SizeDistribution

@@ -14,7 +14,7 @@ from dfslab.spec.steps.node import Node, symbols, walk
 from dfslab.spec.streams.target import FileTarget
 from dfslab.spec.systems.endpoint import Endpoint
 from dfslab.spec.systems.memory import ObjectMemory
-from dfslab.spec.systems.parameters import Parameter, ParameterTable, hardware
+from dfslab.spec.systems.parameters import Parameter, Parameters, hardware
 
 OPERATIONS = ("read", "write", "append", "overwrite", "create", "stat", "list", "rename", "delete")
 
@@ -63,7 +63,7 @@ class Facts:
     title: str
     source: str
     roles: tuple[Role, ...]
-    parameters: ParameterTable
+    parameters: Parameters
     access_keys: tuple[str, ...]
     check: Callable[[Mapping[str, Any], Mapping[str, int]], list[tuple[str, str]]]
     target: Callable[[Endpoint, Mapping[str, float]], FileTarget]

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from dfslab.spec.steps.expression import Expr, symbol
 
-__all__ = ["COMMON", "Parameter", "ParameterTable", "symbol"]
+__all__ = ["COMMON", "Parameter", "Parameters", "symbol"]
 
 ORIGINS = ("workload", "deployment", "filesystem", "calibrated", "derived")
 
@@ -47,7 +47,7 @@ class Parameter:
         return symbol(self.key)
 
 
-class ParameterTable:
+class Parameters:
     """A file system's parameters plus the common ones; attribute access gives symbols."""
 
     def __init__(self, *parameters: Parameter) -> None:

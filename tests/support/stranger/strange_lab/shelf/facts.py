@@ -8,10 +8,10 @@ from typing import Any
 from dfslab.spec.streams.target import PosixTarget
 from dfslab.spec.systems.endpoint import Endpoint
 from dfslab.spec.systems.filesystem import Facts, Role
-from dfslab.spec.systems.parameters import Parameter, ParameterTable
+from dfslab.spec.systems.parameters import Parameter, Parameters
 
 TITLE = "A directory behind a ticket server"
-PARAMETERS = ParameterTable(
+PARAMETERS = Parameters(
     Parameter("ticket_cpu", "Handing out a ticket", "s", "calibrated", 1e-5),
     Parameter("byte_cpu", "Moving a byte", "s/B", "calibrated", 3e-10),
 )
