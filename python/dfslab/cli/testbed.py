@@ -29,7 +29,7 @@ def up(
     """
     values = dict(text.partition("=")[::2] for text in sets or [])
     console = terminal.console(as_json)
-    requested = testbeds.Hardware(servers, clients, link, delay, disk)
+    requested = testbeds.RequestedHardware(servers, clients, link, delay, disk)
     for one in testbeds.stale():
         console.print(f"stale: {one} (`dfslab testbed down --stale` removes what it left)")
     testbed = testbeds.up(name, values, requested, lambda text: console.print(text))
