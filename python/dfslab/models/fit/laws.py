@@ -75,7 +75,7 @@ def response_s(law: str, parameters: Sequence[float], clients: Sequence[float]) 
 
 
 @dataclass(frozen=True)
-class LawFit:
+class FittedLaw:
     """One law's parameters and goodness of fit; `weight` is its Akaike weight (AICc)."""
 
     law: str
@@ -99,7 +99,7 @@ class Separation:
     repetitions: int
 
 
-def fit(clients: Sequence[float], response_s: Sequence[float]) -> list[LawFit]:
+def fit(clients: Sequence[float], response_s: Sequence[float]) -> list[FittedLaw]:
     """Fits of every law with enough data for AICc, best first; needs >= 4 client counts."""
     x, y = np.asarray(clients, float), np.asarray(response_s, float)
     assert len(x) == len(y) >= FEWEST_COUNTS, "a law needs at least four points"
@@ -110,13 +110,13 @@ def fit(clients: Sequence[float], response_s: Sequence[float]) -> list[LawFit]:
     likely = np.array([np.exp(-(one.aicc - best) / 2) for one in fits])
     shares = likely / likely.sum()
     weighed = [
-        LawFit(one.law, one.parameters, one.r2, one.aicc, one.relative_sd, float(share))
+        FittedLaw(one.law, one.parameters, one.r2, one.aicc, one.relative_sd, float(share))
         for one, share in zip(fits, shares, strict=True)
     ]
     return sorted(weighed, key=lambda one: one.aicc)
 
 
-def _fit(name: str, x: Floats, y: Floats) -> LawFit:
+def _fit(name: str, x: Floats, y: Floats) -> FittedLaw:
     law, count = LAWS[name]
     # Points where a law is 0 (x ln x at one client) are left out of its fit.
     used = law(x, np.ones(count)) > 1e-6
@@ -129,7 +129,7 @@ def _fit(name: str, x: Floats, y: Floats) -> LawFit:
     k, n = count + 1, len(x)
     aicc = n * np.log(max(error, 1e-28) / n) + 2 * k + 2 * k * (k + 1) / (n - k - 1)
     r2 = 1 - sse / float(((y - y.mean()) ** 2).sum())
-    return LawFit(
+    return FittedLaw(
         name,
         tuple(map(float, parameters)),
         r2,
@@ -161,7 +161,7 @@ def _parameters(name: str, x: Floats, y: Floats) -> Floats:
     return np.exp(solution)
 
 
-def separation(fits: Sequence[LawFit], most_clients: int = MOST_CLIENTS) -> Separation:
+def separation(fits: Sequence[FittedLaw], most_clients: int = MOST_CLIENTS) -> Separation:
     """Where the best two laws differ most, up to `most_clients`, and the repetitions needed."""
     first, second = fits[0], fits[1]
     x = np.unique(np.round(np.geomspace(1, most_clients, TRIED_COUNTS)))
