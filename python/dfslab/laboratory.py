@@ -12,6 +12,7 @@ from dfslab import discover
 from dfslab.instruments import access, command
 from dfslab.lazily import lazily
 from dfslab.method import Method, RunFailed
+from dfslab.notify import Notify
 from dfslab.report import document
 from dfslab.result import Result
 from dfslab.spec.check import check
@@ -41,8 +42,6 @@ if TYPE_CHECKING:
     from dfslab.report import page as pages
 else:
     pages = lazily("dfslab.report.page")
-
-Notify = Callable[[str], None]
 
 
 def quiet(done: float, total: float, text: str, /, *remaining_s: float) -> None:

@@ -14,8 +14,9 @@ from dfslab.exports.contract import ResultExporter, RunExporter
 from dfslab.fleet import shards
 from dfslab.instruments import visibility
 from dfslab.instruments.measure import Measure
-from dfslab.laboratory import Laboratory, Notify, measured_before
+from dfslab.laboratory import Laboratory, measured_before
 from dfslab.method import RunFailed
+from dfslab.notify import Notify, silent
 from dfslab.result import Result
 from dfslab.spec.check import check
 from dfslab.spec.model import InputError, unknown
@@ -25,10 +26,6 @@ from dfslab.studies.designs import design as designs
 from dfslab.studies.designs.lessons import Proposal
 from dfslab.studies.runs import search, store, table
 from dfslab.studies.runs.offered import RateProbe
-
-
-def silent(text: str) -> None:
-    """Discards progress messages."""
 
 
 def design(scenario: Scenario) -> designs.DesignPlan:

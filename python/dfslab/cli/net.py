@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from dfslab.cli.shared import AsJson
 from dfslab.spec.errors import InputError
 
 if TYPE_CHECKING:
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
 
 app = typer.Typer(help="Petri nets in files: JSON, PNML, .cpn.", no_args_is_help=True)
 NetFile = Annotated[Path, typer.Argument(metavar="FILE", help="A net: .json, .pnml or .cpn.")]
-AsJson = Annotated[bool, typer.Option("--json", help="One JSON document on stdout, nothing else.")]
 LISTED = 12
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,8 +15,7 @@ from dfslab.spec.scenario import Point, Scenario
 
 if TYPE_CHECKING:
     from dfslab.models.queue import metadata_server
-
-Report = Callable[..., None]
+    from dfslab.studies.contract import Progress
 
 
 def _measured(folder: Path) -> list[Result]:
@@ -33,7 +31,7 @@ def check_method(name: str) -> None:
 
 
 def predict(
-    scenario: Scenario, method: str, fitted_on: Path | None, report: Report
+    scenario: Scenario, method: str, fitted_on: Path | None, report: Progress
 ) -> list[Result]:
     """Predictions of one method; learnt from a run folder where one is given."""
     model = discover.model(method)

@@ -22,6 +22,7 @@ from dfslab.fleet.places import HERE, ClientHost, ClusterKind, Nodes, directly
 from dfslab.fleet.watch import Watch
 from dfslab.fleet.workers import ClusterFailed, opened
 from dfslab.method import RunFailed
+from dfslab.notify import Notify
 from dfslab.spec import units
 from dfslab.spec.design import LevelValue
 from dfslab.spec.environment import parameters
@@ -34,7 +35,6 @@ from dfslab.testbeds.capabilities import JavaReachable, Traceable
 from dfslab.testbeds.errors import TestbedError
 from dfslab.testbeds.found import testbed_class
 
-Notify = Callable[[str], None]
 CONNECT_TIMEOUT_S = 5.0
 FSYNC: dict[bool | str, Fsync] = {False: "never", True: "close", "write": "write"}
 

@@ -16,14 +16,14 @@ from dfslab.spec.model import CheckedModel
 from dfslab.spec.units import Bytes, BytesPerSecond, Hertz, Seconds, quantity
 
 HardwareCount = Annotated[int, Field(ge=1, le=100_000)]
-Positive = Field(gt=0)
+POSITIVE = Field(gt=0)
 
 
 class Disk(CheckedModel):
     """The disks of one node, described as a single disk."""
 
-    read_rate: Annotated[BytesPerSecond, Positive] = quantity("500 MB/s", description="Read rate")
-    write_rate: Annotated[BytesPerSecond, Positive] = quantity("500 MB/s", description="Write rate")
+    read_rate: Annotated[BytesPerSecond, POSITIVE] = quantity("500 MB/s", description="Read rate")
+    write_rate: Annotated[BytesPerSecond, POSITIVE] = quantity("500 MB/s", description="Write rate")
     latency: Seconds = quantity("100 us", description="Seek or access time of a request")
     count: HardwareCount = Field(1, description="Disks that serve side by side")
     burst: Seconds = quantity(
@@ -45,7 +45,7 @@ class Disk(CheckedModel):
 class Adapter(CheckedModel):
     """The network adapter of one node."""
 
-    bandwidth: Annotated[BytesPerSecond, Positive] = quantity("10 Gbit/s", description="Each way")
+    bandwidth: Annotated[BytesPerSecond, POSITIVE] = quantity("10 Gbit/s", description="Each way")
     latency: Seconds = quantity("0 s", description="Added to each message")
     burst: Seconds = quantity(
         "0 s", description="How far ahead of its rate it may be after a pause (models only)"
@@ -74,12 +74,12 @@ class NodeGroup(CheckedModel):
     count: HardwareCount = Field(1, description="Nodes in the group")
     processors: HardwareCount = Field(1, description="Processors of a node")
     cores: HardwareCount = Field(2, description="Cores of a processor")
-    frequency: Annotated[Hertz, Positive] = quantity("2.5 GHz", description="Clock of a core")
+    frequency: Annotated[Hertz, POSITIVE] = quantity("2.5 GHz", description="Clock of a core")
     share: Annotated[float, Field(gt=0, le=1)] = Field(
         1.0, description="Share of its processors' time that a node gets"
     )
-    memory: Annotated[Bytes, Positive] = quantity("8 GiB", description="Memory of a node")
-    copy_rate: Annotated[BytesPerSecond, Positive] = quantity(
+    memory: Annotated[Bytes, POSITIVE] = quantity("8 GiB", description="Memory of a node")
+    copy_rate: Annotated[BytesPerSecond, POSITIVE] = quantity(
         "4 GB/s", description="What one core copies in memory (models only)"
     )
     call_time: Seconds = quantity(

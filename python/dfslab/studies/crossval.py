@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
 
 from pydantic import BaseModel, JsonValue
 
@@ -24,7 +23,6 @@ from dfslab.studies.compare import ComparedPoint, ErrorScore, compare, score_tab
 from dfslab.studies.contract import FinishedRun, Needs, Progress, Study, StudyResult
 from dfslab.studies.runs.stages import Stage
 
-Report = Callable[..., Any]
 # Result number -> fold; a result with fold None is never judged (it is always learnt from).
 NAMES = ("crossval",)
 VALIDATED = ("sequence", "regression", "mean")
@@ -128,7 +126,7 @@ def folds_of(results: Sequence[Result], count: int, seed: int) -> list[set[str]]
 
 
 def crossval(
-    results: Sequence[Result], models: Sequence[str], folds: int, seed: int, report: Report
+    results: Sequence[Result], models: Sequence[str], folds: int, seed: int, report: Progress
 ) -> dict[str, ErrorScore]:
     """Score of each model on held-out configurations; models that cannot be fitted are omitted."""
     measured = [result for result in results if result.method == "measure" and result.complete]
@@ -140,7 +138,7 @@ def crossval(
 
 
 def scored(
-    measured: Sequence[Result], models: Sequence[str], folds: Folds, what: str, report: Report
+    measured: Sequence[Result], models: Sequence[str], folds: Folds, what: str, report: Progress
 ) -> tuple[dict[str, ErrorScore], list[ComparedPoint]]:
     """(scores of each model over the folds, rows with all predictions)."""
     found: dict[str, ErrorScore] = {}
@@ -176,7 +174,7 @@ def validate(
     results: Sequence[Result],
     models: Sequence[str],
     seed: int,
-    report: Report,
+    report: Progress,
     wanted: Sequence[str] = SPLITS,
 ) -> Validation:
     """Scores of each model on random rows, then on held-out layouts, rates and scales.
@@ -241,7 +239,7 @@ def learning_curve(
     models: Sequence[str],
     cost_s: Callable[[Sequence[Result]], float],
     seed: int,
-    report: Report,
+    report: Progress,
     steps: int = CURVE_STEPS,
 ) -> list[LearningCurvePoint]:
     """Errors on held-out testbeds for growing training sets of testbeds, in running order."""

@@ -7,7 +7,7 @@ import os
 import shutil
 from pathlib import Path
 
-from dfslab.testbeds.base import Notify, silent
+from dfslab.notify import Notify, silent
 from dfslab.testbeds.cache import cache_folder, locked, program
 from dfslab.testbeds.daemon import run_to_end
 from dfslab.testbeds.errors import TestbedError

@@ -17,6 +17,7 @@ from typing import Any, ClassVar, Generic, Self, TypeVar
 
 from dfslab import discover
 from dfslab.documents.measured_load import ServerCounts
+from dfslab.notify import Notify, silent
 from dfslab.spec.deployment import Deployment
 from dfslab.spec.design import LevelValue
 from dfslab.spec.model import CheckedModel
@@ -42,14 +43,9 @@ from dfslab.testbeds.state import (
     TestbedRecord,
 )
 
-Notify = Callable[[str], None]
 # The type of a testbed's checked parameters.
 CheckedParameters = TypeVar("CheckedParameters", bound=Mapping[str, LevelValue] | CheckedModel)
 WHOLE_LIMIT_S = 180.0
-
-
-def silent(text: str) -> None:
-    """Discards a progress message."""
 
 
 @contextmanager

@@ -9,15 +9,15 @@ import fcntl
 import hashlib
 import os
 import shutil
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
+from dfslab.notify import Notify
 from dfslab.testbeds.daemon import run_to_end
 from dfslab.testbeds.errors import TestbedError
 
 DOWNLOAD_LIMIT_S = 1200.0
-Notify = Callable[[str], None]
 
 
 def home(variable: str, base_variable: str, base_default: str) -> Path:

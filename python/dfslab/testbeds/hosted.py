@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import ClassVar
 
+from dfslab.notify import Notify
 from dfslab.spec.deployment import Deployment
 from dfslab.spec.design import LevelValue
-from dfslab.testbeds.base import BaseTestbed, Notify
+from dfslab.testbeds.base import BaseTestbed
 from dfslab.testbeds.cache import program
 from dfslab.testbeds.settings import Default, Setting, check_layout, parsed
 

@@ -39,16 +39,16 @@ from dfslab.testbeds.mounted import MountedTestbed
 
 if TYPE_CHECKING:
     from dfslab.report import page as pages
+    from dfslab.studies.contract import Progress
 else:
     pages = lazily("dfslab.report.page")
 
-Report = Callable[..., None]
 RECEIVED = "received.json"
 # The reader of the descriptions whose steps are compared with traced ones; needs no measurement.
 MODEL = "sequence"
 
 
-def record(scenario: Scenario, output: Path, report: Report) -> TraceProfile:
+def record(scenario: Scenario, output: Path, report: Progress) -> TraceProfile:
     """Trace the first configuration into a separate OTLP file."""
     point = check(scenario)[0]
     new_file("--output", output)

@@ -15,12 +15,12 @@ from pydantic import Field, JsonValue
 
 from dfslab.documents.document import Document
 from dfslab.filesystems.alluxio.facts import PARAMETERS
+from dfslab.notify import Notify
 from dfslab.spec.design import LevelValue
 from dfslab.spec.model import InputError
 from dfslab.spec.systems.parameters import Parameter
 from dfslab.spec.units import parse
 from dfslab.testbeds.agent import agent_jar, java_option
-from dfslab.testbeds.base import Notify
 from dfslab.testbeds.cache import maven_jars, program
 from dfslab.testbeds.capabilities import Traceable, WarmUp
 from dfslab.testbeds.errors import TestbedError

@@ -27,10 +27,11 @@ from dfslab.filesystems.hdfs.parameters import (
     decided_properties,
     parse_parameters,
 )
+from dfslab.notify import Notify
 from dfslab.spec.design import LevelValue
 from dfslab.spec.systems.endpoint import Endpoint, JavaConfiguration
 from dfslab.testbeds.agent import agent_jar, java_option
-from dfslab.testbeds.base import BaseTestbed, Notify
+from dfslab.testbeds.base import BaseTestbed
 from dfslab.testbeds.cache import maven_jars, program
 from dfslab.testbeds.capabilities import JavaReachable, Traceable
 from dfslab.testbeds.daemon import Daemon, run_to_end

@@ -17,6 +17,7 @@ from dfslab.documents.traces.call_path import CallPath
 from dfslab.method import RunFailed
 from dfslab.spec.clock import REAL, Clock
 from dfslab.spec.model import CheckedModel, InputError
+from dfslab.spec.systems.counters import CostClass
 
 FORMAT = "dfslab-profile/1"
 BEGINNING = re.compile(rb'\s*\{\s*"format"\s*:\s*"dfslab-profile/')
@@ -33,9 +34,6 @@ WRITTEN_LIMIT_S = 30.0
 WRITE_NS = 200_000_000
 ProfileCount = Annotated[int, Field(ge=0, lt=2**63)]
 Nanoseconds = Annotated[int, Field(gt=-(2**63), lt=2**63)]
-CostClass = Literal[
-    "service", "disk", "queue", "lock", "blocked", "send", "receive", "sleep", "detail"
-]
 
 
 class CallTreeRow(CheckedModel):

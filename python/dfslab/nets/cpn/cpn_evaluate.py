@@ -27,6 +27,7 @@ from dfslab.nets.cpn.cpn_values import (
     Builtin,
     Closure,
     CpnValue,
+    Env,
     Items,
     Leaf,
     ListType,
@@ -65,7 +66,6 @@ EFFECTS_REFUSED = (
     "changes in a token"
 )
 CALLS_DEEP_MOST, CALLS_MOST = 300, 200_000
-Env = Mapping[str, CpnValue]
 
 
 class Evaluator:

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any, Protocol
 
 from dfslab.nets.cpn.cpn_match import PatternReader, equal
 from dfslab.nets.cpn.cpn_merge import both, merged, negated
 from dfslab.nets.cpn.cpn_ml import Tree
-from dfslab.nets.cpn.cpn_values import INT, REAL, Bag, BagEntry, CpnValue, Leaf, constant
+from dfslab.nets.cpn.cpn_values import INT, REAL, Bag, BagEntry, CpnValue, Env, Leaf, constant
 
 TOKENS_MOST = 100_000
-Env = Mapping[str, CpnValue]
 
 
 class MultisetEvaluator(PatternReader, Protocol):

@@ -144,6 +144,8 @@ class Builtin:
 
 
 CpnValue = Leaf | Items | Rec | Bag | Closure | Builtin
+# The values of the names that an expression may use.
+Env = Mapping[str, CpnValue]
 TRUE = Leaf("true", BOOL, True)
 FALSE = Leaf("false", BOOL, False)
 ONE = Leaf("1", INT, 1)

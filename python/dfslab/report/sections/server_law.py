@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from markupsafe import Markup
 
 from dfslab.report.contract import PageSection
-from dfslab.report.figure import Line
 from dfslab.report.figure import Curve as Drawn
+from dfslab.report.figure import Line
 from dfslab.report.plot import INK, SEQUENCE, axis, log_axis, panels, with_interval
 from dfslab.report.table import DASH, note, number, percent, seconds, signed, table
 from dfslab.studies.contract import FinishedRun

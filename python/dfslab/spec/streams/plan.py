@@ -7,9 +7,8 @@ from typing import Annotated, Literal, Self, TypedDict
 from pydantic import Field, model_validator
 
 from dfslab.spec.streams.target import Target
-from dfslab.spec.streams.vocabulary import CoreDocument, Stream
+from dfslab.spec.streams.vocabulary import CoreDocument, Positive, Stream
 
-Positive = Annotated[float, Field(gt=0)]
 Verify = Literal["none", "after", "inline"]
 
 

@@ -17,6 +17,7 @@ from dfslab.models.learnt import LearntModel, TrainingRows, rows_of, some
 from dfslab.result import Metric, Result
 from dfslab.spec.scenario import Point, Scenario
 from dfslab.studies import crossval
+from dfslab.studies.contract import Progress
 from dfslab.studies.designs import design, sensitivity
 from dfslab.studies.designs.legal import DesignRow, Legal, legal
 from dfslab.studies.designs.lessons import (
@@ -30,7 +31,6 @@ from dfslab.studies.designs.lessons import (
 from dfslab.studies.designs.next import propose
 from dfslab.studies.designs.slopes import encoded, operation_of, slopes
 
-Report = Callable[..., Any]
 MODELS = ("greybox", "boosting", "gaussian", "linear", "mean", "serial", "ideal")
 CURVES = ("greybox", "boosting", "linear")
 BASE_ROWS = 32
@@ -42,7 +42,7 @@ HELD_OUT = 4
 REQUESTED = 120
 
 
-def learn(scenario: Scenario, results: Sequence[Result], report: Report) -> Learning:
+def learn(scenario: Scenario, results: Sequence[Result], report: Progress) -> Learning:
     """Study measured results of a scenario with a design. RunFailed when there are too few."""
     measured = [r for r in results if r.method == "measure" and r.complete and r.value() > 0]
     rows = rows_of(measured)

@@ -9,19 +9,17 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from dfslab.method import BatchModel, Instrument, Method, Model, RunFailed
 from dfslab.result import Result, provenance
 from dfslab.spec.clock import REAL, Clock
 from dfslab.spec.model import InputError
 from dfslab.spec.scenario import Point, Scenario
+from dfslab.studies.contract import Progress
 from dfslab.studies.runs.precision import half_width
 from dfslab.studies.runs.stages import Stages
 from dfslab.studies.runs.store import Store
 
-# report(done, total, text) or, once a duration is known, report(done, total, text, remaining_s).
-Report = Callable[..., Any]
 FITTED_ON = "measure"
 # An instrument, the configuration that it measures, and the number of the repetition.
 SweepJob = tuple[Instrument, Point, int]
@@ -31,7 +29,7 @@ def sweep(
     scenario: Scenario,
     methods: Sequence[Method],
     store: Store,
-    report: Report,
+    report: Progress,
     stages: Stages | None = None,
 ) -> list[Result]:
     """Results of every method at every configuration. RunFailed when nothing at all succeeds.
@@ -103,7 +101,7 @@ def _testbed_key(point: Point) -> str:
 
 
 def _measure(
-    jobs: Sequence[SweepJob], store: Store, report: Report, clock: Clock = REAL
+    jobs: Sequence[SweepJob], store: Store, report: Progress, clock: Clock = REAL
 ) -> list[Result]:
     """Run the jobs without stored results. RunFailed once every configuration has failed."""
     results: list[Result] = []
@@ -141,7 +139,7 @@ def _narrowed(
     instruments: Sequence[Instrument],
     results: Sequence[Result],
     store: Store,
-    report: Report,
+    report: Progress,
 ) -> list[Result]:
     """Repeat configurations until their means have the requested precision."""
     run, more = scenario.run, list[Result]()
@@ -168,7 +166,11 @@ def describe(point: Point) -> str:
 
 
 def _predict(
-    model: Model, training: Sequence[Result], points: Sequence[Point], store: Store, report: Report
+    model: Model,
+    training: Sequence[Result],
+    points: Sequence[Point],
+    store: Store,
+    report: Progress,
 ) -> list[Result]:
     """Fit on configurations that are not held out, predict all."""
     assert not any(result.point.held_out for result in training)
