@@ -57,7 +57,7 @@ release: .venv/.core-release setup ## set-up with the core as its wheel has it, 
 
 # Neither needs the compiled core, so both are made while it is compiled.
 .venv/.agent: .venv/.system $(AGENT)
-	$(STAGE) "set-up: tracing agent" env PYTHONPATH=python $(PY) -m dfslab.testbeds.agent
+	$(STAGE) "set-up: tracing agent" env PYTHONPATH=python $(PY) -m dfslab.testbeds.java_agent
 	@touch $@
 
 .venv/.jars: scripts/jars.py $(wildcard python/dfslab/filesystems/*/pom.xml) | .venv/.agent

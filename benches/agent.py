@@ -34,8 +34,8 @@ from pathlib import Path
 
 from dfslab.filesystems.hdfs.testbed import POINTS, Testbed
 from dfslab.instruments.tracing import callprofile
-from dfslab.testbeds.agent import agent_jar, java_option
 from dfslab.testbeds.cache import maven_jars
+from dfslab.testbeds.java_agent import agent_jar, java_option
 from paired import Ratio, orders, ratio
 from rich.console import Console
 from rich.table import Table

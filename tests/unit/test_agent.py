@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from dfslab.instruments import trace as tracing
 from dfslab.instruments.tracing import callprofile
-from dfslab.testbeds.agent import agent_jar, java_option
+from dfslab.testbeds.java_agent import agent_jar, java_option
 from support.profiles import call_profile
 
 pytestmark = pytest.mark.heavy

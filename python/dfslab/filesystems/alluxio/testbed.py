@@ -20,11 +20,11 @@ from dfslab.spec.design import LevelValue
 from dfslab.spec.model import InputError
 from dfslab.spec.systems.parameters import Parameter
 from dfslab.spec.units import parse
-from dfslab.testbeds.agent import agent_jar, java_option
 from dfslab.testbeds.cache import maven_jars, program
 from dfslab.testbeds.capabilities import Traceable, WarmUp
 from dfslab.testbeds.errors import TestbedError
 from dfslab.testbeds.hosts.host import Host
+from dfslab.testbeds.java_agent import agent_jar, java_option
 from dfslab.testbeds.mounted import CLIENT_STAGE, MountedTestbed
 from dfslab.testbeds.settings import Setting
 

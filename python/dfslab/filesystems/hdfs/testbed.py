@@ -30,12 +30,12 @@ from dfslab.filesystems.hdfs.parameters import (
 from dfslab.notify import Notify
 from dfslab.spec.design import LevelValue
 from dfslab.spec.systems.endpoint import Endpoint, JavaConfiguration
-from dfslab.testbeds.agent import agent_jar, java_option
 from dfslab.testbeds.base import BaseTestbed
 from dfslab.testbeds.cache import maven_jars, program
 from dfslab.testbeds.capabilities import JavaReachable, Traceable
 from dfslab.testbeds.daemon import Daemon, run_to_end
 from dfslab.testbeds.hosts.ports import LOOPBACK
+from dfslab.testbeds.java_agent import agent_jar, java_option
 from dfslab.testbeds.settings import Setting
 from dfslab.testbeds.state import DaemonState
 
