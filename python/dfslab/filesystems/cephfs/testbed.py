@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from dfslab.documents.document import Document
-from dfslab.filesystems.cephfs import answers
+from dfslab.filesystems.cephfs import ceph_json
 from dfslab.spec import clock
 from dfslab.testbeds.errors import TestbedError
 from dfslab.testbeds.hosts.host import Host
@@ -81,7 +81,7 @@ class Testbed(MountedTestbed):
 
     def lacking(self) -> str:
         """Placement groups that are not active and clean, or not yet reported."""
-        groups = self._queried(answers.PlacementStatus, "status").groups
+        groups = self._queried(ceph_json.PlacementStatus, "status").groups
         states = {one.name: one.count for one in groups.states}
         if states and states.get("active+clean", 0) == groups.count:
             return ""
@@ -117,7 +117,7 @@ class Testbed(MountedTestbed):
         began = clock.date().isoformat()
         yield
         for name, host in self._answering.items():
-            given: answers.TrackedOperations = json.loads(
+            given: ceph_json.TrackedOperations = json.loads(
                 self._daemon_command(host, name, "dump_historic_ops")
             )
             given["ops"] = [one for one in given["ops"] if one["initiated_at"] >= began]
@@ -265,16 +265,16 @@ class Testbed(MountedTestbed):
             return kind()
 
     def _monitor_serves(self) -> bool:
-        return bool(self._queried(answers.Quorum, "quorum_status").members)
+        return bool(self._queried(ceph_json.Quorum, "quorum_status").members)
 
     def _osd_up(self, number: int) -> bool:
-        known = self._queried(answers.OsdDump, "osd", "dump").osds
+        known = self._queried(ceph_json.OsdDump, "osd", "dump").osds
         return any(one.number == number and one.is_up for one in known)
 
     def _mds_active(self) -> bool:
-        ranks = self._queried(answers.FsStatus, "fs", "status").ranks
+        ranks = self._queried(ceph_json.FsStatus, "fs", "status").ranks
         if not ranks:
-            systems = self._queried(answers.FsDump, "fs", "dump").file_systems
+            systems = self._queried(ceph_json.FsDump, "fs", "dump").file_systems
             servers = [server for one in systems for server in one.servers.info.values()]
             return any(server.state == "up:active" for server in servers)
         return any(rank.state == "active" for rank in ranks)
