@@ -91,8 +91,8 @@ def read_scenario(
     """
     # Importing this takes half of the start time of commands that read no scenario.
     from dfslab.spec import units
-    from dfslab.spec.base import absolute_path
     from dfslab.spec.check import check, read_checked
+    from dfslab.spec.inheritance import absolute_path
 
     scenario = read_checked(path, methods)
     if budget:

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from dfslab.spec.base import filled, named
 from dfslab.spec.deployment import Deployment
+from dfslab.spec.inheritance import filled, named
 from dfslab.spec.model import InputError, build
 from dfslab.spec.toml import TomlTable, TomlValue
 

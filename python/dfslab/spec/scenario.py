@@ -22,10 +22,10 @@ from pydantic import (
 )
 
 from dfslab.documents.metrics import PATTERN
-from dfslab.spec.base import extended, located
 from dfslab.spec.deployment import Deployment, Emulation
 from dfslab.spec.design import Design, LevelValue
 from dfslab.spec.fault import Fault
+from dfslab.spec.inheritance import extended, located
 from dfslab.spec.model import CheckedModel, InputError, build
 from dfslab.spec.profile import applied
 from dfslab.spec.search import Search
