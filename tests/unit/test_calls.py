@@ -6,7 +6,8 @@ import shutil
 
 import pytest
 from dfslab.documents.measured_load import ServerCalls, ServerCounts
-from dfslab.instruments import access, calls
+from dfslab.instruments import access
+from dfslab.instruments import call_counts as calls
 from dfslab.instruments.measure import Measure
 from dfslab.spec.model import InputError, build
 from dfslab.spec.scenario import Scenario

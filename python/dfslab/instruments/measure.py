@@ -16,7 +16,8 @@ from dfslab.fleet import run as fleet
 from dfslab.fleet.places import ClientHost, Nodes
 from dfslab.fleet.shards import LoadFailed, LoadRun, ProgressReport, Spans, WrongPlan
 from dfslab.fleet.watch import Watch
-from dfslab.instruments import access, calls, command
+from dfslab.instruments import access, command
+from dfslab.instruments import call_counts as calls
 from dfslab.instruments.measuring import cold, recovery
 from dfslab.instruments.measuring.faults import Conductor, quietly
 from dfslab.instruments.measuring.kept import measured_load
