@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dfslab import discover
-from dfslab.instruments import access, command
+from dfslab.instruments import access, external_program
 from dfslab.lazily import lazily
 from dfslab.method import Method, RunFailed
 from dfslab.notify import Notify
@@ -134,8 +134,8 @@ class Laboratory:
     def _reach(self, plan: RunPlan, session: access.InstrumentSession, stages: Stages) -> None:
         """Check that the file system of the first configuration is reachable."""
         for point in plan.points:
-            command.expect(point)
-        session.traced = plan.measured[0] == "trace" and command.is_command(plan.points[0])
+            external_program.expect(point)
+        session.traced = plan.measured[0] == "trace" and external_program.is_command(plan.points[0])
         with stages.of("loading"):
             session.reach(plan.points[0].scenario)
 

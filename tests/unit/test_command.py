@@ -288,7 +288,7 @@ def test_an_interrupted_command_may_still_write_its_end(tmp_path):
     inner = f"sleep 60 & trap '{written}' INT; echo > {began}; wait"
     outer = f"""import os
 from dfslab.documents.measured_load import ProgramRun
-from dfslab.instruments.command import to_end
+from dfslab.instruments.external_program import to_end
 to_end(["sh", "-c", {inner!r}], os.environ)"""
     waiting = subprocess.Popen([sys.executable, "-c", outer], stderr=subprocess.PIPE, text=True)
     while not began.exists():

@@ -16,7 +16,7 @@ from dfslab.fleet import run as fleet
 from dfslab.fleet.places import ClientHost, Nodes
 from dfslab.fleet.shards import LoadFailed, LoadRun, ProgressReport, Spans, WrongPlan
 from dfslab.fleet.watch import Watch
-from dfslab.instruments import access, command
+from dfslab.instruments import access, external_program
 from dfslab.instruments import call_counts as calls
 from dfslab.instruments.measuring import cold, recovery
 from dfslab.instruments.measuring.faults import Conductor, quietly
@@ -60,8 +60,8 @@ class Measure(access.InSession):
         failed."""
         with self.opened() as session:
             session.traced = False
-            if command.is_command(point):
-                return command.measured(point, repetition, session)
+            if external_program.is_command(point):
+                return external_program.measured(point, repetition, session)
             measured = _under_faults(point, repetition, session)
             return to_result(self.name, point, repetition, measured, session)
 

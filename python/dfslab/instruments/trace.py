@@ -12,7 +12,7 @@ from pathlib import Path
 
 from dfslab import _core
 from dfslab.documents.traces.trace_profile import TraceProfile
-from dfslab.instruments import access, command
+from dfslab.instruments import access, external_program
 from dfslab.instruments.measure import Measured, run_load, to_result
 from dfslab.instruments.tracing.reading import Reading
 from dfslab.method import RunFailed
@@ -45,9 +45,9 @@ class Trace(access.InSession):
         folder.
         """
         with self.opened() as session:
-            session.traced = command.is_command(point)
+            session.traced = external_program.is_command(point)
             if session.traced:
-                return command.traced(point, repetition, session)
+                return external_program.traced(point, repetition, session)
             with tempfile.TemporaryDirectory(prefix="dfslab-trace-") as spare:
                 folder = session.trace_directory or Path(spare)
                 path = folder / f"{point.id}.otlp"

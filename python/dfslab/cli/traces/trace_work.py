@@ -18,7 +18,7 @@ from dfslab.documents.traces.trace_profile import TraceProfile
 from dfslab.exports import contract as exporters
 from dfslab.exports.contract import TraceExporter, Written
 from dfslab.instruments import access
-from dfslab.instruments import command as programs
+from dfslab.instruments import external_program as programs
 from dfslab.instruments import trace as tracing
 from dfslab.instruments.tracing import callprofile, counters
 from dfslab.instruments.tracing import receive as receiving
