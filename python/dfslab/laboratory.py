@@ -29,7 +29,7 @@ from dfslab.studies.contract import (
     Study,
     StudyResult,
 )
-from dfslab.studies.designs import design as designs
+from dfslab.studies.designs import design_plan as designs
 from dfslab.studies.designs.lessons import Learning
 from dfslab.studies.learn import LearningStudy
 from dfslab.studies.runs import store, stored, table

@@ -9,7 +9,7 @@ from dfslab.models.learn.encoding import layout_key
 from dfslab.models.learnt import TrainingRows, rows_of
 from dfslab.result import Result
 from dfslab.spec.scenario import Scenario
-from dfslab.studies.designs import design
+from dfslab.studies.designs import design_plan
 from dfslab.studies.designs.legal import legal
 from dfslab.studies.server_law import server_law
 
@@ -81,7 +81,7 @@ def test_the_design_of_the_scenario_gives_every_recorded_run_again():
     scenario, results, _ = studied()
     allowed = legal(scenario)
     asked = scenario.design
-    testbeds = design.choose(
+    testbeds = design_plan.choose(
         allowed, asked.kind, asked.testbeds, asked.per_testbed, scenario.run.seed
     )
     planned = {

@@ -11,7 +11,7 @@ from dfslab.spec.check import check
 from dfslab.spec.design import Design, holds
 from dfslab.spec.model import InputError, build
 from dfslab.spec.scenario import Scenario, read
-from dfslab.studies.designs import design
+from dfslab.studies.designs import design_plan
 from dfslab.studies.designs.legal import Legal, legal
 from support import synthetic
 
@@ -114,9 +114,9 @@ def test_every_design_is_legal_and_repeats_itself(kind):
     scenario = gluster(
         SERVERS, COPIES, CACHE, BLOCK, kind=kind, testbeds=0 if kind == "full" else 6, per_testbed=4
     )
-    plan = design.plan(scenario)
-    assert plan.rows == design.plan(scenario).rows
-    points = design.points(plan.scenario)
+    plan = design_plan.plan(scenario)
+    assert plan.rows == design_plan.plan(scenario).rows
+    points = design_plan.points(plan.scenario)
     assert len(points) == len(set(plan.rows)) == len(plan.rows)
     assert {len({row[:2] for row in testbed}) for testbed in plan.testbeds} == {1}
     if kind == "full":
@@ -126,25 +126,25 @@ def test_every_design_is_legal_and_repeats_itself(kind):
         assert all(len(testbed) <= 4 for testbed in plan.testbeds)
     assert plan.bill.runs == 2 * len(points)
     other = scenario.model_copy(update={"run": scenario.run.model_copy(update={"seed": 2})})
-    assert design.plan(other).rows != plan.rows
+    assert design_plan.plan(other).rows != plan.rows
 
 
 def test_two_levels_give_the_orthogonal_design():
     """D-optimal in 8 runs over 7 two-level factors is a Hadamard matrix: det X'X = 8^8."""
     found = Legal(designed(*(factor(f"x{i}", (0, 1)) for i in range(7))))
-    coding = design.Coding(found.factors)
-    rows = design.d_optimal(coding, found.rows(), 8)
+    coding = design_plan.Coding(found.factors)
+    rows = design_plan.d_optimal(coding, found.rows(), 8)
     matrix = coding.matrix(rows)
     assert np.linalg.det(matrix.T @ matrix) == pytest.approx(8.0**8, rel=0.05)
     # Screening asks for as many runs as that by itself.
-    testbeds = design.choose(found, "screening", 0, 8, 1)
+    testbeds = design_plan.choose(found, "screening", 0, 8, 1)
     assert sum(map(len, testbeds)) == 8
 
 
 def test_d_optimal_tells_more_than_chance():
     scenario = gluster(SERVERS, COPIES, CACHE, BLOCK, testbeds=6, per_testbed=4)
-    plan = design.plan(scenario)
-    coding = design.Coding(plan.legal.factors)
+    plan = design_plan.plan(scenario)
+    coding = design_plan.Coding(plan.legal.factors)
 
     def information(rows):
         matrix = coding.matrix(rows)
@@ -163,7 +163,7 @@ def test_a_latin_square_meets_every_level_equally_often():
     found = Legal(
         designed(factor("a", range(4), "deployment.node.server.count"), factor("b", range(4)))
     )
-    testbeds = design.choose(found, "latin", 4, 4, 1)
+    testbeds = design_plan.choose(found, "latin", 4, 4, 1)
     rows = [row for testbed in testbeds for row in testbed]
     assert sorted(testbed[0][0] for testbed in testbeds) == [0, 1, 2, 3]
     assert max(sum(row[1] == level for row in rows) for level in range(4)) <= 4
@@ -171,25 +171,25 @@ def test_a_latin_square_meets_every_level_equally_often():
 
 def test_a_budget_takes_the_best_testbeds_first():
     keys = {"beds": 12, "per_bed": 4}
-    whole = design.plan(gluster(SERVERS, COPIES, CACHE, BLOCK, **keys))
-    half = design.plan(
+    whole = design_plan.plan(gluster(SERVERS, COPIES, CACHE, BLOCK, **keys))
+    half = design_plan.plan(
         gluster(SERVERS, COPIES, CACHE, BLOCK, **keys).with_budget(whole.bill.total_s / 2)
     )
     assert 0 < half.bill.total_s <= whole.bill.total_s / 2
     assert 0 < len(half.testbeds) < len(whole.testbeds)
     assert set(half.rows) < set(whole.rows)
     with pytest.raises(InputError, match="less than the first testbed"):
-        design.plan(gluster(SERVERS, COPIES, CACHE, BLOCK, **keys).with_budget(0.1))
+        design_plan.plan(gluster(SERVERS, COPIES, CACHE, BLOCK, **keys).with_budget(0.1))
 
 
 def test_a_plan_reads_back_and_is_not_planned_twice():
     scenario = gluster(SERVERS, COPIES, CACHE, BLOCK, testbeds=3, per_testbed=2)
-    once = design.planned(scenario)
-    assert design.planned(once) is once
+    once = design_plan.planned(scenario)
+    assert design_plan.planned(once) is once
     assert len(once.points()) == 6
     assert build(Scenario, once.model_dump(mode="json")) == once
     grid = synthetic.scenario()
-    assert design.planned(grid) is grid
+    assert design_plan.planned(grid) is grid
 
 
 def test_what_is_set_is_no_factor_any_more():
@@ -200,10 +200,10 @@ def test_what_is_set_is_no_factor_any_more():
 @pytest.mark.heavy
 def test_the_shipped_scenario_plans_within_its_budget():
     scenario = read(ROOT / "scenarios" / "kumar-glusterfs.toml").with_budget(1200.0)
-    plan = design.plan(scenario)
+    plan = design_plan.plan(scenario)
     assert 900 < plan.bill.total_s <= 1200
     assert len(plan.legal.factors) >= 8
     # Nothing that a model is to tell apart may move together.
-    coding = design.Coding(plan.legal.factors)
+    coding = design_plan.Coding(plan.legal.factors)
     matrix = coding.matrix(plan.rows)
     assert np.linalg.matrix_rank(matrix) == matrix.shape[1]

@@ -17,7 +17,7 @@ from dfslab.spec.scenario import Scenario
 from dfslab.studies import expectations
 from dfslab.studies.compare import compare
 from dfslab.studies.contract import Findings, FinishedRun, in_order
-from dfslab.studies.designs import design, legal
+from dfslab.studies.designs import design_plan, legal
 from dfslab.studies.runs import store, table
 from dfslab.studies.runs.sweep import sweep
 from support import synthetic
@@ -204,9 +204,9 @@ WORK = {
     "page": _paged,
     "terminal": _shown,
     "legality": lambda folder, count: lambda: legal.legal(designed(count, "full")).rows(),
-    "full design": lambda folder, count: lambda: design.plan(designed(count, "full")),
-    "latin design": lambda folder, count: lambda: design.plan(designed(count, "latin")),
-    "optimal design": lambda folder, count: lambda: design.plan(designed(count, "d-optimal")),
+    "full design": lambda folder, count: lambda: design_plan.plan(designed(count, "full")),
+    "latin design": lambda folder, count: lambda: design_plan.plan(designed(count, "latin")),
+    "optimal design": lambda folder, count: lambda: design_plan.plan(designed(count, "d-optimal")),
 }
 # Dear ones are asked for fewer configurations.
 DEAR = ("predicting sweep", "expectations", "page", "full design", "latin design", "optimal design")

@@ -20,7 +20,7 @@ from dfslab.spec.model import InputError, build
 from dfslab.spec.scenario import Scenario
 from dfslab.studies import crossval
 from dfslab.studies.contract import Findings, FinishedRun
-from dfslab.studies.designs import design, learning
+from dfslab.studies.designs import design_plan, learning
 from dfslab.studies.designs.slopes import slopes
 from dfslab.studies.runs import table
 from sklearn.base import clone, is_regressor
@@ -88,7 +88,7 @@ def measured():
             },
             provenance=provenance(1),
         )
-        for point in design.points(design.plan(scenario()).scenario)
+        for point in design_plan.points(design_plan.plan(scenario()).scenario)
     ]
 
 

@@ -22,7 +22,7 @@ from dfslab.spec.check import check
 from dfslab.spec.model import InputError, unknown
 from dfslab.spec.outputs import new_file
 from dfslab.spec.scenario import Scenario
-from dfslab.studies.designs import design as designs
+from dfslab.studies.designs import design_plan as designs
 from dfslab.studies.designs.lessons import Proposal
 from dfslab.studies.runs import search, store, table
 from dfslab.studies.runs.offered import RateProbe

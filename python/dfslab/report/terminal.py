@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from dfslab.documents.table import Table as Contents
     from dfslab.documents.table import TableCell
     from dfslab.documents.visibility import Visibility
-    from dfslab.studies.designs.design import DesignPlan
+    from dfslab.studies.designs.design_plan import DesignPlan
     from dfslab.studies.runs.search import SearchDocument
     from dfslab.testbeds.hosts.hardware import Check
     from dfslab.testbeds.hosts.kernel import Feature
@@ -182,7 +182,7 @@ def features_table(features: Sequence[Feature]) -> Table:
 def plan_document(plan: DesignPlan) -> PlannedDesign:
     """A design as a document: the legal set, the runs by testbed, the cost in seconds."""
     from dfslab.documents.planned_design import PlannedCost, PlannedDesign
-    from dfslab.studies.designs.design import labels
+    from dfslab.studies.designs.design_plan import labels
 
     bill = plan.bill
     return PlannedDesign(

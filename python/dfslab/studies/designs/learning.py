@@ -18,7 +18,7 @@ from dfslab.result import Metric, Result
 from dfslab.spec.scenario import Point, Scenario
 from dfslab.studies import crossval
 from dfslab.studies.contract import Progress
-from dfslab.studies.designs import design, sensitivity
+from dfslab.studies.designs import design_plan, sensitivity
 from dfslab.studies.designs.legal import DesignRow, Legal, legal
 from dfslab.studies.designs.lessons import (
     FactorImportance,
@@ -105,14 +105,16 @@ def noise(measured: Sequence[Result]) -> Noise | None:
 def seconds_of(measured: Sequence[Result]) -> float:
     """Seconds of measuring: the runs, and the planned start time of each testbed."""
     testbeds = {crossval.testbed_of(result.point): result.point.scenario for result in measured}
-    runs = sum((result.load.wall_s if result.load else 0.0) + design.RUN_S for result in measured)
-    return runs + sum(design.testbed_cost_s(one) for one in testbeds.values())
+    runs = sum(
+        (result.load.wall_s if result.load else 0.0) + design_plan.RUN_S for result in measured
+    )
+    return runs + sum(design_plan.testbed_cost_s(one) for one in testbeds.values())
 
 
 def _predicted_s(measured: Sequence[Result]) -> float:
     testbeds = {crossval.testbed_of(result.point): result.point.scenario for result in measured}
-    runs = sum(design.run_cost_s(result.point.scenario) for result in measured)
-    return runs + sum(design.testbed_cost_s(one) for one in testbeds.values())
+    runs = sum(design_plan.run_cost_s(result.point.scenario) for result in measured)
+    return runs + sum(design_plan.testbed_cost_s(one) for one in testbeds.values())
 
 
 def paper_tables(rows: TrainingRows, seed: int) -> list[PaperTable]:

@@ -14,7 +14,7 @@ import numpy as np
 from dfslab.models.learnt import LearntModel, TrainingRows
 from dfslab.spec.design import LevelValue
 from dfslab.spec.scenario import Point, Scenario
-from dfslab.studies.designs import design
+from dfslab.studies.designs import design_plan
 from dfslab.studies.designs.legal import DesignRow, Legal
 from dfslab.studies.designs.lessons import Proposal
 
@@ -43,12 +43,12 @@ def propose(
     points = [_point(scenario, allowed, row) for row in [*queries, *candidates]]
     covariance, noise = posterior(model, points)
     costs = [
-        design.testbed_cost_s(point.scenario) + design.run_cost_s(point.scenario)
+        design_plan.testbed_cost_s(point.scenario) + design_plan.run_cost_s(point.scenario)
         for point in points[len(queries) :]
     ]
     found = []
     for best, before, after in shrink(covariance, noise, len(queries), costs, count):
-        labels = design.labels(allowed, candidates[best])
+        labels = design_plan.labels(allowed, candidates[best])
         found.append(Proposal(labels=labels, seconds=costs[best], sd_before=before, sd_after=after))
     return found
 
