@@ -13,7 +13,7 @@ from dfslab.instruments import access, external_program
 from dfslab.lazily import lazily
 from dfslab.method import Method, RunFailed
 from dfslab.notify import Notify
-from dfslab.report import document
+from dfslab.report import run_document
 from dfslab.result import Result
 from dfslab.spec.check import check
 from dfslab.spec.model import InputError
@@ -188,7 +188,7 @@ class Laboratory:
             with stages.of("page"):
                 pages.write(run, run.page)
         run.processor_time = stages.spent
-        run.findings.notes += opened.finish(document.of(run))
+        run.findings.notes += opened.finish(run_document.of(run))
         return run
 
     def learn(self, scenario: Scenario, data: Path, page: Path | None = None) -> FinishedRun:

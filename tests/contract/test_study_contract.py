@@ -10,7 +10,7 @@ from dfslab import discover
 from dfslab.documents.table import Paragraph, Section, Table
 from dfslab.exports.formats import tables as csv_tables
 from dfslab.models import baseline, sequence
-from dfslab.report import document
+from dfslab.report import run_document
 from dfslab.report.table import blocks, contents
 from dfslab.report.terminal import drawn
 from dfslab.studies import contract
@@ -75,7 +75,7 @@ def test_what_a_study_finds_is_stored_and_read_back_alike(run, name):
 
 
 def test_every_table_is_drawn_by_every_renderer(run):
-    tables = document.every_table(run)
+    tables = run_document.every_table(run)
     assert len(tables) >= 5
     for table in tables:
         assert isinstance(table, Table)
@@ -103,7 +103,7 @@ def test_every_section_has_its_blocks_or_says_why_not(run):
 def test_keys_of_the_document_are_each_of_one_study(run):
     keys = [key for one in run.findings.found.values() for key in one.document(run)]
     assert len(keys) == len(set(keys))
-    json.dumps(document.of(run), allow_nan=False)
+    json.dumps(run_document.of(run), allow_nan=False)
 
 
 def test_cells_are_escaped_by_the_page_and_by_the_terminal():

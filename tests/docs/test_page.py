@@ -12,7 +12,7 @@ from dfslab.documents.traces.trace_analysis import CohortComparison, TraceAnalys
 from dfslab.documents.traces.trace_profile import Entry
 from dfslab.models import baseline, sequence
 from dfslab.models.regression import Regression
-from dfslab.report import document, page
+from dfslab.report import page, run_document
 from dfslab.studies import expectations, operations
 from dfslab.studies.advice import Advised
 from dfslab.studies.advise import advise
@@ -144,7 +144,7 @@ def test_results_without_a_rate_are_borne(study):
     compared = Findings.of(study.find(Comparison))
     changed = FinishedRun(study.scenario, [failed, *study.results], compared)
     assert len(page.sections(changed)) == len(page.sections(study))
-    assert len(document.result_table([failed]).rows) == 1
+    assert len(run_document.result_table([failed]).rows) == 1
 
 
 def test_text_is_never_markup(study):

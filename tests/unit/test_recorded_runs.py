@@ -11,7 +11,7 @@ from dfslab.documents.measured_load import MeasuredLoad, OperationCounts
 from dfslab.instruments import access
 from dfslab.models.fit.step_functions import fit
 from dfslab.models.fit.step_terms import waited_s
-from dfslab.report import document
+from dfslab.report import run_document
 from dfslab.report.terminal import drawn
 from dfslab.result import Metric, Result, Step, provenance
 from dfslab.spec.model import build
@@ -201,7 +201,7 @@ def test_no_number_is_broken_at_80_columns(tmp_path):
         for point in scenario().points()
     ]
     narrow = Console(width=80, file=io.StringIO())
-    narrow.print(drawn(document.result_table(shown)))
+    narrow.print(drawn(run_document.result_table(shown)))
     text = narrow.file.getvalue()
     assert max(len(line) for line in text.splitlines()) <= 80
     assert text.count("(123,456–7,654,321)") == len(shown)

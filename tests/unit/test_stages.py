@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from dfslab.laboratory import Laboratory
 from dfslab.method import RunFailed
-from dfslab.report import document
+from dfslab.report import run_document
 from dfslab.studies.runs import store, table
 from dfslab.studies.runs.stages import Stages
 from dfslab.studies.runs.sweep import sweep
@@ -104,7 +104,7 @@ def test_a_run_says_its_seconds_by_stage(tmp_path):
     laboratory = Laboratory(clock=lambda: float(next(looked)))
     plan = laboratory.plan(scenario, recorded=tmp_path / "runs.csv")
     done = laboratory.run(plan, tmp_path, fresh=True, always_page=True)
-    found = document.of(done)["processor_time"]
+    found = run_document.of(done)["processor_time"]
     assert list(found) == ["loading_s", "fitting_s", "cross_validating_s", "page_s"]
     # One for each time that a stage began: a sweep and its end, a model and five studies, …
     assert found == {"loading_s": 2.0, "fitting_s": 6.0, "cross_validating_s": 1.0, "page_s": 1.0}

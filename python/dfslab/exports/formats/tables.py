@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from dfslab.documents.table import Table
 from dfslab.exports.contract import RunExporter
-from dfslab.report import document
+from dfslab.report import run_document
 from dfslab.studies.contract import FinishedRun
 
 TITLE = "The tables of all studies, one after another, as CSV"
@@ -16,7 +16,7 @@ TITLE = "The tables of all studies, one after another, as CSV"
 
 def write(run: FinishedRun) -> bytes:
     """All tables, including those that `dfslab run` does not print."""
-    return tables_as_csv(document.every_table(run))
+    return tables_as_csv(run_document.every_table(run))
 
 
 def tables_as_csv(tables: Sequence[Table]) -> bytes:
