@@ -22,7 +22,7 @@ from pathlib import Path
 from types import FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from dfslab.spec.errors import InputError, unknown
+from dfslab.spec.input_error import InputError, unknown
 
 if TYPE_CHECKING:
     from dfslab.method import Method, Model

@@ -14,7 +14,7 @@ from dfslab.cli.root import app
 from dfslab.laboratory import Laboratory
 from dfslab.models import regression, sequence
 from dfslab.models.fit import step_functions
-from dfslab.spec.errors import InputError
+from dfslab.spec.input_error import InputError
 from dfslab.studies import advise, compare, contract, crossval, expectations, findings, operations
 from dfslab.studies.advice import Advised
 from dfslab.studies.compare import Comparison

@@ -38,7 +38,7 @@ from dfslab.cli.shared import (
     with_laboratory,
     with_progress,
 )
-from dfslab.spec.errors import InputError
+from dfslab.spec.input_error import InputError
 
 if TYPE_CHECKING:
     from dfslab.studies.contract import FinishedRun, StudyResult

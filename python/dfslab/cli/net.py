@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dfslab.cli.shared import AsJson
-from dfslab.spec.errors import InputError
+from dfslab.spec.input_error import InputError
 
 if TYPE_CHECKING:
     from rich.table import Table

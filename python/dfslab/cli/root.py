@@ -12,7 +12,7 @@ from typer.core import TyperGroup
 
 from dfslab.cli.table import ABOUT, COMMANDS, FORMER
 from dfslab.extras import missing
-from dfslab.spec.errors import InputError
+from dfslab.spec.input_error import InputError
 
 INTERRUPTED = 130
 

@@ -14,7 +14,7 @@ import typer
 
 from dfslab.cli.live.lines import LineReporter
 from dfslab.lazily import lazily
-from dfslab.spec.errors import InputError
+from dfslab.spec.input_error import InputError
 
 if TYPE_CHECKING:
     from rich.progress import Progress

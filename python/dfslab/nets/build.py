@@ -28,7 +28,7 @@ from dfslab.documents.net_definition import (
 from dfslab.documents.net_run import MonitorDefinition
 from dfslab.nets.colour import UNIT, Colour, Enumeration, FieldKind, TokenValue, fields_of
 from dfslab.nets.inscription import Inscription, text, written
-from dfslab.spec.errors import InputError
+from dfslab.spec.input_error import InputError
 from dfslab.spec.steps.expression import Condition, Expr, symbol
 
 

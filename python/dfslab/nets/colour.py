@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from dfslab.documents.net_definition import Cell
 from dfslab.nets.inscription import Field, field, flag
-from dfslab.spec.errors import InputError
+from dfslab.spec.input_error import InputError
 from dfslab.spec.steps.expression import Expr, symbol
 
 PLAIN = {int: "int", float: "real", bool: "bool"}

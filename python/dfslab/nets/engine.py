@@ -26,7 +26,7 @@ from dfslab.nets import draw
 from dfslab.nets.build import Net, definition_of
 from dfslab.nets.inscription import Inscription, written
 from dfslab.nets.net_json import json_text
-from dfslab.spec.errors import InputError
+from dfslab.spec.input_error import InputError
 
 MARKINGS_MAX = 100_000
 # The monitor that the functions below add to those of a net.

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self, TypeVar, get_args
 
 from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 
-from dfslab.spec.errors import InputError, unknown
+from dfslab.spec.input_error import InputError, unknown
 
 __all__ = ["InputError", "CheckedModel", "build", "input_error", "unknown"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from dfslab.spec.errors import InputError
+from dfslab.spec.input_error import InputError
 
 
 def new_file(key: str, path: Path) -> Path:
