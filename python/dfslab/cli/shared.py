@@ -55,8 +55,8 @@ if TYPE_CHECKING:
     from dfslab.cli.traces import trace_work as traces
     from dfslab.instruments.calibration import calibrate as calibration
     from dfslab.instruments.calibration import calibrate_testbed as testbed_calibration
-    from dfslab.report import limits as tables
     from dfslab.report import run_document as documents
+    from dfslab.report import server_limits as tables
     from dfslab.report import terminal
     from dfslab.studies.designs import lessons
     from dfslab.studies.runs import store
@@ -70,7 +70,7 @@ else:
     store = lazily("dfslab.studies.runs.store")
     terminal = lazily("dfslab.report.terminal")
     documents = lazily("dfslab.report.run_document")
-    tables = lazily("dfslab.report.limits")
+    tables = lazily("dfslab.report.server_limits")
     traces = lazily("dfslab.cli.traces.trace_work")
     live = lazily("dfslab.cli.traces.trace_top")
     testbeds = lazily("dfslab.cli.testbed_work")
