@@ -12,9 +12,9 @@ from dfslab.spec.deployment import Deployment
 from dfslab.spec.model import InputError
 from dfslab.spec.systems.standard import delay, rate, standard
 from dfslab.testbeds.hosts import kernel, network
+from dfslab.testbeds.hosts.control_groups import ControlGroups
 from dfslab.testbeds.hosts.hardware import Check
 from dfslab.testbeds.hosts.host import Host
-from dfslab.testbeds.hosts.limits import ControlGroups
 from dfslab.testbeds.hosts.machine import disk_limits, link_of, not_made
 from dfslab.testbeds.hosts.network import EmulatedLink
 from dfslab.testbeds.hosts.process import LiveProcess

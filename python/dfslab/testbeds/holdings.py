@@ -15,7 +15,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from dfslab.testbeds import state
-from dfslab.testbeds.hosts import limits
+from dfslab.testbeds.hosts import control_groups
 from dfslab.testbeds.hosts.process import MARK
 
 _PROC = Path("/proc")
@@ -61,11 +61,11 @@ def holdings() -> Holdings:
         ),
         "processes": _processes(marks),
         "control groups": frozenset(
-            str(path) for path in limits.everybody() if not _anothers_name(path.name)
+            str(path) for path in control_groups.everybody() if not _anothers_name(path.name)
         ),
         "disk limits": frozenset(
             f"{path.name} {line}"
-            for path in sorted(limits.ROOT.glob("blkio/blkio.throttle.*_device"))
+            for path in sorted(control_groups.ROOT.glob("blkio/blkio.throttle.*_device"))
             for line in _lines(path)
             if not _anothers_device(line.split()[0])
         ),

@@ -11,7 +11,7 @@ from pathlib import Path
 from dfslab.testbeds import state
 from dfslab.testbeds.errors import TestbedError
 from dfslab.testbeds.hosts import disk
-from dfslab.testbeds.hosts.limits import ControlGroups
+from dfslab.testbeds.hosts.control_groups import ControlGroups
 from dfslab.testbeds.hosts.process import LiveProcess, end, kill, marked
 from dfslab.testbeds.state import DaemonState, TestbedFolder, TestbedRecord
 

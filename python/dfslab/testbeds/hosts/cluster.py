@@ -15,8 +15,8 @@ from dfslab.spec.deployment import Deployment, NodeGroup
 from dfslab.testbeds.daemon import spawn, tied_to_owner
 from dfslab.testbeds.errors import TestbedError, last_lines
 from dfslab.testbeds.hosts import disk, kernel, network
+from dfslab.testbeds.hosts.control_groups import ControlGroups
 from dfslab.testbeds.hosts.host import DATA_ADAPTER, Host, child_of, hold, launch_init
-from dfslab.testbeds.hosts.limits import ControlGroups
 from dfslab.testbeds.hosts.machine import check_machine, cores_of, disk_limits, link_of
 from dfslab.testbeds.hosts.process import LiveProcess
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dfslab.testbeds.errors import TestbedError
-from dfslab.testbeds.hosts.limits import ControlGroups
+from dfslab.testbeds.hosts.control_groups import ControlGroups
 
 BLOCK = Path("/sys/block")
 FREE_WAIT_S = 60.0
