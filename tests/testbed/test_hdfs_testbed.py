@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 from dfslab import _core, discover
-from dfslab.filesystems.hdfs.node import NAMENODE_PORTS, DaemonLocation
+from dfslab.filesystems.hdfs.daemon_location import NAMENODE_PORTS, DaemonLocation
 from dfslab.filesystems.hdfs.parameters import (
     TestbedParameters,
     decided_properties,

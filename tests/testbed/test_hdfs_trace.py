@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from dfslab.filesystems.hdfs.node import Bean
+from dfslab.filesystems.hdfs.daemon_location import Bean
 from dfslab.filesystems.hdfs.testbed import Testbed
 from dfslab.instruments import access
 from dfslab.instruments import trace as tracing

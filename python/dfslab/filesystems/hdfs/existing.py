@@ -11,7 +11,7 @@ from typing import TypeVar
 from pydantic import Field
 
 from dfslab.documents.document import Document
-from dfslab.filesystems.hdfs.node import Attributes, NameNodeInfo, NameSystem, only
+from dfslab.filesystems.hdfs.daemon_location import Attributes, NameNodeInfo, NameSystem, only
 from dfslab.spec.model import InputError
 from dfslab.spec.systems.mounts import ExistingFileSystem, Fact, KnownMount
 

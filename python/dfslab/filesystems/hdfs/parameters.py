@@ -10,7 +10,7 @@ from typing import Annotated, Any, Self
 
 from pydantic import AliasChoices, BeforeValidator, Field, field_validator, model_validator
 
-from dfslab.filesystems.hdfs.node import NAMENODE_PORTS, DaemonLocation, stored
+from dfslab.filesystems.hdfs.daemon_location import NAMENODE_PORTS, DaemonLocation, stored
 from dfslab.spec.model import CheckedModel, InputError, build, unknown
 from dfslab.spec.units import Bytes, parse
 from dfslab.testbeds.hosts.ports import LOOPBACK

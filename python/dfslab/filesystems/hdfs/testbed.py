@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from xml.etree import ElementTree
 
-from dfslab.filesystems.hdfs.node import (
+from dfslab.filesystems.hdfs.daemon_location import (
     DATANODE_PORTS,
     NAMENODE_PORTS,
     DaemonLocation,
