@@ -14,7 +14,7 @@ from types import SimpleNamespace
 import psutil
 import pytest
 from dfslab import _core
-from dfslab.fleet import dask, node, run, shards, workers
+from dfslab.fleet import dask, run, shards, worker_calls, workers
 from dfslab.fleet.places import HERE, ClientHost, ClusterKind, Nodes
 from dfslab.spec.streams.plan import LoadPlan
 from dfslab.spec.streams.vocabulary import Neighbour, Stream
@@ -194,10 +194,10 @@ def test_results_stay_on_disk_when_all_but_the_agents_is_killed(tmp_path, state,
     assert wait_until(lambda: len([p for p in left(state) if p.suffix == ".json"]) == 2)
     assert wait_until(lambda: agents() == [])
     parts = sorted(path for path in left(state) if path.suffix == ".json")
-    merged, _, _ = shards.of_parts([node.left_behind(path) for path in parts])
+    merged, _, _ = shards.of_parts([worker_calls.left_behind(path) for path in parts])
     assert merged.complete
     assert [client.count for client in merged.per_client] == [300] * 4
-    alone, _, _ = shards.of_parts([node.left_behind(parts[1])])
+    alone, _, _ = shards.of_parts([worker_calls.left_behind(parts[1])])
     assert not alone.complete
     assert "clients 0 to 1 are missing" in alone.errors[-1].first
     assert list(tmp_path.iterdir()) == []

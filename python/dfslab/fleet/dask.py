@@ -27,7 +27,8 @@ from distributed.client import FutureCancelledError, FuturesCancelledError
 
 from dfslab.documents.measured_load import FleetLoadReport, FleetReport
 from dfslab.documents.rows import Span
-from dfslab.fleet import node, shards
+from dfslab.fleet import shards
+from dfslab.fleet import worker_calls as node
 from dfslab.fleet.agent import boot
 from dfslab.fleet.places import CLEAN_UP_LIMIT_S, ClientHost, ClusterKind, Nodes, patience_s, split
 from dfslab.fleet.protocol import AgentAnswer, ControllerCommand, Heard, HostClocks
