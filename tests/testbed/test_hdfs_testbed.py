@@ -15,12 +15,12 @@ from pathlib import Path
 import pytest
 from dfslab import _core, discover
 from dfslab.filesystems.hdfs.daemon_location import NAMENODE_PORTS, DaemonLocation
-from dfslab.filesystems.hdfs.parameters import (
+from dfslab.filesystems.hdfs.testbed import Testbed
+from dfslab.filesystems.hdfs.testbed_parameters import (
     TestbedParameters,
     decided_properties,
     parse_parameters,
 )
-from dfslab.filesystems.hdfs.testbed import Testbed
 from dfslab.instruments.access import testbed_parameters
 from dfslab.instruments.existing import existing
 from dfslab.spec.model import InputError

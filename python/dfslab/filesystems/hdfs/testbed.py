@@ -20,7 +20,7 @@ from dfslab.filesystems.hdfs.daemon_location import (
     datanode_serves,
     stored,
 )
-from dfslab.filesystems.hdfs.parameters import (
+from dfslab.filesystems.hdfs.testbed_parameters import (
     MIB,
     TestbedParameters,
     checked,
