@@ -13,7 +13,7 @@ from dfslab.cli import compat, laboratory
 from dfslab.documents.measured_load import PlaceReport
 from dfslab.exports.formats import csv as csv_rows
 from dfslab.exports.formats import fio, parquet, prometheus
-from dfslab.exports.rows import rows
+from dfslab.exports.metric_rows import rows
 from dfslab.instruments.measure import Measure
 from dfslab.laboratory import Laboratory
 from dfslab.spec.check import check

@@ -7,7 +7,7 @@ import io
 from collections.abc import Sequence
 
 from dfslab.exports.contract import ResultExporter
-from dfslab.exports.rows import MetricRow, rows
+from dfslab.exports.metric_rows import MetricRow, rows
 from dfslab.result import Result
 
 TITLE = "Every metric as a row of CSV"

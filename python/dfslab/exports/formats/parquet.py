@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from dfslab.exports.contract import ResultExporter
-from dfslab.exports.rows import rows
+from dfslab.exports.metric_rows import rows
 from dfslab.lazily import lazily
 from dfslab.result import Result
 

@@ -11,7 +11,7 @@ from dfslab.documents import metrics
 from dfslab.documents.measured_load import Buckets, MeasuredLoad
 from dfslab.documents.table import Value
 from dfslab.exports.contract import ResultExporter
-from dfslab.exports.rows import MetricRow, rows
+from dfslab.exports.metric_rows import MetricRow, rows
 from dfslab.result import Result
 
 TITLE = "Gauges and histograms as Prometheus reads them"
