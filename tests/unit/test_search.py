@@ -16,7 +16,7 @@ from dfslab.spec.model import InputError, build
 from dfslab.spec.search import Search, objective
 from dfslab.spec.streams.plan import LoadPlan
 from dfslab.studies.runs.offered import RateProbe
-from dfslab.studies.runs.search import RateRun, search
+from dfslab.studies.runs.rate_search import RateRun, search
 from support.synthetic import scenario
 
 SERVICE_S = 1e-3

@@ -24,7 +24,7 @@ from dfslab.spec.outputs import new_file
 from dfslab.spec.scenario import Scenario
 from dfslab.studies.designs import design_plan as designs
 from dfslab.studies.designs.lessons import Proposal
-from dfslab.studies.runs import search, store, table
+from dfslab.studies.runs import rate_search, store, table
 from dfslab.studies.runs.offered import RateProbe
 
 
@@ -100,14 +100,16 @@ def visible(laboratory: Laboratory, scenario: Scenario, trials: int) -> list[Vis
         return visibility.visibility(point.scenario, trials, session)
 
 
-def search_rate(laboratory: Laboratory, scenario: Scenario) -> search.SearchOutcome:
+def search_rate(laboratory: Laboratory, scenario: Scenario) -> rate_search.SearchOutcome:
     """The highest rate of the first configuration that meets the objective of `run.search`."""
     with laboratory.session() as session:
         probe = RateProbe(scenario, session)
         session.progress = lambda share, phase: laboratory.progress(
             share, 1, f"{probe.text} {phase}"
         )
-        return search.search(scenario.run.search, probe, lambda text: setattr(probe, "text", text))
+        return rate_search.search(
+            scenario.run.search, probe, lambda text: setattr(probe, "text", text)
+        )
 
 
 def merge_parts(files: Sequence[Path]) -> FleetLoadReport:

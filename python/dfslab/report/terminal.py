@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from dfslab.documents.table import TableCell
     from dfslab.documents.visibility import Visibility
     from dfslab.studies.designs.design_plan import DesignPlan
-    from dfslab.studies.runs.search import SearchDocument
+    from dfslab.studies.runs.rate_search import SearchDocument
     from dfslab.testbeds.hosts.hardware import Check
     from dfslab.testbeds.hosts.kernel import Feature
 

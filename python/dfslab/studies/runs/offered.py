@@ -14,7 +14,7 @@ from dfslab.spec.model import InputError
 from dfslab.spec.scenario import Judge, Scenario
 from dfslab.spec.search import objective
 from dfslab.spec.streams.stream import operations_per_client, stream_spec
-from dfslab.studies.runs.search import RateRun
+from dfslab.studies.runs.rate_search import RateRun
 
 # Least number of operations beyond a quantile for its estimate.
 BEYOND = 10
