@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import typer
 from dfslab import quantiles
-from dfslab.cli import listing, root, table
+from dfslab.cli import command_table, listing, root
 from dfslab.extras import BROUGHT_BY, missing
 from dfslab.spec import units
 
@@ -95,7 +95,7 @@ def test_the_overview_and_the_list_load_no_parser():
 def commands() -> list[list[str]]:
     """Every command there is, those of groups with their group."""
     found = []
-    for name, entry in table.COMMANDS.items():
+    for name, entry in command_table.COMMANDS.items():
         found.append([name])
         if entry.group:
             group = root.command(name)
@@ -124,25 +124,25 @@ def test_a_prediction_by_sequence_loads_no_library_beside_numpy(scenario):
 
 
 def test_the_table_of_commands_is_that_of_the_modules():
-    asked = {entry.module for entry in table.COMMANDS.values()}
+    asked = {entry.module for entry in command_table.COMMANDS.values()}
     there = set()
     for module in asked:
         group = typer.main.get_group(root.module(module).app)
-        if any(one.module == module and one.group for one in table.COMMANDS.values()):
+        if any(one.module == module and one.group for one in command_table.COMMANDS.values()):
             name = module.rpartition(".")[2]
             there.add(name)
-            assert group.help == table.COMMANDS[name].help
+            assert group.help == command_table.COMMANDS[name].help
             continue
         for name, command in group.commands.items():
             there.add(name)
             first = " ".join((command.help or "").partition("\n\n")[0].split())
-            assert first == table.COMMANDS[name].help, name
-    assert there == set(table.COMMANDS)
+            assert first == command_table.COMMANDS[name].help, name
+    assert there == set(command_table.COMMANDS)
 
 
 def test_the_overview_fits_any_terminal():
-    lines = table.overview().splitlines()
-    assert max(map(len, lines)) <= table.WIDTH
+    lines = command_table.overview().splitlines()
+    assert max(map(len, lines)) <= command_table.WIDTH
     assert [one for one in lines if one != one.rstrip()] == []
 
 

@@ -28,7 +28,7 @@ def _at_once(words: list[str]) -> bool:
     """Answer requests that need no command-line parser, whose import takes longer than the
     answer."""
     if words in ([], ["--help"]):
-        from dfslab.cli.table import overview
+        from dfslab.cli.command_table import overview
 
         print(overview())
         if not words:

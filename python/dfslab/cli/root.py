@@ -10,7 +10,7 @@ from typing import Annotated, Any, Protocol, runtime_checkable
 import typer
 from typer.core import TyperGroup
 
-from dfslab.cli.table import ABOUT, COMMANDS, FORMER
+from dfslab.cli.command_table import ABOUT, COMMANDS, FORMER
 from dfslab.extras import missing
 from dfslab.spec.input_error import InputError
 
