@@ -11,7 +11,7 @@ from dfslab.documents.table import Paragraph, Section, Table
 from dfslab.exports.formats import tables as csv_tables
 from dfslab.models import baseline, sequence
 from dfslab.report import run_document
-from dfslab.report.table import blocks, contents
+from dfslab.report.page_table import blocks, contents
 from dfslab.report.terminal import drawn
 from dfslab.studies import contract
 from dfslab.studies.contract import Findings, FinishedRun, Needs, Study, StudyResult

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from dfslab.cli.traces import trace_work
-from dfslab.report.table import percent, seconds
+from dfslab.report.page_table import percent, seconds
 from dfslab.spec import units
 from support.synthetic import spans_of
 

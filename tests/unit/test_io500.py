@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from dfslab.instruments import access
 from dfslab.instruments.measure import Measure
-from dfslab.report.table import blocks
+from dfslab.report.page_table import blocks
 from dfslab.spec.model import build
 from dfslab.spec.scenario import Scenario
 from dfslab.studies import io500

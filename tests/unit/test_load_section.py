@@ -16,8 +16,8 @@ from dfslab.documents.measured_load import (
 )
 from dfslab.instruments import measure
 from dfslab.instruments.measure import Measure
+from dfslab.report.page_table import number
 from dfslab.report.sections import latency, load
-from dfslab.report.table import number
 from dfslab.result import Result
 from dfslab.spec.check import check
 from dfslab.studies.contract import FinishedRun

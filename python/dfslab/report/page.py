@@ -10,9 +10,9 @@ from markupsafe import Markup
 
 from dfslab.documents.traces.trace_profile import TraceProfile
 from dfslab.report.contract import page_sections
+from dfslab.report.page_table import blocks
 from dfslab.report.plot import INK
 from dfslab.report.sections import trace
-from dfslab.report.table import blocks
 from dfslab.studies.contract import FinishedRun, StudyResult, all_studies
 from dfslab.studies.runs.store import write_atomically
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from markupsafe import Markup
 
 from dfslab.documents.traces.trace_profile import Timeline, TimelineCall
-from dfslab.report.table import folded, note, seconds
+from dfslab.report.page_table import folded, note, seconds
 
 TITLE = "Slowest calls in time"
 NOTE = (

@@ -8,7 +8,7 @@ from markupsafe import Markup
 
 from dfslab.report.contract import PageSection
 from dfslab.report.flame import NOTE, flame
-from dfslab.report.table import folded, note, percent, seconds, share, table, wide
+from dfslab.report.page_table import folded, note, percent, seconds, share, table, wide
 from dfslab.studies.bottlenecks import Bottlenecks, FunctionCost, Gain, Programs
 from dfslab.studies.contract import FinishedRun
 

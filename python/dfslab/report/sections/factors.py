@@ -9,8 +9,8 @@ from markupsafe import Markup
 
 from dfslab.report.contract import PageSection
 from dfslab.report.figure import ChartLayout, Curve
+from dfslab.report.page_table import folded, note, number, percent, signed, table, wide
 from dfslab.report.plot import axis, chart, colour, heading, log_axis, with_interval, words
-from dfslab.report.table import folded, note, number, percent, signed, table, wide
 from dfslab.result import Metric
 from dfslab.studies.contract import FinishedRun
 from dfslab.studies.designs.lessons import FactorImportance, Learning

@@ -12,8 +12,8 @@ from dfslab.documents.measured_load import Buckets
 from dfslab.documents.table import Name
 from dfslab.report.contract import PageSection
 from dfslab.report.figure import ChartLayout, Curve
+from dfslab.report.page_table import DASH, folded, note, seconds, table
 from dfslab.report.plot import SEQUENCE, axis, chart, heading, words
-from dfslab.report.table import DASH, folded, note, seconds, table
 from dfslab.result import Result
 from dfslab.studies.compare import sort_key
 from dfslab.studies.contract import FinishedRun

@@ -14,8 +14,8 @@ from dfslab.documents.load_report import GeneratorReport, Second
 from dfslab.documents.measured_load import CountedCalls, DiskReads, MeasuredLoad, MeasuredPhase
 from dfslab.report.contract import PageSection
 from dfslab.report.figure import ChartLayout, Curve
+from dfslab.report.page_table import DASH, folded, note, number, percent, seconds, table
 from dfslab.report.plot import SEQUENCE, axis, chart, heading, words
-from dfslab.report.table import DASH, folded, note, number, percent, seconds, table
 from dfslab.result import Result
 from dfslab.spec import units
 from dfslab.studies.compare import sort_key

@@ -11,8 +11,8 @@ from markupsafe import Markup
 from dfslab.documents.answers import RegressionFit
 from dfslab.report.contract import PageSection
 from dfslab.report.figure import ChartLayout, Curve
+from dfslab.report.page_table import folded, note, number, percent, share, signed, table, wide
 from dfslab.report.plot import axis, chart, colour, heading, words
-from dfslab.report.table import folded, note, number, percent, share, signed, table, wide
 from dfslab.studies.compare import Comparison, ErrorScore
 from dfslab.studies.contract import FinishedRun
 from dfslab.studies.crossval import CrossValidated

@@ -11,8 +11,8 @@ from dfslab.documents.table import Value
 from dfslab.models.fit.step_terms import WHOLE
 from dfslab.report.contract import PageSection
 from dfslab.report.figure import Curve, Line
+from dfslab.report.page_table import DASH, folded, note, number, percent, seconds, signed, table
 from dfslab.report.plot import INK, SEQUENCE, colour, log_axis, panels, with_interval, words
-from dfslab.report.table import DASH, folded, note, number, percent, seconds, signed, table
 from dfslab.result import Metric
 from dfslab.studies.compare import ErrorScore, sort_key
 from dfslab.studies.contract import FinishedRun

@@ -7,7 +7,7 @@ from typing import Any
 from markupsafe import Markup
 
 from dfslab.report.contract import PageSection
-from dfslab.report.table import note, percent, table, wide
+from dfslab.report.page_table import note, percent, table, wide
 from dfslab.studies.compare import Comparison
 from dfslab.studies.contract import FinishedRun
 from dfslab.studies.order import WorkloadOrder, orders

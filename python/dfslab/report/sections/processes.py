@@ -11,9 +11,9 @@ from markupsafe import Markup
 from dfslab.models.learn.features import describe
 from dfslab.report.contract import PageSection
 from dfslab.report.figure import ChartLayout, Curve
+from dfslab.report.page_table import note, number, predicted, table
 from dfslab.report.plot import SEQUENCE, axis, chart, log_axis, with_interval, words
 from dfslab.report.sections.scaling import PROCESSES, THREADS, rest, way
-from dfslab.report.table import note, number, predicted, table
 from dfslab.result import Metric
 from dfslab.spec.streams.stream import has_stream
 from dfslab.studies.compare import geometric_mean

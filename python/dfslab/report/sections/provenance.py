@@ -8,7 +8,7 @@ from markupsafe import Markup
 
 from dfslab.documents.table import labels_text
 from dfslab.report.contract import PageSection
-from dfslab.report.table import folded, table, wide
+from dfslab.report.page_table import folded, table, wide
 from dfslab.spec import units
 from dfslab.studies.contract import FinishedRun
 

@@ -7,8 +7,8 @@ from markupsafe import Markup
 from dfslab.documents.measured_load import FaultReport
 from dfslab.report.contract import PageSection
 from dfslab.report.figure import Annotation, ChartLayout, Curve, Shape
+from dfslab.report.page_table import DASH, note, number, seconds, table
 from dfslab.report.plot import SEQUENCE, axis, chart, heading, words
-from dfslab.report.table import DASH, note, number, seconds, table
 from dfslab.result import Result
 from dfslab.studies.contract import FinishedRun
 

@@ -8,8 +8,8 @@ from markupsafe import Markup
 
 from dfslab.report.contract import PageSection
 from dfslab.report.figure import AxisOptions, Curve
+from dfslab.report.page_table import DASH, note, number, table
 from dfslab.report.plot import INK, SEQUENCE, axis, panels, words
-from dfslab.report.table import DASH, note, number, table
 from dfslab.result import Result
 from dfslab.studies.compare import geometric_mean, sort_key
 from dfslab.studies.contract import FinishedRun

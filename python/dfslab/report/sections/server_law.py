@@ -10,8 +10,8 @@ from markupsafe import Markup
 from dfslab.report.contract import PageSection
 from dfslab.report.figure import Curve as Drawn
 from dfslab.report.figure import Line
+from dfslab.report.page_table import DASH, note, number, percent, seconds, signed, table
 from dfslab.report.plot import INK, SEQUENCE, axis, log_axis, panels, with_interval
-from dfslab.report.table import DASH, note, number, percent, seconds, signed, table
 from dfslab.studies.contract import FinishedRun
 from dfslab.studies.server_law import BOUND_S, LAWS, PEAK_S, Burst, Ratio, ResponseCurve, ServerLaw
 

@@ -9,8 +9,8 @@ from markupsafe import Markup
 from dfslab.documents.table import Name
 from dfslab.report.contract import PageSection
 from dfslab.report.figure import ChartLayout, Curve
+from dfslab.report.page_table import DASH, folded, note, seconds, signed, table
 from dfslab.report.plot import axis, chart, colour, heading, time_scale, words
-from dfslab.report.table import DASH, folded, note, seconds, signed, table
 from dfslab.studies.compare import ComparedPoint, Comparison
 from dfslab.studies.contract import FinishedRun
 

@@ -11,8 +11,8 @@ from markupsafe import Markup
 from dfslab.documents.table import Name
 from dfslab.lazily import lazily
 from dfslab.report.contract import PageSection
+from dfslab.report.page_table import number, percent
 from dfslab.report.plot import BASELINES
-from dfslab.report.table import number, percent
 from dfslab.result import Result
 from dfslab.spec import units
 from dfslab.studies.advice import Advised

@@ -12,6 +12,7 @@ from dfslab.documents.table import labels_text
 from dfslab.models.learn.features import describe
 from dfslab.report.contract import PageSection
 from dfslab.report.figure import Axis, AxisOptions, Curve
+from dfslab.report.page_table import note, number
 from dfslab.report.plot import (
     BASELINES,
     DASHES,
@@ -23,7 +24,6 @@ from dfslab.report.plot import (
     with_interval,
     words,
 )
-from dfslab.report.table import note, number
 from dfslab.result import Metric, Result
 from dfslab.spec import units
 from dfslab.spec.streams.stream import has_stream

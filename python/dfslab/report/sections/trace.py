@@ -16,7 +16,7 @@ from dfslab.documents.traces.trace_profile import Clock, Entry, Savings, TracePr
 from dfslab.report import repeats
 from dfslab.report.contract import PageSection
 from dfslab.report.flame import NOTE, flame
-from dfslab.report.table import (
+from dfslab.report.page_table import (
     DASH,
     folded,
     note,

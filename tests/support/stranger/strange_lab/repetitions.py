@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dfslab.report.contract import PageSection
-from dfslab.report.table import note
+from dfslab.report.page_table import note
 from dfslab.studies.contract import FinishedRun
 from markupsafe import Markup
 
