@@ -11,7 +11,7 @@ from pathlib import Path
 
 from dfslab.result import Result
 from dfslab.spec.scenario import Point, Scenario, read
-from dfslab.studies.runs import table
+from dfslab.studies.runs import csv_runs
 
 from verification.figures import HERE, moment
 
@@ -90,7 +90,7 @@ def runs(name: str, recording: str) -> list[Result]:
     points = {point.id: point for point in planned.points()}
     found: list[Result] = []
     for one in plans(name).get(recording, (recording,)):
-        found += [_placed(run, points) for run in table.read(path_of(one), planned)]
+        found += [_placed(run, points) for run in csv_runs.read(path_of(one), planned)]
     return found
 
 

@@ -32,7 +32,7 @@ from dfslab.studies.contract import (
 from dfslab.studies.designs import design_plan as designs
 from dfslab.studies.designs.lessons import Learning
 from dfslab.studies.learn import LearningStudy
-from dfslab.studies.runs import store, stored, table
+from dfslab.studies.runs import csv_runs, store, stored
 from dfslab.studies.runs.stages import Stages, processor_s
 from dfslab.studies.runs.store import Store
 from dfslab.studies.runs.sweep import sweep
@@ -110,7 +110,7 @@ class Laboratory:
         scenario = designs.planned(scenario)
         known = None
         if recorded is not None:
-            known = table.Recorded(measured_before(recorded, scenario))
+            known = csv_runs.Recorded(measured_before(recorded, scenario))
             requested = scenario.run.methods
             scenario = scenario.with_methods(
                 [m for m in requested if m == known.name or not discover.is_instrument(m)]
@@ -255,7 +255,7 @@ def measured_before(data: Path, scenario: Scenario) -> list[Result]:
     """The measurements of a run folder, or of a table of runs. InputError when it is neither."""
     if data.is_dir():
         return [r for r in store.results_of(data) if r.method == "measure"]
-    return table.read(data, scenario)
+    return csv_runs.read(data, scenario)
 
 
 def write_page(run: FinishedRun, path: Path | None = None) -> Path:

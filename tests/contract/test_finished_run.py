@@ -21,7 +21,7 @@ from dfslab.studies.compare import Comparison
 from dfslab.studies.contract import Findings
 from dfslab.studies.expectations import Expected
 from dfslab.studies.operations import StepFunctions
-from dfslab.studies.runs import store, stored, table
+from dfslab.studies.runs import csv_runs, store, stored
 from support import synthetic
 from typer.testing import CliRunner
 
@@ -67,7 +67,7 @@ def results():
 def run(folder: Path, *methods: str) -> Path:
     """The folder of a run whose measurements come from a table."""
     folder.mkdir(exist_ok=True)
-    table.write(results(), folder / "runs.csv")
+    csv_runs.write(results(), folder / "runs.csv")
     laboratory = Laboratory()
     plan = laboratory.plan(scenario(*methods), recorded=folder / "runs.csv")
     return laboratory.run(plan, folder, fresh=True, always_page=True).folder

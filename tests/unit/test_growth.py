@@ -18,7 +18,7 @@ from dfslab.studies import expectations
 from dfslab.studies.compare import compare
 from dfslab.studies.contract import Findings, FinishedRun, in_order
 from dfslab.studies.designs import design_plan, legal
-from dfslab.studies.runs import store, table
+from dfslab.studies.runs import csv_runs, store
 from dfslab.studies.runs.sweep import sweep
 from support import synthetic
 
@@ -138,13 +138,13 @@ def _predicting(folder, count):
 
 def _read_table(folder, count):
     asked = scenario(count)
-    table.write(results(asked), folder / f"{count}.csv")
-    return lambda: table.read(folder / f"{count}.csv", asked)
+    csv_runs.write(results(asked), folder / f"{count}.csv")
+    return lambda: csv_runs.read(folder / f"{count}.csv", asked)
 
 
 def _written_table(folder, count):
     found = results(scenario(count))
-    return lambda: table.write(found, folder / "runs.csv")
+    return lambda: csv_runs.write(found, folder / "runs.csv")
 
 
 def _loaded(folder, count):

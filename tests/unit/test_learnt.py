@@ -22,7 +22,7 @@ from dfslab.studies import crossval
 from dfslab.studies.contract import Findings, FinishedRun
 from dfslab.studies.designs import design_plan, learning
 from dfslab.studies.designs.slopes import slopes
-from dfslab.studies.runs import table
+from dfslab.studies.runs import csv_runs
 from sklearn.base import clone, is_regressor
 from support import synthetic
 
@@ -340,8 +340,8 @@ def test_everything_that_a_sweep_teaches_stands_on_the_page(measured, monkeypatc
 
 def test_a_table_of_runs_reads_back(measured, tmp_path):
     path = tmp_path / "runs.csv"
-    assert table.write(measured, path) == len(measured)
-    back = {result.point_id: result for result in table.read(path, scenario())}
+    assert csv_runs.write(measured, path) == len(measured)
+    back = {result.point_id: result for result in csv_runs.read(path, scenario())}
     assert set(back) == {result.point_id for result in measured}
     for result in measured:
         assert back[result.point_id].value() == pytest.approx(result.value(), rel=1e-8)
@@ -349,4 +349,4 @@ def test_a_table_of_runs_reads_back(measured, tmp_path):
     about = json.loads(path.with_suffix(".json").read_text())
     assert about["rows"] == len(measured)
     with pytest.raises(InputError, match="no table of runs"):
-        table.read(tmp_path / "none.csv", scenario())
+        csv_runs.read(tmp_path / "none.csv", scenario())

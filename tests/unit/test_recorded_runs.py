@@ -16,7 +16,7 @@ from dfslab.report.terminal import drawn
 from dfslab.result import Metric, Result, Step, provenance
 from dfslab.spec.model import build
 from dfslab.spec.scenario import Scenario
-from dfslab.studies.runs import table
+from dfslab.studies.runs import csv_runs
 from rich.console import Console
 from support import synthetic
 from typer.testing import CliRunner
@@ -70,7 +70,7 @@ def run_of(point, repetition):
 def recorded(tmp_path):
     """A scenario's file, and a table of two repetitions of which the last run is missing."""
     results = [run_of(point, n) for n in range(2) for point in scenario().points()][:-1]
-    table.write(results, tmp_path / "runs.csv")
+    csv_runs.write(results, tmp_path / "runs.csv")
     (tmp_path / "recorded.toml").write_text(scenario().toml())
     return tmp_path
 

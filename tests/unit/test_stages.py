@@ -6,7 +6,7 @@ import pytest
 from dfslab.laboratory import Laboratory
 from dfslab.method import RunFailed
 from dfslab.report import run_document
-from dfslab.studies.runs import store, table
+from dfslab.studies.runs import csv_runs, store
 from dfslab.studies.runs.stages import Stages
 from dfslab.studies.runs.sweep import sweep
 from support import synthetic
@@ -98,7 +98,7 @@ def test_a_run_says_its_seconds_by_stage(tmp_path):
     scenario = synthetic.scenario(
         sizes=["64 KiB", "1 MiB", "4 MiB"], clients=(1, 2), methods=["measure", "mean"]
     )
-    table.write(
+    csv_runs.write(
         synthetic.planted(sizes=["64 KiB", "1 MiB", "4 MiB"], clients=(1, 2)), tmp_path / "runs.csv"
     )
     laboratory = Laboratory(clock=lambda: float(next(looked)))

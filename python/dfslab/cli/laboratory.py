@@ -24,7 +24,7 @@ from dfslab.spec.outputs import new_file
 from dfslab.spec.scenario import Scenario
 from dfslab.studies.designs import design_plan as designs
 from dfslab.studies.designs.lessons import Proposal
-from dfslab.studies.runs import rate_search, store, table
+from dfslab.studies.runs import csv_runs, rate_search, store
 from dfslab.studies.runs.offered import RateProbe
 
 
@@ -53,7 +53,7 @@ def next_runs(scenario: Scenario, data: Path, about: Mapping[str, Any]) -> list[
 def export_runs(folder: Path, output: Path) -> int:
     """Write a run's measurements as a table of runs; the number of rows."""
     new_file("--output", output)
-    return table.write(store.results_of(folder), output)
+    return csv_runs.write(store.results_of(folder), output)
 
 
 def export(folder: Path, form: str, output: Path | None, notify: Notify = silent) -> bytes:

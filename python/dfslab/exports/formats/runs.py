@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dfslab.exports.contract import Companion, ResultExporter
-from dfslab.studies.runs import table
+from dfslab.studies.runs import csv_runs
 
 TITLE = "One row of CSV for each measured run, its settings in columns"
-EXPORTER = ResultExporter(TITLE, ".csv", table.as_csv, companion=Companion(".json", table.about))
+EXPORTER = ResultExporter(
+    TITLE, ".csv", csv_runs.as_csv, companion=Companion(".json", csv_runs.about)
+)
