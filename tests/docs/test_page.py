@@ -19,7 +19,7 @@ from dfslab.studies.advise import advise
 from dfslab.studies.compare import Comparison, compare
 from dfslab.studies.contract import Findings, FinishedRun, all_studies
 from dfslab.studies.crossval import CrossValidated
-from dfslab.studies.trace_profile import Traced
+from dfslab.studies.merged_profile import Traced
 from playwright.sync_api import sync_playwright
 from support import synthetic
 from support.profiles import tree_node, tree_profile

@@ -29,7 +29,7 @@ from dfslab.spec.check import check
 from dfslab.spec.model import InputError
 from dfslab.spec.outputs import new_file
 from dfslab.spec.scenario import Scenario
-from dfslab.studies import trace_profile
+from dfslab.studies import merged_profile
 from dfslab.studies.runs import store
 from dfslab.studies.traces import cohort, trace_store, traced_steps
 from dfslab.testbeds.base import BaseTestbed
@@ -129,7 +129,7 @@ def profile(
         return tracing.profile(found, reading)
     reading.refuse_for_sums()
     read = _spread(found, scheduler) if scheduler else _profiles(found)
-    return trace_profile.of_programs(read, found)
+    return merged_profile.of_programs(read, found)
 
 
 def against(

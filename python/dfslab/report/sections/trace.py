@@ -30,7 +30,7 @@ from dfslab.report.page_table import (
 from dfslab.report.timeline import timelines
 from dfslab.spec import units
 from dfslab.studies.contract import FinishedRun
-from dfslab.studies.trace_profile import Traced
+from dfslab.studies.merged_profile import Traced
 
 TITLE = "Trace"
 ORDER = 70
