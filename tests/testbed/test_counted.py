@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from dfslab.cli.traces import trace_work
-from dfslab.instruments.tracing import counters
+from dfslab.instruments.tracing import counter_profiles
 
 pytestmark = pytest.mark.testbed
 WRITES, SIZE_BYTES = 20, 4096
@@ -21,6 +21,6 @@ def test_what_a_command_wrote_was_counted(system, nothing_left, tmp_path):
     assert named["write"].count == WRITES
     assert named["create"].count >= 1
     assert 0 < named["write"].total_s < 60
-    assert found.counted is (system in counters.formats())
+    assert found.counted is (system in counter_profiles.formats())
     if system == "juicefs":
         assert not any(found.losses.values())

@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 import pytest
 from dfslab.cli.traces import trace_work
 from dfslab.documents.traces.plain import plain
-from dfslab.instruments.tracing import callprofile, counters
+from dfslab.instruments.tracing import callprofile, counter_profiles
 from dfslab.spec.model import InputError
 from support.recorded import COUNTERS as FILES
 from support.recorded import RECORDED
@@ -17,7 +17,7 @@ from support.recorded import RECORDED
 
 def places(path):
     """Every place of one file's tree, by its path."""
-    top = callprofile.merge(counters.read(path))
+    top = callprofile.merge(counter_profiles.read(path))
     return {str(path): node for path, node in callprofile.walk(top)}
 
 
@@ -25,10 +25,10 @@ def test_each_is_recognised_by_its_content(tmp_path):
     for system, path in FILES.items():
         other = tmp_path / "unnamed"
         other.write_bytes(path.read_bytes())
-        assert counters.recognise(other) == system
+        assert counter_profiles.recognise(other) == system
     nothing = tmp_path / "nothing"
     nothing.write_text('{"resourceSpans": []}')
-    assert counters.recognise(nothing) == ""
+    assert counter_profiles.recognise(nothing) == ""
 
 
 def test_every_call_of_every_brick_of_glusterfs():
@@ -87,17 +87,17 @@ def test_what_is_not_known_is_not_invented():
 def test_the_difference_of_two_readings_is_what_came_between():
     text = FILES["moosefs"].read_text()
     more = text.replace("fuse_ops.write: 206", "fuse_ops.write: 306")
-    before, after = (counters.understood("moosefs", one, "c") for one in (text, more))
-    (told,) = counters.between(before, after)
+    before, after = (counter_profiles.understood("moosefs", one, "c") for one in (text, more))
+    (told,) = counter_profiles.between(before, after)
     assert {row.step: row.count for row in told.nodes if row.count} == {"write": 100}
     # A client that mounted anew began at nothing.
-    (told,) = counters.between(after, before)
+    (told,) = counter_profiles.between(after, before)
     assert {row.step: row.count for row in told.nodes}["write"] == 206
 
 
 def test_a_written_difference_is_read_as_a_profile(tmp_path):
     for system, path in FILES.items():
-        for number, (_, file) in enumerate(counters.read(path)):
+        for number, (_, file) in enumerate(counter_profiles.read(path)):
             one = tmp_path / f"{system}-{number}{callprofile.SUFFIX}"
             one.write_text(callprofile.written(file))
             assert callprofile.is_profile(one)

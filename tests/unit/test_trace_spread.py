@@ -13,7 +13,7 @@ from dfslab.documents.traces.plain import plain
 from dfslab.fleet import workers
 from dfslab.fleet.places import ClientHost
 from dfslab.instruments import trace
-from dfslab.instruments.tracing import callprofile, counters
+from dfslab.instruments.tracing import callprofile, counter_profiles
 from dfslab.instruments.tracing.reading import Reading
 from dfslab.method import RunFailed
 from dfslab.spec.model import InputError
@@ -93,7 +93,7 @@ def test_files_that_share_traces_are_read_together(scheduler, files, tmp_path):
 def test_profiles_and_counters_of_many_processes(scheduler, tmp_path):
     paths = []
     for place, path in enumerate(FILES.values()):
-        for number, (_, file) in enumerate(counters.read(path)):
+        for number, (_, file) in enumerate(counter_profiles.read(path)):
             paths.append(tmp_path / f"{place}-{number}{callprofile.SUFFIX}")
             paths[-1].write_text(callprofile.written(file))
     one = text(trace_work.profile(paths))

@@ -20,7 +20,7 @@ from dfslab.exports.contract import TraceExporter, Written
 from dfslab.instruments import access
 from dfslab.instruments import external_program as programs
 from dfslab.instruments import trace as tracing
-from dfslab.instruments.tracing import callprofile, counters
+from dfslab.instruments.tracing import callprofile, counter_profiles
 from dfslab.instruments.tracing import receive as receiving
 from dfslab.instruments.tracing.reading import Reading
 from dfslab.lazily import lazily
@@ -106,7 +106,7 @@ def _record_mounted(
         raise InputError("--on", name, "neither can its processes be traced nor do they count")
     folder.mkdir(exist_ok=True)
     with kind.up(values, notify=notify) as testbed:
-        status = counters.record(testbed, name, command, folder)
+        status = counter_profiles.record(testbed, name, command, folder)
     if status:
         raise RunFailed(f"{shlex.join(command)} ended with {status}; traced in {folder}")
     for path in sorted(folder.glob(f"*{callprofile.TRACE_SUFFIX}")):
@@ -264,7 +264,7 @@ def _profiles(files: Sequence[Path]) -> list[tuple[str, callprofile.File]]:
     found = []
     for path in files:
         whole = callprofile.is_profile(path)
-        found += [(str(path), callprofile.read(path))] if whole else counters.read(path)
+        found += [(str(path), callprofile.read(path))] if whole else counter_profiles.read(path)
     return found
 
 
@@ -294,7 +294,9 @@ def _of_jvms(files: Sequence[Path]) -> bool:
 
     InputError when only some do.
     """
-    profiles = [path for path in files if callprofile.is_profile(path) or counters.recognise(path)]
+    profiles = [
+        path for path in files if callprofile.is_profile(path) or counter_profiles.recognise(path)
+    ]
     if profiles and len(profiles) < len(files):
         other = next(path for path in files if path not in profiles)
         raise InputError("trace", str(other), "spans and profiles are reported apart")
