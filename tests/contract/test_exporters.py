@@ -8,7 +8,7 @@ import sys
 
 import pytest
 from dfslab import discover
-from dfslab.cli import laboratory
+from dfslab.cli import commands_work
 from dfslab.cli.traces import trace_work
 from dfslab.documents.traces.trace_profile import TraceProfile
 from dfslab.exports import contract
@@ -91,7 +91,7 @@ def test_every_description_becomes_a_document(name):
 
 def test_the_commands_offer_what_discovery_finds(tmp_path):
     with pytest.raises(InputError) as refused:
-        laboratory.export(tmp_path, "poem", None)
+        commands_work.export(tmp_path, "poem", None)
     allowed = refused.value.allowed.removeprefix("must be one of page, ").split(", ")
     known = {**contract.exporters(ResultExporter), **contract.exporters(RunExporter)}
     assert allowed == sorted(known)
@@ -102,11 +102,11 @@ def test_the_commands_offer_what_discovery_finds(tmp_path):
 
 
 def test_a_companion_goes_where_its_file_goes(kept_run, tmp_path):
-    document = laboratory.export(kept_run, "runs", tmp_path / "table.csv")
+    document = commands_work.export(kept_run, "runs", tmp_path / "table.csv")
     assert (tmp_path / "table.csv").read_bytes() == document
     about = json.loads((tmp_path / "table.json").read_text())
     assert about["rows"] == len(document.splitlines()) - 1
-    laboratory.export(kept_run, "csv", tmp_path / "plain.csv")
+    commands_work.export(kept_run, "csv", tmp_path / "plain.csv")
     assert not (tmp_path / "plain.json").exists()
 
 

@@ -39,7 +39,7 @@ KILLS, SEED, RUNS = 10, 8, 3 * 2 * 4 * 2
 KILLER = f"""
 import os, random, signal, time
 from pathlib import Path
-from dfslab.cli.laboratory import export_runs
+from dfslab.cli.commands_work import export_runs
 from dfslab.laboratory import Laboratory
 from dfslab.spec.check import check
 from dfslab.spec.scenario import read

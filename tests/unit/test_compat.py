@@ -9,7 +9,7 @@ import re
 
 import duckdb
 import pytest
-from dfslab.cli import compat, laboratory
+from dfslab.cli import commands_work, compat
 from dfslab.documents.measured_load import PlaceReport
 from dfslab.exports.formats import csv as csv_rows
 from dfslab.exports.formats import fio, parquet, prometheus
@@ -121,7 +121,7 @@ def test_dfs_perfs_own_files_are_read_as_they_are(tmp_path):
     assert (found.run.time_limit, found.workload.clients) == (1.0, 3)
     assert found.file_system.access.directory == str(tmp_path)
     assert found.title == "each thread works with one client, not clients.per.thread = 20 in turn"
-    (result,) = laboratory.measure(Laboratory(), found)
+    (result,) = commands_work.measure(Laboratory(), found)
     assert result.load.window_s >= 0.7
     heading, told, rate = say([result]).splitlines()
     assert heading == "Metadata: 3 threads, SUCCESS"
@@ -241,7 +241,7 @@ def test_dfs_perf_runs_and_prints_its_totals(tmp_path):
 def test_massive_is_over_when_its_time_is(tmp_path):
     words = ["time.seconds=0.5", "file.length.bytes=4096", f"DFS_PERF_WORKSPACE={tmp_path}"]
     chosen, summary = compat.read("dfs-perf", ["Massive", *words])
-    (result,) = laboratory.measure(Laboratory(), chosen)
+    (result,) = commands_work.measure(Laboratory(), chosen)
     assert result.load.window_s >= 0.4
     assert not result.complete
     assert "the load was not over when run.time_limit was" in result.notes
@@ -365,14 +365,14 @@ def test_times_since_operations_were_due_leave_too():
 @pytest.mark.heavy
 def test_a_form_goes_to_a_new_file_only(recorded_run, tmp_path):
     target = tmp_path / "new.parquet"
-    assert laboratory.export(recorded_run, "parquet", target) == target.read_bytes()
+    assert commands_work.export(recorded_run, "parquet", target) == target.read_bytes()
     assert target.read_bytes()[:4] == b"PAR1"
     with pytest.raises(InputError, match="exists already"):
-        laboratory.export(recorded_run, "parquet", target)
+        commands_work.export(recorded_run, "parquet", target)
     with pytest.raises(InputError, match="must be one of page, csv, fio, parquet, .*tables"):
-        laboratory.export(recorded_run, "xml", None)
+        commands_work.export(recorded_run, "xml", None)
     with pytest.raises(InputError, match="is no run folder"):
-        laboratory.export(tmp_path, "csv", None)
+        commands_work.export(tmp_path, "csv", None)
     assert dfslab("report", recorded_run, "--as", "csv").stdout.startswith("method,")
     page = tmp_path / "page.html"
     assert f"page: {page}" in dfslab("report", recorded_run, "-o", page).stdout
@@ -386,7 +386,7 @@ def test_mdtest_runs_and_prints_its_summary(tmp_path):
     chosen, summary = compat.read(
         "mdtest", ["-np", "2", "-n", "30", "-F", "-u", "-i", "2", "-d", str(tmp_path)]
     )
-    results = laboratory.measure(Laboratory(), chosen)
+    results = commands_work.measure(Laboratory(), chosen)
     lines = summary(results).splitlines()
     assert lines[0] == "SUMMARY rate (in ops/sec): (of 2 iterations)"
     assert [line[3:24].strip() for line in lines[3:]] == [
