@@ -72,7 +72,7 @@ def test_the_import_check_can_fail():
     assert not _imports_core("from dfslab import discover")
 
 
-@pytest.mark.parametrize("module", ["cli.commands", "cli.laboratory", "laboratory"])
+@pytest.mark.parametrize("module", ["cli.commands", "cli.commands_work", "laboratory"])
 def test_what_few_commands_need_is_loaded_by_those(module):
     """It would be three quarters of what it takes to start."""
     heavy = {"sympy", "pint", "scipy.stats", "scipy.optimize", "sklearn", "dask", "distributed"}

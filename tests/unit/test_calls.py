@@ -6,8 +6,7 @@ import shutil
 
 import pytest
 from dfslab.documents.measured_load import ServerCalls, ServerCounts
-from dfslab.instruments import access
-from dfslab.instruments import call_counts as calls
+from dfslab.instruments import access, call_counts
 from dfslab.instruments.measure import Measure
 from dfslab.spec.model import InputError, build
 from dfslab.spec.scenario import Scenario
@@ -37,7 +36,7 @@ def test_a_read_of_four_transfers_is_an_open_four_reads_and_a_close():
     assert seen == {"openat": 1, "read": 4, "close": 1}
     assert told.system_calls_per_operation == pytest.approx(6, abs=0.2)
     assert told.server_calls is None
-    assert told.operations == calls.LONG - calls.SHORT
+    assert told.operations == call_counts.LONG - call_counts.SHORT
 
 
 def per_operation(told):
@@ -91,14 +90,14 @@ def test_phases_of_one_name_are_counted_one_by_one():
 
 @pytest.mark.skipif(shutil.which("strace") is None, reason="needs strace")
 def test_a_load_that_broke_off_is_not_counted(monkeypatch):
-    whole = calls.fleet.run_load
+    whole = call_counts.fleet.run_load
 
     def broken(plan, *where, **more):
         done = whole(plan, *where, **more)
         complete = done.report.complete and not plan.hold
         return done._replace(report=done.report.model_copy(update={"complete": complete}))
 
-    monkeypatch.setattr(calls.fleet, "run_load", broken)
+    monkeypatch.setattr(call_counts.fleet, "run_load", broken)
     result = measured(name="sequential_read", file_size="4 KiB")
     assert "did not come to its end" in result.load.calls.not_counted
 
@@ -109,16 +108,16 @@ def test_a_call_that_another_thread_cuts_in_two_is_one():
         b'8 close(4) = 0\n9 <... write resumed> ""..., 10) = 10\n7 <... read resumed>) = 1\n'
         b"9 +++ exited with 0 +++\n"
     )
-    assert calls.system_calls(log, b"7") == {"openat": 1, "write": 1, "close": 1}
+    assert call_counts.system_calls(log, b"7") == {"openat": 1, "write": 1, "close": 1}
 
 
 def test_without_strace_there_is_one_clear_line(monkeypatch):
-    monkeypatch.setattr(calls.shutil, "which", lambda name: None)
+    monkeypatch.setattr(call_counts.shutil, "which", lambda name: None)
     with pytest.raises(InputError, match="strace must be installed"):
         measured(name="sequential_read", file_size="4 KiB")
 
 
 def test_servers_calls_are_summed_over_servers():
     brick = ServerCounts(operations={"READ": ServerCalls(calls=3)})
-    assert calls.server_calls({"a": brick, "b": brick}) == {"READ": 6.0}
-    assert calls.server_calls({}) == {}
+    assert call_counts.server_calls({"a": brick, "b": brick}) == {"READ": 6.0}
+    assert call_counts.server_calls({}) == {}

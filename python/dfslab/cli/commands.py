@@ -19,10 +19,10 @@ from dfslab.cli.shared import (
     Scheduler,
     SetOptions,
     calibration,
+    commands_work,
     compats,
     documents,
     emit,
-    laboratory,
     lessons,
     listing,
     literal,
@@ -79,7 +79,7 @@ def design(
     """What a scenario's design would run, in which order, and what that costs; runs nothing."""
     chosen = read_scenario(scenario, sets, budget)
     with of(scenario):
-        plan = with_progress(as_json, lambda report: laboratory.design(chosen))
+        plan = with_progress(as_json, lambda report: commands_work.design(chosen))
     planned = terminal.plan_document(plan)
     emit(as_json, planned.model_dump(mode="json"), *terminal.plan_tables(planned))
 
@@ -195,7 +195,7 @@ def next_runs(
     """The one to three runs that shrink the uncertainty of a question most for each hour."""
     chosen = read_scenario(scenario, None)
     about = {key: literal(value) for key, _, value in (t.partition("=") for t in sets or [])}
-    found = with_progress(as_json, lambda report: laboratory.next_runs(chosen, data, about))
+    found = with_progress(as_json, lambda report: commands_work.next_runs(chosen, data, about))
     document = [one.model_dump(mode="json") for one in found]
     emit(as_json, document, lessons.proposals_table(found))
 
@@ -207,7 +207,7 @@ def export(
     as_json: AsJson = False,
 ) -> None:
     """A run's measurements as a table: one row a run, its settings and where it comes from."""
-    rows = laboratory.export_runs(run_folder, output)
+    rows = commands_work.export_runs(run_folder, output)
     emit(as_json, {"rows": rows, "file": str(output)}, f"{rows} runs: {output}")
 
 
@@ -275,7 +275,7 @@ def report(
     if form != "page":
         if output is None and as_json:
             raise InputError("--json", True, f"goes with --as page, or with --output for {form}")
-        document = laboratory.export(run_folder, form, output, note)
+        document = commands_work.export(run_folder, form, output, note)
         if output is None:
             sys.stdout.buffer.write(document)
         else:
@@ -339,7 +339,7 @@ def compat(
     lines of conf/slaves.
     """
     chosen, summary = compats.read(tool, words or [])
-    results = with_laboratory(as_json, lambda lab: laboratory.measure(lab, chosen))
+    results = with_laboratory(as_json, lambda lab: commands_work.measure(lab, chosen))
     emit(as_json, [result.model_dump(mode="json") for result in results], summary(results))
 
 
@@ -349,7 +349,7 @@ def merge(
     as_json: AsJson = False,
 ) -> None:
     """One report from the files that a load's agents left on their nodes (state folder, parts)."""
-    found = laboratory.merge_parts(files)
+    found = commands_work.merge_parts(files)
     rows = [
         f"{name}: {counted.count} operations, mean {counted.latency.mean_s:.6f} s"
         for name, counted in found.operations.items()
@@ -373,7 +373,7 @@ def search(
     requested = [f"run.search.objective={objective}"] if objective else []
     chosen = read_scenario(scenario, [*(sets or ()), *requested], scheduler=scheduler)
     with of(scenario):
-        found = with_laboratory(as_json, lambda lab: laboratory.search_rate(lab, chosen))
+        found = with_laboratory(as_json, lambda lab: commands_work.search_rate(lab, chosen))
     document = found.document()
     emit(as_json, document, *terminal.search_tables(document))
 
@@ -388,7 +388,7 @@ def visibility(
     """When one client's changes are visible to another, and the stale answers until then."""
     chosen = read_scenario(scenario, sets)
     with of(scenario):
-        found = with_laboratory(as_json, lambda lab: laboratory.visible(lab, chosen, trials))
+        found = with_laboratory(as_json, lambda lab: commands_work.visible(lab, chosen, trials))
     emit(as_json, [row.table() for row in found], terminal.visibility_table(found))
 
 

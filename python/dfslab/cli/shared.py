@@ -48,9 +48,8 @@ SHOW_FORMS = "table, formula, mermaid, plantuml, xmi, net"
 
 # Imported when a command needs them, so that wrong input is rejected quickly.
 if TYPE_CHECKING:
-    from dfslab.cli import commands_work as laboratory
+    from dfslab.cli import commands_work, describing, listing, predicting
     from dfslab.cli import compat as compats
-    from dfslab.cli import describing, listing, predicting
     from dfslab.cli import testbed_work as testbeds
     from dfslab.cli.traces import trace_top as live
     from dfslab.cli.traces import trace_work as traces
@@ -62,7 +61,7 @@ if TYPE_CHECKING:
     from dfslab.studies.designs import lessons
     from dfslab.studies.runs import store
 else:
-    laboratory = lazily("dfslab.cli.commands_work")
+    commands_work = lazily("dfslab.cli.commands_work")
     describing = lazily("dfslab.cli.describing")
     listing = lazily("dfslab.cli.listing")
     predicting = lazily("dfslab.cli.predicting")

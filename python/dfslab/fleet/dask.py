@@ -27,8 +27,7 @@ from distributed.client import FutureCancelledError, FuturesCancelledError
 
 from dfslab.documents.measured_load import FleetLoadReport, FleetReport
 from dfslab.documents.rows import Span
-from dfslab.fleet import shards
-from dfslab.fleet import worker_calls as node
+from dfslab.fleet import shards, worker_calls
 from dfslab.fleet.agent import boot
 from dfslab.fleet.places import CLEAN_UP_LIMIT_S, ClientHost, ClusterKind, Nodes, patience_s, split
 from dfslab.fleet.protocol import AgentAnswer, ControllerCommand, Heard, HostClocks
@@ -240,7 +239,7 @@ class Controller:
         for _ in range(PROBES):
             sent_s, requested_unix_s = time.monotonic(), time.time()
             try:
-                reported: HostClocks = await self._call(part, node.clock)
+                reported: HostClocks = await self._call(part, worker_calls.clock)
             except (*UNREACHABLE, ImportError) as error:
                 raise shards.LoadFailed(f"{part.place.name}: {_words(error)}") from error
             round_trip_s = time.monotonic() - sent_s
@@ -270,7 +269,7 @@ class Controller:
     async def _open(self, part: AgentState, plan: LoadPlan) -> None:
         first, last = part.clients.start, part.clients.stop
         try:
-            part.kept = await self._call(part, node.open_part, self._run, first, last, plan)
+            part.kept = await self._call(part, worker_calls.open_part, self._run, first, last, plan)
         except UNREACHABLE as error:
             reason = f"no agent can be started: {_words(error)}"
             raise shards.LoadFailed(f"{part.place.name}: {reason}") from error
@@ -306,7 +305,7 @@ class Controller:
             # An agent that cannot be reached is detected as lost where its answer is awaited.
             with contextlib.suppress(*UNREACHABLE):
                 if part.ended is None and not part.silent:
-                    await self._call(part, node.send, part.kept, start)
+                    await self._call(part, worker_calls.send, part.kept, start)
 
         await self._all(send_start)
         return at_monotonic_s
@@ -336,7 +335,7 @@ class Controller:
         try:
             if self._scheduler_lost:
                 raise OSError("the scheduler was lost")
-            part.take(await self._call(part, node.hear, part.kept))
+            part.take(await self._call(part, worker_calls.hear, part.kept))
         except UNREACHABLE as error:
             self._look_for(part, _words(error))
 
@@ -345,9 +344,9 @@ class Controller:
         assert part.kept is not None
         part.silent = True
         mine = part.clock is not None and part.clock.boot == boot()
-        if mine and node.alive(part.kept):
+        if mine and worker_calls.alive(part.kept):
             return
-        if mine and (found := node.left_behind(part.kept)) is not None:
+        if mine and (found := worker_calls.left_behind(part.kept)) is not None:
             part.answer, part.ended = found.answer, "it was read from disk"
             return
         if mine or self._scheduler_lost or time.monotonic() > part.heard_s + SILENCE_LIMIT_S:
@@ -361,7 +360,7 @@ class Controller:
         async def stop(part: AgentState) -> None:
             if part.kept is not None:
                 with contextlib.suppress(*UNREACHABLE):
-                    await self._call(part, node.stop, part.kept)
+                    await self._call(part, worker_calls.stop, part.kept)
 
         await self._all(stop)
         deadline_s = time.monotonic() + limit_s
@@ -379,10 +378,10 @@ class Controller:
         if part.kept is None or part.ended is None:
             return
         if part.answer is not None and part.clock is not None and part.clock.boot == boot():
-            node.forget(part.kept)
+            worker_calls.forget(part.kept)
         if not self._scheduler_lost and not part.silent:
             with contextlib.suppress(*UNREACHABLE):
-                await self._call(part, node.forget, part.kept)
+                await self._call(part, worker_calls.forget, part.kept)
 
     def _noted(self, report: FleetLoadReport) -> FleetLoadReport:
         """The report with the data that only a Dask cluster has."""

@@ -16,8 +16,7 @@ from dfslab.fleet import run as fleet
 from dfslab.fleet.places import ClientHost, Nodes
 from dfslab.fleet.shards import LoadFailed, LoadRun, ProgressReport, Spans, WrongPlan
 from dfslab.fleet.watch import Watch
-from dfslab.instruments import access, external_program
-from dfslab.instruments import call_counts as calls
+from dfslab.instruments import access, call_counts, external_program
 from dfslab.instruments.measuring import cold, recovery
 from dfslab.instruments.measuring.faults import Conductor, quietly
 from dfslab.instruments.measuring.kept import measured_load
@@ -201,12 +200,12 @@ def _calls(
     """Calls per operation at the kernel and the servers, or the reason why they are not counted."""
     if isinstance(places, Nodes):
         return CallCounts(not_counted="its clients run at the nodes of a Dask cluster")
-    if reason := calls.refused(plan):
+    if reason := call_counts.refused(plan):
         return CallCounts(not_counted=reason)
     session.notify("counting the calls of an operation")
     observe = session.testbed.observe if session.testbed is not None else dict
     try:
-        return calls.count(plan, places[0], observe)
+        return call_counts.count(plan, places[0], observe)
     except LoadFailed as error:
         return CallCounts(not_counted=str(error))
 
