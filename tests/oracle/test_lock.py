@@ -7,13 +7,14 @@ import random
 
 import pytest
 from dfslab.models.compiled.net_job import NetJob
-from dfslab.models.petri import fire, steady_rates_per_s
+from dfslab.models.petri import fire
 from dfslab.models.queue.lock import capacity_per_s
 from dfslab.models.queue.queueing import mean_value_analysis
 from dfslab.models.tree.placement import Placement
 from dfslab.spec.deployment import Deployment
 from dfslab.spec.model import build
 from dfslab.spec.steps import operation as op
+from support.steady import steady_rates_per_s
 
 HOLD_S, THINK_S = 1.0, 4.0
 
@@ -86,7 +87,7 @@ def net_rates(clients, share, fair=1):
     stream = [(c, i, "stat", 0, 1, 1) for i in range(6000 // clients) for c in range(clients)]
     net, watched = job.net("lock", clients, stream)
     reports = fire(net, seed=3, replications=6)
-    return steady_rates_per_s(reports, watched, clients)
+    return steady_rates_per_s(reports, watched)
 
 
 @pytest.mark.parametrize(("clients", "share"), [(1, 0.5), (8, 1.0), (8, 0.5), (32, 0.1)])

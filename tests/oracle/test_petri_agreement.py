@@ -8,7 +8,7 @@ import pytest
 from dfslab import _core, discover
 from dfslab.documents.net_run import LogMonitor
 from dfslab.models.compiled.net_job import BEGINS, ENTERING, NetJob
-from dfslab.models.petri import fire, job_of, net_of, simulate, steady_rates_per_s, streams
+from dfslab.models.petri import fire, job_of, net_of, simulate, streams
 from dfslab.models.queue.queueing import mean_value_analysis
 from dfslab.models.tree.placement import Placement
 from dfslab.models.tree.prediction import Situation
@@ -21,6 +21,7 @@ from dfslab.spec.steps import operation as op
 from dfslab.spec.streams.plan import LoadPlan
 from dfslab.spec.streams.stream import stream_spec
 from dfslab.spec.streams.target import PosixTarget
+from support.steady import steady_rates_per_s
 from support.synthetic import without_times
 
 KINDS = {"read": "sequential_read", "write": "sequential_write", "append": "append"}
@@ -131,7 +132,7 @@ def test_a_closed_network_has_its_product_form_answer(clients):
     reports = fire(net, seed=11, replications=8)
     exact = mean_value_analysis([0.635 / 4] * 4 + [1.15 / 4] * 4, clients).rate_per_s
     # Counted while all clients are at work: their own streams end at different times.
-    rates = steady_rates_per_s(reports, watched, clients)
+    rates = steady_rates_per_s(reports, watched)
     mean = sum(rates) / len(rates)
     error = (sum((r - mean) ** 2 for r in rates) / 7 / 8) ** 0.5
     assert abs(mean - exact) <= 3 * error

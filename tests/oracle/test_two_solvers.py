@@ -9,7 +9,7 @@ import random
 import pytest
 from dfslab import discover
 from dfslab.models.compiled.net_job import NetJob
-from dfslab.models.petri import fire, steady_rates_per_s
+from dfslab.models.petri import fire
 from dfslab.models.queue.queueing import mean_value_analysis
 from dfslab.models.tree.placement import Placement
 from dfslab.models.tree.prediction import Situation
@@ -19,6 +19,7 @@ from dfslab.spec.deployment import Deployment
 from dfslab.spec.model import InputError, build
 from dfslab.spec.scenario import Scenario
 from dfslab.spec.steps import operation as op
+from support.steady import steady_rates_per_s
 
 
 def small_deployment(seed):
@@ -74,7 +75,7 @@ def test_mean_value_analysis_and_the_net_agree_within_three_standard_errors(seed
     stream = [(c, i, "read", 0, 1, 1) for i in range(each) for c in range(clients)]
     net, watched = job.net("random", clients, stream)
     reports = fire(net, seed=seed, replications=8)
-    rates = steady_rates_per_s(reports, watched, clients)
+    rates = steady_rates_per_s(reports, watched)
     mean = sum(rates) / len(rates)
     error = math.sqrt(sum((r - mean) ** 2 for r in rates) / (len(rates) - 1) / len(rates))
     assert abs(mean - exact) <= 3 * error

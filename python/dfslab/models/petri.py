@@ -263,11 +263,6 @@ def _firings_per_operation(
     return report.firings / len(stream)
 
 
-def steady_rates_per_s(reports: Sequence[NetReport], watched: Watched, clients: int) -> list[float]:
-    """Rate per second of each replication while all clients are active."""
-    return [_Replication(one, watched, clients, 0.0, "steady").rate_per_s for one in reports]
-
-
 class _Replication:
     """One replication's report, converted to the model's metrics.
 

@@ -254,7 +254,7 @@ def _fitted(curve: ResponseCurve) -> ResponseCurve:
                 line=[(n, y) for n, y in line if y > 1e-9],
             )
         )
-    apart = laws.separation(fits).clients if len(fits) > 1 else None
+    apart = laws.separating_clients(fits) if len(fits) > 1 else None
     return curve.model_copy(update={"fits": law_fits, "separated_at": apart})
 
 

@@ -23,11 +23,9 @@ else:
 
 Law = Callable[[Floats, Floats], Floats]
 MOST_CLIENTS = 4096
-# Least difference between two laws, in standard errors, that counts as detectable.
-DETECTABLE = 3.0
 FEWEST_COUNTS = 4
-# Least relative noise assumed, and numbers of clients tried, when two laws are to be distinguished.
-LEAST_NOISE, TRIED_COUNTS = 1e-3, 200
+# Numbers of clients tried when two laws are to be distinguished.
+TRIED_COUNTS = 200
 
 
 def _x_ln_x(x: Floats, k: Floats) -> Floats:
@@ -88,15 +86,6 @@ class FittedLaw:
     def response_s(self, clients: Sequence[float] | Floats) -> Floats:
         """Response times in seconds by the fitted law, one for each number of clients."""
         return response_s(self.law, self.parameters, list(clients))
-
-
-@dataclass(frozen=True)
-class Separation:
-    """The run that would separate the best two laws: clients, both predictions, repetitions."""
-
-    clients: int
-    says_s: dict[str, float]
-    repetitions: int
 
 
 def fit(clients: Sequence[float], response_s: Sequence[float]) -> list[FittedLaw]:
@@ -161,19 +150,15 @@ def _parameters(name: str, x: Floats, y: Floats) -> Floats:
     return np.exp(solution)
 
 
-def separation(fits: Sequence[FittedLaw], most_clients: int = MOST_CLIENTS) -> Separation:
-    """Where the best two laws differ most, up to `most_clients`, and the repetitions needed."""
+def separating_clients(fits: Sequence[FittedLaw], most_clients: int = MOST_CLIENTS) -> int:
+    """The number of clients, up to `most_clients`, at which the best two laws differ most."""
     first, second = fits[0], fits[1]
     x = np.unique(np.round(np.geomspace(1, most_clients, TRIED_COUNTS)))
     a, b = first.response_s(x), second.response_s(x)
     apart = np.abs(np.log(np.maximum(a, 1e-12) / np.maximum(b, 1e-12)))
     # Laws cannot be compared where one of them predicts 0.
     apart[(a < 1e-9) | (b < 1e-9)] = 0.0
-    best = int(np.argmax(apart))
-    noise = max(first.relative_sd, LEAST_NOISE)
-    repetitions = max(1, int(np.ceil((DETECTABLE * noise / max(apart[best], 1e-9)) ** 2)))
-    says = {first.law: float(a[best]), second.law: float(b[best])}
-    return Separation(int(x[best]), says, repetitions)
+    return int(x[int(np.argmax(apart))])
 
 
 def capacity_from_score(

@@ -12,9 +12,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dfslab import quantiles
-from dfslab.method import CONFIDENCE
-
 # Load (arrival rate / capacity): the fluid model is within 5 % above SATURATED, steady-state
 # queueing is within 5 % below CALM.
 SATURATED, CALM = 1.1, 0.9
@@ -25,12 +22,11 @@ MOST_SIMULATED = 2_000_000
 
 @dataclass(frozen=True)
 class Waiting:
-    """Waits of a peak's requests; 90 % intervals where simulated, zero-width ones elsewhere."""
+    """Waits of a peak's requests in seconds: their mean and one quantile, under one regime."""
 
     regime: str
     mean_s: float
     quantile_s: float
-    mean_interval_s: tuple[float, float]
 
 
 def fluid_wait_s(
@@ -116,11 +112,11 @@ def waits(
         mean_s, at_s = (
             fluid_wait_s(peak_per_s, capacity_per_s, length_s, a) for a in (MEAN, quantile)
         )
-        return Waiting("fluid", mean_s, at_s, (mean_s, mean_s))
+        return Waiting("fluid", mean_s, at_s)
     if load <= CALM:
         mean_s = steady_wait_s(peak_per_s, 1 / capacity_per_s)
         at_s = steady_quantile_s(peak_per_s, 1 / capacity_per_s, quantile)
-        return Waiting("M/G/1", mean_s, at_s, (mean_s, mean_s))
+        return Waiting("M/G/1", mean_s, at_s)
     return simulated(peak_per_s, capacity_per_s, length_s, quantile, base_per_s, seed)
 
 
@@ -148,7 +144,7 @@ def simulated(
             0.0, wait_s + served_s - random.exponential(1 / peak_per_s, replications)
         )
     means_s, at_s = all_s.mean(axis=0), np.quantile(all_s, quantile, axis=0)
-    return Waiting("simulation", float(means_s.mean()), float(at_s.mean()), _interval(means_s))
+    return Waiting("simulation", float(means_s.mean()), float(at_s.mean()))
 
 
 def _steady_state(
@@ -158,14 +154,3 @@ def _steady_state(
     waited = random.random(replications) < busy
     rest_s = random.exponential(1 / (capacity_per_s * max(1e-9, 1 - busy)), replications)
     return np.where(waited, rest_s, 0.0)
-
-
-def _interval(values: np.ndarray) -> tuple[float, float]:
-    """90 % interval of the mean over replications."""
-    reach = float(
-        quantiles.student(0.5 + CONFIDENCE / 2, len(values) - 1)
-        * np.std(values, ddof=1)
-        / math.sqrt(len(values))
-    )
-    mean = float(values.mean())
-    return mean - reach, mean + reach

@@ -1,7 +1,7 @@
 """Closed queueing networks: exact mean value analysis, its form for overlapping work, and bounds.
 
-Sources: Reiser & Lavenberg 1980 (exact MVA, several servers by marginal probabilities); Schweitzer
-1979 (approximate MVA); Denning & Buzen 1978 (asymptotic bounds); Zahorjan et al. 1982 (balanced).
+Sources: Reiser & Lavenberg 1980 (exact MVA, several servers by marginal probabilities); Denning &
+Buzen 1978 (asymptotic bounds); Zahorjan et al. 1982 (balanced).
 """
 
 from __future__ import annotations
@@ -174,19 +174,3 @@ def asymptotic_bounds(
         upper = min(upper, 1.0 / largest)
     # Background work can saturate a station without any client, so keep lower <= upper.
     return min(lower, upper), upper
-
-
-def approximate(
-    demands_s: Sequence[float], clients: int, think_s: float = 0.0, tolerance: float = 1e-10
-) -> Closed:
-    """Schweitzer's fixed point for single servers; its cost does not depend on `clients`."""
-    demand = np.asarray(demands_s, dtype=float)
-    queue = np.full_like(demand, clients / max(1, len(demand)))
-    while True:
-        response = demand * (1 + queue * (clients - 1) / clients)
-        rate = clients / (think_s + float(response.sum()))
-        after = rate * response
-        if np.abs(after - queue).max(initial=0.0) < tolerance * clients:
-            break
-        queue = after
-    return Closed(rate, float(response.sum()), after, response - demand, rate * demand)

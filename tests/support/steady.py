@@ -1,0 +1,32 @@
+"""Rates of a net's replications while all clients are active, from the logs of completions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from dfslab.documents.net_report import NetReport
+from dfslab.models.compiled.net_job import Watched
+
+
+def steady_rates_per_s(reports: Sequence[NetReport], watched: Watched) -> list[float]:
+    """Operations per second of each replication, between the latest first completion and the
+    earliest last completion of any client."""
+    return [
+        _rate_per_s(
+            sorted(
+                (row.time_ns, *row.values)
+                for name in watched.ends
+                for row in report.logs[name].rows
+            )
+        )
+        for report in reports
+    ]
+
+
+def _rate_per_s(ends: Sequence[tuple[int, int]]) -> float:
+    """The rate of (time, client) pairs in the order of time."""
+    lasts = {client: time_ns for time_ns, client in ends}
+    firsts = {client: time_ns for time_ns, client in reversed(ends)}
+    start_ns, end_ns = max(firsts.values()), min(lasts.values())
+    assert start_ns < end_ns, "no time at which all clients are active"
+    return sum(start_ns < time_ns <= end_ns for time_ns, _ in ends) / (end_ns - start_ns) * 1e9
