@@ -1,4 +1,4 @@
-"""Output paths: only new files in existing folders."""
+"""Output paths: only new files, and new or empty folders, in existing folders."""
 
 from __future__ import annotations
 
@@ -11,6 +11,16 @@ def new_file(key: str, path: Path) -> Path:
     """The path. InputError for `key` if the file exists or its folder does not."""
     if path.exists() or path.is_symlink():
         raise InputError(key, str(path), "exists already; dfslab does not overwrite it")
+    if not path.parent.is_dir():
+        raise InputError(key, str(path), "its directory does not exist")
+    return path
+
+
+def new_folder(key: str, path: Path) -> Path:
+    """The path. InputError for `key` if it is a file or a folder that holds something, or if the
+    folder above does not exist."""
+    if path.exists() and (not path.is_dir() or any(path.iterdir())):
+        raise InputError(key, str(path), "must be a new or an empty folder")
     if not path.parent.is_dir():
         raise InputError(key, str(path), "its directory does not exist")
     return path

@@ -21,61 +21,14 @@ from dfslab.cli.shared import (
     traces,
     with_progress,
 )
+from dfslab.cli.traces.reading_options import with_reading
 from dfslab.documents.traces.plain import plain
 from dfslab.documents.traces.trace_profile import TraceProfile
-from dfslab.instruments.tracing.reading import reading
+from dfslab.instruments.tracing.reading import Reading
 from dfslab.report import terminal_traces
 from dfslab.spec.model import InputError
 
 app = typer.Typer(help="Record, import and report traces.", no_args_is_help=True)
-
-Sampled = Annotated[
-    float,
-    typer.Option(
-        "--sampled",
-        metavar="P",
-        help="With what probability calls were kept, where "
-        "they do not tell it: counts and sums are scaled to all.",
-    ),
-]
-
-Format = Annotated[
-    str,
-    typer.Option(
-        "--format",
-        metavar="NAME",
-        help="What the files are, if their beginnings do not "
-        "show it: otlp-json, otlp-protobuf, chrome, jaeger, …",
-    ),
-]
-
-Keep = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--keep",
-        metavar="RULE",
-        help="Keep calls that fit only: 'read*', or "
-        "'service=client,host=node-?,kind=wait'; may be repeated.",
-    ),
-]
-
-Drop = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--drop",
-        metavar="RULE",
-        help="Leave out calls that fit: their time is their callers'; may be repeated.",
-    ),
-]
-
-CallsFile = Annotated[
-    Path | None,
-    typer.Option(
-        "--calls",
-        metavar="FILE",
-        help="Rules in TOML: keep, drop, and steps, which takes calls of many names for one.",
-    ),
-]
 
 OnNodes = Annotated[
     str,
@@ -136,6 +89,7 @@ def trace_record(
 
 
 @app.command("import")
+@with_reading
 def trace_import(
     files: Annotated[list[Path], typer.Argument(help="Traces, or profiles of traced JVMs.")],
     output: Annotated[
@@ -147,16 +101,12 @@ def trace_import(
     label: Annotated[
         str, typer.Option("--label", help="What the tables call this trace; else its file's name.")
     ] = "",
-    sampled: Sampled = 1.0,
-    form: Format = "",
-    keep: Keep = None,
-    drop: Drop = None,
-    calls: CallsFile = None,
+    *,
+    how: Reading,
     scheduler: OnNodes = "",
     as_json: AsJson = False,
 ) -> None:
     """Turn trace files into one compressed profile, or into tables."""
-    how = reading(sampled, form, keep or (), drop or (), calls)
     profile = traces.import_traces(files, output, into, label, how, scheduler)
     _emit(as_json, profile, *terminal_traces.ranking_tables(profile), f"profile: {into or output}")
 
@@ -207,6 +157,7 @@ def trace_top(
 
 
 @app.command("report")
+@with_reading
 def trace_report(
     files: Annotated[
         list[Path], typer.Argument(help="OTLP files, or profiles of traced JVMs or their folder.")
@@ -228,16 +179,12 @@ def trace_report(
     cohorts: Cohorts = "",
     model: ModelScenario = None,
     sets: SetOptions = None,
-    sampled: Sampled = 1.0,
-    form: Format = "",
-    keep: Keep = None,
-    drop: Drop = None,
-    calls: CallsFile = None,
+    *,
+    how: Reading,
     scheduler: OnNodes = "",
     as_json: AsJson = False,
 ) -> None:
     """Call trees of traces or of JVMs' profiles, merged, and what faster steps would gain."""
-    how = reading(sampled, form, keep or (), drop or (), calls)
     if folded:
         print(traces.folded(files, how), end="")
         return

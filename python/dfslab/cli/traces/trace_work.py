@@ -27,7 +27,7 @@ from dfslab.lazily import lazily
 from dfslab.method import RunFailed
 from dfslab.spec.check import check
 from dfslab.spec.model import InputError
-from dfslab.spec.outputs import new_file
+from dfslab.spec.outputs import new_file, new_folder
 from dfslab.spec.scenario import Scenario
 from dfslab.studies import merged_profile
 from dfslab.studies.runs import store
@@ -65,10 +65,7 @@ def record_command(
     notify: Callable[[str], None],
 ) -> TraceProfile:
     """Run a client command on a testbed whose daemons, and the command's JVMs, are traced."""
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise InputError("--output", str(folder), "must be a new or an empty folder")
-    if not folder.parent.is_dir():
-        raise InputError("--output", str(folder), "its directory does not exist")
+    new_folder("--output", folder)
     kind = testbed_class(name, "--on")
     if not issubclass(kind, Traceable):
         return _record_mounted(kind, name, values, command, folder, notify)
@@ -240,10 +237,7 @@ def receive(
     notify: Callable[[str], None],
 ) -> ReceivedProfile:
     """Receive into a folder until interrupted: the profile at every interval, tables at the end."""
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise InputError("--into", str(folder), "must be a new or an empty folder")
-    if not folder.parent.is_dir():
-        raise InputError("--into", str(folder), "its directory does not exist")
+    new_folder("--into", folder)
     folder.mkdir(exist_ok=True)
     path = folder / RECEIVED
     found = receiving.receive(

@@ -1,0 +1,94 @@
+"""The options that say how trace files are read, shared by the commands that read some."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dfslab.instruments.tracing.reading import Reading, reading
+
+Sampled = Annotated[
+    float,
+    typer.Option(
+        "--sampled",
+        metavar="P",
+        help="With what probability calls were kept, where "
+        "they do not tell it: counts and sums are scaled to all.",
+    ),
+]
+
+Format = Annotated[
+    str,
+    typer.Option(
+        "--format",
+        metavar="NAME",
+        help="What the files are, if their beginnings do not "
+        "show it: otlp-json, otlp-protobuf, chrome, jaeger, …",
+    ),
+]
+
+Keep = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--keep",
+        metavar="RULE",
+        help="Keep calls that fit only: 'read*', or "
+        "'service=client,host=node-?,kind=wait'; may be repeated.",
+    ),
+]
+
+Drop = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--drop",
+        metavar="RULE",
+        help="Leave out calls that fit: their time is their callers'; may be repeated.",
+    ),
+]
+
+CallsFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--calls",
+        metavar="FILE",
+        help="Rules in TOML: keep, drop, and steps, which takes calls of many names for one.",
+    ),
+]
+
+
+def _read(
+    sampled: Sampled = 1.0,
+    form: Format = "",
+    keep: Keep = None,
+    drop: Drop = None,
+    calls: CallsFile = None,
+) -> Reading:
+    """The options as one value. InputError names the option that is wrong."""
+    return reading(sampled, form, keep or (), drop or (), calls)
+
+
+SHARED = list(inspect.signature(_read, eval_str=True).parameters.values())
+
+
+def with_reading(command: Callable[..., None]) -> Callable[..., None]:
+    """The command with the options of `_read` in the place of its parameter `how`, which it gets
+    as one `Reading`."""
+    wanted: list[inspect.Parameter] = []
+    for one in inspect.signature(command, eval_str=True).parameters.values():
+        wanted += SHARED if one.name == "how" else [one]
+
+    @functools.wraps(command)
+    def run(**given: object) -> None:
+        read: Callable[..., Reading] = _read
+        how = read(**{one.name: given.pop(one.name) for one in SHARED})
+        command(how=how, **given)
+
+    # Typer declares what a command's signature has.
+    named = [one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in wanted]
+    run.__dict__["__signature__"] = inspect.Signature(named)
+    return run
