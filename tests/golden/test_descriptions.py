@@ -23,6 +23,7 @@ from dfslab.models.tree.reader import TreeReader
 from dfslab.spec.model import build
 from dfslab.spec.scenario import Scenario
 from support.nets import canonical
+from support.operations import planned
 
 FILE = Path(__file__).parent / "descriptions.json"
 SYSTEMS = list(discover.members(discover.FILE_SYSTEMS))
@@ -125,7 +126,7 @@ def of_net(given, operation, tree, values):
     """A digest of the net's structure, whatever its places and transitions are called."""
     job = NetJob({operation: tree}, given.placement, values, given.client, written_back=0.5)
     size = int(values["file_size"])
-    net, watched = job.net("golden", 1, [(0, 0, operation, 0, size, 131072)])
+    net, watched = job.net("golden", 1, [planned(0, 0, operation, 0, size, 131072)])
     net = canonical(net)
     names = {place["name"]: f"p{number}" for number, place in enumerate(net["places"])}
     places = [[place["colour"], place.get("initial", [])] for place in net["places"]]

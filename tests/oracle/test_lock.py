@@ -14,6 +14,7 @@ from dfslab.models.tree.placement import Placement
 from dfslab.spec.deployment import Deployment
 from dfslab.spec.model import build
 from dfslab.spec.steps import operation as op
+from support.operations import planned
 from support.steady import steady_rates_per_s
 
 HOLD_S, THINK_S = 1.0, 4.0
@@ -84,7 +85,9 @@ def net_rates(clients, share, fair=1):
         environment,
         service="exponential",
     )
-    stream = [(c, i, "stat", 0, 1, 1) for i in range(6000 // clients) for c in range(clients)]
+    stream = [
+        planned(c, i, "stat", 0, 1, 1) for i in range(6000 // clients) for c in range(clients)
+    ]
     net, watched = job.net("lock", clients, stream)
     reports = fire(net, seed=3, replications=6)
     return steady_rates_per_s(reports, watched)

@@ -21,6 +21,7 @@ from dfslab.spec.steps import operation as op
 from dfslab.spec.streams.plan import LoadPlan
 from dfslab.spec.streams.stream import stream_spec
 from dfslab.spec.streams.target import PosixTarget
+from support.operations import planned
 from support.steady import steady_rates_per_s
 from support.synthetic import without_times
 
@@ -127,7 +128,7 @@ def test_a_closed_network_has_its_product_form_answer(clients):
     }
     job = NetJob({"read": tree}, Placement(deployment), environment, service="exponential")
     each = 6000 // clients + 200
-    stream = [(c, i, "read", 0, 1, 1) for i in range(each) for c in range(clients)]
+    stream = [planned(c, i, "read", 0, 1, 1) for i in range(each) for c in range(clients)]
     net, watched = job.net("closed", clients, stream)
     reports = fire(net, seed=11, replications=8)
     exact = mean_value_analysis([0.635 / 4] * 4 + [1.15 / 4] * 4, clients).rate_per_s

@@ -16,6 +16,7 @@ from dfslab.spec.deployment import Deployment
 from dfslab.spec.model import build
 from dfslab.spec.scenario import Scenario
 from dfslab.spec.steps import operation as op
+from support.operations import planned
 
 OPERATIONS = ("read", "write", "append", "create", "stat", "list", "rename", "delete")
 # (system, operation) that moves the bytes of a file.
@@ -68,7 +69,7 @@ def both(given, operation, units=MOST_UNITS, sized=False):
         most_units=units,
     )
     size = int(values["file_size"])
-    stream = [(0, index, operation, index, size, 131072) for index in range(3)]
+    stream = [planned(0, index, operation, index, size, 131072) for index in range(3)]
     net, watched = job.net("exact", 1, stream)
     (report,) = fire(net, seed=3, replications=1)
     assert report.reason == "dead"
@@ -134,7 +135,7 @@ def test_gathering_units_costs_what_the_docstring_says(most):
         job = NetJob(
             {"write": tree}, placement, values, service="deterministic", most_units=gathered
         )
-        net, watched = job.net("gathered", 1, [(0, 0, "write", 0, 1, 1)])
+        net, watched = job.net("gathered", 1, [planned(0, 0, "write", 0, 1, 1)])
         (report,) = fire(net, seed=1, replications=1)
         found = report.sojourns[watched.spans["write"]].mean_s
         assert found == pytest.approx(cost.latency_s + extra, abs=units * 1e-9)
@@ -162,7 +163,7 @@ def test_a_quorum_goes_on_without_the_slowest():
         job = NetJob(
             {"write": tree}, placement, {**BARE, "client.frequency": 2.5e9}, service="deterministic"
         )
-        stream = [(0, index, "write", 0, 1, 1) for index in range(2)]
+        stream = [planned(0, index, "write", 0, 1, 1) for index in range(2)]
         net, watched = job.net("quorum", 1, stream)
         (report,) = fire(net, seed=1, replications=1)
         assert report.sojourns[watched.spans["write"]].mean_s == pytest.approx(latency, abs=1e-9)
@@ -174,7 +175,7 @@ def test_a_held_thread_lets_in_as_many_as_there_are():
     placement = Placement(build(Deployment, {"node": nodes}))
     tree = op.hold_thread("client", 2, op.delay("client", 1.0))
     job = NetJob({"stat": tree}, placement, BARE, service="deterministic")
-    net, watched = job.net("threads", 4, [(c, 0, "stat", 0, 0, 1) for c in range(4)])
+    net, watched = job.net("threads", 4, [planned(c, 0, "stat", 0, 0, 1) for c in range(4)])
     (report,) = fire(net, seed=1, replications=1)
     assert report.end_time_ns == 2_000_000_000
     assert report.sojourns[watched.spans["stat"]].mean_s == pytest.approx(1.5)
@@ -193,7 +194,7 @@ def test_later_work_is_not_waited_for_but_occupies_its_station():
             written_back=share,
             service="deterministic",
         )
-        stream = [(0, index, "write", 0, 1, 1) for index in range(4)]
+        stream = [planned(0, index, "write", 0, 1, 1) for index in range(4)]
         net, watched = job.net("later", 1, stream)
         (report,) = fire(net, seed=1, replications=1)
         assert report.sojourns[watched.spans["write"]].mean_s == pytest.approx(1.0)
@@ -209,7 +210,7 @@ def test_the_busiest_station_bounds_a_pipeline():
     job = NetJob(
         {"read": tree}, placement, {**BARE, "client.frequency": 2.5e9}, service="deterministic"
     )
-    net, watched = job.net("shared", 1, [(0, 0, "read", 0, 1, 1)])
+    net, watched = job.net("shared", 1, [planned(0, 0, "read", 0, 1, 1)])
     (report,) = fire(net, seed=1, replications=1)
     cost = TreeReader(placement, {**BARE, "client.frequency": 2.5e9}).read(tree)
     assert report.end_time_ns / 1e9 == pytest.approx(station_bound_s(cost.demands))
@@ -221,7 +222,7 @@ def test_a_stage_of_one_client_is_no_help_to_another():
     placement = Placement(build(Deployment, {"node": nodes}))
     tree = op.pipeline(10, op.delay("client", 0.1), op.delay("client", 0.3))
     job = NetJob({"read": tree}, placement, BARE, service="deterministic")
-    net, watched = job.net("threads", 2, [(0, 0, "read", 0, 1, 1)])
+    net, watched = job.net("threads", 2, [planned(0, 0, "read", 0, 1, 1)])
     (report,) = fire(net, seed=1, replications=1)
     assert report.end_time_ns == 3_100_000_000
 
@@ -235,7 +236,7 @@ def test_every_client_takes_its_own_operations():
         {**BARE, "client.frequency": 2.5e9},
         service="exponential",
     )
-    stream = [(c, index, "stat", 0, 0, 1) for index in range(20) for c in range(3)]
+    stream = [planned(c, index, "stat", 0, 0, 1) for index in range(20) for c in range(3)]
     net, _ = job.net("own", 3, stream)
     fields = ["a.client", "b.client", "b.index"]
     log = LogMonitor(transition=BEGINS, fields=fields, limit=100)

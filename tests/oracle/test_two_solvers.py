@@ -19,6 +19,7 @@ from dfslab.spec.deployment import Deployment
 from dfslab.spec.model import InputError, build
 from dfslab.spec.scenario import Scenario
 from dfslab.spec.steps import operation as op
+from support.operations import planned
 from support.steady import steady_rates_per_s
 
 
@@ -72,7 +73,7 @@ def test_mean_value_analysis_and_the_net_agree_within_three_standard_errors(seed
     ).rate_per_s
     job = NetJob({"read": tree}, placement, environment, service="exponential")
     each = 12_000 // clients
-    stream = [(c, i, "read", 0, 1, 1) for i in range(each) for c in range(clients)]
+    stream = [planned(c, i, "read", 0, 1, 1) for i in range(each) for c in range(clients)]
     net, watched = job.net("random", clients, stream)
     reports = fire(net, seed=seed, replications=8)
     rates = steady_rates_per_s(reports, watched)

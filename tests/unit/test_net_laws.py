@@ -12,6 +12,7 @@ from dfslab.nets.build import Net, Put, Take
 from dfslab.nets.engine import collect, run, run_to_breakpoint
 from dfslab.spec.model import InputError, build
 from dfslab.spec.scenario import Scenario
+from support.operations import planned
 
 
 def queue(servers: int = 1) -> Net:
@@ -76,7 +77,7 @@ def test_compiled_nets_keep_the_laws_at_every_station(system):
         },
     )
     situation = Situation(scenario)
-    stream = [(c, n, "write", n, 2**20, 2**20) for n in range(3) for c in range(3)]
+    stream = [planned(c, n, "write", n, 2**20, 2**20) for n in range(3) for c in range(3)]
     job = petri.job_of(situation, situation.constants, stream)
     net, watched = job.net("laws", 3, stream)
     (report,) = petri.fire(net, seed=0, replications=1, stations=watched.laws)

@@ -24,10 +24,11 @@ from dfslab.documents.answers import StreamSimulation
 from dfslab.documents.net_definition import NetDefinition
 from dfslab.documents.net_report import LogRow, NetReport
 from dfslab.documents.net_run import DeclaredStation, MonitorDefinition
+from dfslab.documents.rows import PlannedOperation
 from dfslab.method import CONFIDENCE, RunFailed
 from dfslab.models.answer import to_result
 from dfslab.models.compiled.net_amount import MOST_UNITS
-from dfslab.models.compiled.net_job import NetJob, Operation, Watched
+from dfslab.models.compiled.net_job import NetJob, Watched
 from dfslab.models.fit.demand import (
     Calibration,
     calibrate,
@@ -163,11 +164,13 @@ def _as_prediction(found: Simulation, sequence: Prediction) -> Prediction:
     )
 
 
-def streams(spec: Stream, limit: int, clients: int) -> list[Operation]:
+def streams(spec: Stream, limit: int, clients: int) -> list[PlannedOperation]:
     """The first `limit` operations of each client, interleaved."""
     text = spec.text
     each = [_core.stream_operations(text, client, limit) for client in range(clients)]
-    return [one[index] for index in range(limit) for one in each if index < len(one)]
+    return [
+        PlannedOperation(*one[index]) for index in range(limit) for one in each if index < len(one)
+    ]
 
 
 def fire(
@@ -193,15 +196,16 @@ def fire(
 def job_of(
     situation: Situation,
     constants: Mapping[str, float],
-    stream: Sequence[Operation],
+    stream: Sequence[PlannedOperation],
     service: str = "by_kind",
     units: int = MOST_UNITS,
 ) -> NetJob:
     """The input of a configuration's net, for the operation types in `stream`."""
     values = {**situation.environment, **constants}
-    kinds = sorted({one[2] for one in stream})
+    kinds = sorted({one.operation for one in stream})
     trace = situation.trace
-    sizes = {one[4] for one in stream if one[2] in ("read", "write", "append")}
+    moving = ("read", "write", "append")
+    sizes = {one.size_bytes for one in stream if one.operation in moving}
     return NetJob(
         trees={kind: situation.system.trees[kind] for kind in kinds},
         placement=situation.placement,

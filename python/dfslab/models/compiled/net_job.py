@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from dfslab.documents.net_run import (
     DeclaredStation,
@@ -14,6 +13,7 @@ from dfslab.documents.net_run import (
     MonitorDefinition,
     SojournMonitor,
 )
+from dfslab.documents.rows import PlannedOperation
 from dfslab.models.compiled.net_amount import FILE_SIZE, MOST_UNITS, OF_TOKENS, Amounts
 from dfslab.models.compiled.net_context import Context
 from dfslab.models.compiled.net_tree import Trees
@@ -31,10 +31,6 @@ MOST_LOGGED = 1_000_000
 ENTERED = ("client", "index", "kind", "file", "size", "transfer", "offset", "owner", "phase")
 # What monitors may read of an operation that begins.
 ENTERING = tuple(map(other, ENTERED))
-
-# (client, index, kind's name, file, size in bytes, bytes per call) and, as core/workload gives
-# them, (offset in bytes, the file's owner, phase).
-Operation = tuple[Any, ...]
 
 
 @dataclass(frozen=True)
@@ -69,7 +65,9 @@ class NetJob:
     most_units: int = MOST_UNITS
     trace: ReplayedOperations | None = None
 
-    def net(self, name: str, clients: int, stream: Sequence[Operation]) -> tuple[Net, Watched]:
+    def net(
+        self, name: str, clients: int, stream: Sequence[PlannedOperation]
+    ) -> tuple[Net, Watched]:
         """The net of `clients` that each run their part of `stream` in order, and its monitors."""
         flow = TokenFlow(name)
         reader = TreeReader(self.placement, self.environment, self.client, self.written_back)
@@ -126,7 +124,11 @@ class NetJob:
         return trees.relay(f"{operation} starts", operation, trees.compiled(tree, context, back))
 
     def _fill(
-        self, flow: TokenFlow, names: Sequence[str], stream: Sequence[Operation], clients: int
+        self,
+        flow: TokenFlow,
+        names: Sequence[str],
+        stream: Sequence[PlannedOperation],
+        clients: int,
     ) -> None:
         """Add the streams as initial tokens, in order for each client.
 
@@ -134,17 +136,19 @@ class NetJob:
         """
         tokens = [
             {
-                "client": client,
-                "index": index,
-                "kind": names.index(kind),
-                "file": file,
-                "size": float(size),
-                "transfer": transfer,
+                "client": one.client,
+                "index": one.number,
+                "kind": names.index(one.operation),
+                "file": one.file,
+                "size": float(one.size_bytes),
+                "transfer": one.transfer_size_bytes,
                 "k0": number,
-                **dict(zip(("offset", "owner", "phase"), place or (0, client, 0), strict=True)),
-                **self._meaning(client, index),
+                "offset": one.offset_bytes,
+                "owner": one.owner,
+                "phase": one.phase,
+                **self._meaning(one.client, one.number),
             }
-            for number, (client, index, kind, file, size, transfer, *place) in enumerate(stream)
+            for number, one in enumerate(stream)
         ]
         timed = self.trace is not None and self.trace.due_s
         flow.place("stream", [] if timed else tokens)
