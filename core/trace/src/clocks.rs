@@ -16,7 +16,7 @@ use crate::tree::{Forest, NONE};
 
 /// One host's clock compared with the clock of the host that it is measured from.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct Clock {
+pub struct AlignedClock {
     /// The host, as the spans name it.
     pub host: String,
     /// How far it is ahead of the first host's, nanoseconds; its spans are moved back by this.
@@ -40,7 +40,7 @@ struct Reading {
 
 /// The clocks of all hosts connected by calls, starting with the host with most trees; empty for
 /// fewer than two hosts.
-pub fn clocks(forest: &Forest) -> Vec<Clock> {
+pub fn clocks(forest: &Forest) -> Vec<AlignedClock> {
     let bounds = bounds_of(forest);
     if bounds.is_empty() {
         return Vec::new();
@@ -63,9 +63,9 @@ pub fn clocks(forest: &Forest) -> Vec<Clock> {
     while let Some((host, reading)) = nearest(&known, &readings) {
         known.insert(host, reading);
     }
-    let mut found: Vec<Clock> = known
+    let mut found: Vec<AlignedClock> = known
         .into_iter()
-        .map(|(host, reading)| Clock {
+        .map(|(host, reading)| AlignedClock {
             host,
             ahead_ns: reading.ahead_ns,
             residual_ns: reading.residual_ns,

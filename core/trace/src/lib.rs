@@ -32,7 +32,7 @@ mod timeline;
 mod tree;
 mod write;
 
-pub use clocks::{clocks, Clock};
+pub use clocks::{clocks, AlignedClock};
 pub use error::{ErrorKind, Place, Result, TraceError};
 pub use hosts::Share;
 pub use identity::assign_trace_ids;

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::clocks::Clock;
+use crate::clocks::AlignedClock;
 use crate::hosts::Share;
 use crate::losses::Losses;
 use crate::profile::{Node, Profile};
@@ -46,7 +46,7 @@ pub struct Report {
     /// What each step would gain, where the spans themselves were replayed.
     pub savings: Option<Savings>,
     /// The hosts' clocks, where calls between hosts determine them.
-    pub clocks: Vec<Clock>,
+    pub clocks: Vec<AlignedClock>,
     /// The slowest trees in time, where the spans themselves are at hand.
     pub timelines: Vec<Timeline>,
     /// The processes, where each wrote a separate profile: never filled in from spans.

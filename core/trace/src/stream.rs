@@ -9,7 +9,7 @@ use std::collections::{HashMap, HashSet};
 use std::io::Read;
 use std::path::Path;
 
-use crate::clocks::Clock;
+use crate::clocks::AlignedClock;
 use crate::error::Result;
 use crate::ingest::{InputFormat, Reader};
 use crate::losses::Losses;
@@ -77,7 +77,7 @@ pub struct Summary {
     /// Trees that are not in the sample.
     pub trees_left_out: u64,
     /// The hosts' clocks, as far as calls between them show; the spans are moved accordingly.
-    pub clocks: Vec<Clock>,
+    pub clocks: Vec<AlignedClock>,
 }
 
 impl Stream {
@@ -222,7 +222,7 @@ impl Stream {
     }
 
     /// Corrects the start and end times of these hosts' spans by their clock offsets.
-    pub fn align(&mut self, clocks: &[Clock]) {
+    pub fn align(&mut self, clocks: &[AlignedClock]) {
         let wrong = clocks.iter().filter(|clock| clock.ahead_ns != 0);
         self.ahead_ns = wrong
             .map(|clock| (self.store.intern(&clock.host), clock.ahead_ns))

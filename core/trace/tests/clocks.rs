@@ -3,8 +3,8 @@
 mod support;
 
 use dfslab_trace::{
-    clocks, summarise_files, write_file, Clock, Forest, OutputFormat, Reading, Span, SpanStore,
-    Window,
+    clocks, summarise_files, write_file, AlignedClock, Forest, OutputFormat, Reading, Span,
+    SpanStore, Window,
 };
 use proptest::prelude::*;
 use support::Random;
@@ -45,7 +45,7 @@ fn calls(seed: u64, ahead_ns: [i64; 4], count: u64) -> SpanStore {
     store
 }
 
-fn found(store: &SpanStore) -> Vec<Clock> {
+fn found(store: &SpanStore) -> Vec<AlignedClock> {
     clocks(&Forest::recover(store.clone()))
 }
 

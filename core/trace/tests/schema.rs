@@ -2,18 +2,14 @@
 
 use schemars::generate::SchemaSettings;
 
+#[path = "../../checked_in.rs"]
+mod checked_in;
+
 #[test]
 fn the_checked_in_schema_is_that_of_the_types() {
     let generator = SchemaSettings::draft2020_12()
         .for_serialize()
         .into_generator();
     let schema = generator.into_root_schema_for::<dfslab_trace::Report>();
-    let mut text = serde_json::to_string_pretty(&schema).expect("plain data");
-    text.push('\n');
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/schema.json");
-    if std::env::var_os("DFSLAB_WRITE_SCHEMA").is_some() {
-        std::fs::write(path, &text).expect("the source folder can be written");
-    }
-    let found = std::fs::read_to_string(path).expect("the schema is checked in");
-    assert_eq!(found, text, "DFSLAB_WRITE_SCHEMA=1 writes it again");
+    checked_in::compare(&schema, "schema.json");
 }

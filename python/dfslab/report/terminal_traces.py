@@ -14,7 +14,7 @@ from dfslab.documents.traces.trace_analysis import (
     PartRanking,
     TraceAnalysis,
 )
-from dfslab.documents.traces.trace_profile import Clock, Entry, Savings, TraceProfile
+from dfslab.documents.traces.trace_profile import AlignedClock, Entry, Savings, TraceProfile
 from dfslab.report import repeats
 from dfslab.report.paths import short_path
 from dfslab.report.terminal import plain_table
@@ -90,7 +90,7 @@ def sampled_text(profile: TraceProfile) -> str:
     )
 
 
-def clocks_table(clocks: Sequence[Clock]) -> Table:
+def clocks_table(clocks: Sequence[AlignedClock]) -> Table:
     """Clock offsets between hosts, estimated from the calls between them; spans are shown
     corrected."""
     table = Table(title="Clocks, by calls between hosts (spans are shown with them set)")

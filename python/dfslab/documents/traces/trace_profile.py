@@ -6,7 +6,7 @@ from dfslab.documents.document import Document
 from dfslab.documents.traces.call_path import CallPath
 
 
-class Clock(Document):
+class AlignedClock(Document):
     """One host's clock compared with the clock of the host that it is measured from."""
 
     # Of these, calls that contradict it: asynchronous ones, or a clock that drifts.
@@ -298,7 +298,7 @@ class TraceProfile(Document):
     """Everything a profile says."""
 
     # The hosts' clocks, where calls between hosts determine them.
-    clocks: list[Clock]
+    clocks: list[AlignedClock]
     # Whether some of these are servers that only count.
     counted: bool = False
     # What was left out because a user chose so, by rule; nothing of it is in the rest.

@@ -12,7 +12,7 @@ from dfslab.documents.traces.trace_analysis import (
     PartRanking,
     TraceAnalysis,
 )
-from dfslab.documents.traces.trace_profile import Clock, Entry, Savings, TraceProfile
+from dfslab.documents.traces.trace_profile import AlignedClock, Entry, Savings, TraceProfile
 from dfslab.report import repeats
 from dfslab.report.contract import PageSection
 from dfslab.report.flame import NOTE, flame
@@ -132,7 +132,7 @@ def _repeats(profile: TraceProfile) -> Markup:
     return text
 
 
-def _clocks(clocks: Sequence[Clock]) -> Markup:
+def _clocks(clocks: Sequence[AlignedClock]) -> Markup:
     """Each host's clock offset from the first host's clock."""
     rows = [
         [
