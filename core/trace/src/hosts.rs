@@ -5,8 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use serde::{Deserialize, Serialize};
 
 use crate::shape::Mixing;
-use crate::span::{Span, TextId};
-use crate::statistics::cut_ns;
+use crate::span::{cut_ns, Span, TextId};
 
 /// Maximum number of per-host sums; beyond it, calls are attributed to their node's first host.
 const SHARES_MAX: usize = 1 << 17;

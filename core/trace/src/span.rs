@@ -11,6 +11,22 @@ use crate::sampling;
 /// An index into a store's table of texts.
 pub type TextId = u32;
 
+/// The index that stands for no node.
+pub const NONE: u32 = u32::MAX;
+
+/// The deepest level that keeps its own place; deeper calls are re-hung there, so that neither
+/// a path nor a reader that recurses can grow without bound.
+pub const DEPTH_MAX: u32 = 200;
+
+/// Quantiles know no longer durations than this (three days): the histogram also sums squares,
+/// which forged times would overflow. Sums and extremes are exact for every duration.
+const QUANTILE_NS_MAX: u64 = 1 << 48;
+
+/// A duration clamped for quantiles and squares.
+pub fn cut_ns(duration_ns: u64) -> u64 {
+    duration_ns.min(QUANTILE_NS_MAX)
+}
+
 /// Names longer than this are truncated, so that one hostile span cannot fill the memory.
 pub const NAME_BYTES_MAX: usize = 1024;
 

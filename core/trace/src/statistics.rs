@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::hosts::Share;
 use crate::sampling::ONE;
 use crate::shape::mix;
-use crate::span::Span;
+use crate::span::{cut_ns, Span};
 
 /// Number of slowest calls that a node keeps, and size of its uniform sample.
 pub const EXEMPLARS_EACH: usize = 2;
@@ -14,15 +14,6 @@ pub const EXEMPLARS_EACH: usize = 2;
 /// Nodes with no more calls than this keep the durations themselves: most nodes of an irregular
 /// trace have a call or two, and a histogram each would cost a thousand times their spans.
 const EXACT_MAX: usize = 24;
-
-/// Quantiles know no longer durations than this (three days): the histogram also sums squares,
-/// which forged times would overflow. Sums and extremes are exact for every duration.
-const QUANTILE_NS_MAX: u64 = 1 << 48;
-
-/// A duration clamped for quantiles and squares.
-pub fn cut_ns(duration_ns: u64) -> u64 {
-    duration_ns.min(QUANTILE_NS_MAX)
-}
 
 /// One call that stands for those merged with it, and can be looked up in the trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
@@ -93,7 +84,7 @@ pub struct Statistics {
     pub min_ns: u64,
     /// The longest call.
     pub max_ns: u64,
-    /// Sums of durations and of their squares, each duration cut to `QUANTILE_NS_MAX`.
+    /// Sums of durations and of their squares, each duration cut by `cut_ns`.
     cut_ns: u128,
     squares_ns2: u128,
     durations: Numbers,

@@ -4,8 +4,7 @@
 //! caller are ordered by start. One pass over such spans then yields what `tree` needs several
 //! passes for; all other input is left to `tree`.
 
-use crate::span::Span;
-use crate::tree::{DEPTH_MAX, NONE};
+use crate::span::{Span, DEPTH_MAX, NONE};
 
 /// A caller whose child calls follow.
 #[derive(Clone, Copy, Debug, Default)]

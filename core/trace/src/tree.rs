@@ -6,12 +6,7 @@ use crate::losses::Losses;
 use crate::span::{Span, SpanStore, Texts};
 use crate::tidy::Walk;
 
-/// The index that stands for no node.
-pub const NONE: u32 = u32::MAX;
-
-/// The deepest level that keeps its own place; deeper calls are re-hung there, so that neither
-/// a path nor a reader that recurses can grow without bound.
-pub const DEPTH_MAX: u32 = 200;
+pub use crate::span::{DEPTH_MAX, NONE};
 
 /// Every node's children, as ranges of one list.
 #[derive(Clone, Debug, Default)]

@@ -2,6 +2,7 @@
 
 mod access;
 mod arrival;
+mod error;
 mod operation;
 mod prepared;
 mod random;
@@ -14,10 +15,10 @@ mod validate;
 
 pub use access::{Access, Order, Passage, Transfers};
 pub use arrival::{Arrival, Open, Process, Schedule, Session, Start};
+pub use error::SpecError;
 pub use operation::{decode, encode, Operation, OperationKind, ENCODED_BYTES};
 pub use prepared::{prepared_files, size_of};
 pub use random::{draw, normal, unit};
 pub use size::Size;
 pub use spec::{FileChoice, Files, Given, Layout, MixOrder, Phase, Prepare, Share, StreamSpec};
 pub use stream::Stream;
-pub use validate::SpecError;

@@ -2,20 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use crate::error::SpecError;
 use crate::spec::{FileChoice, Files, MixOrder, Phase, Prepare, StreamSpec};
 use crate::OperationKind;
-
-/// An invalid value in a specification: key, value, what is allowed.
-#[derive(Clone, Debug, PartialEq, thiserror::Error)]
-#[error("stream.{key} = {value}: {allowed}")]
-pub struct SpecError {
-    /// The key.
-    pub key: &'static str,
-    /// Its value, printed.
-    pub value: String,
-    /// What is allowed.
-    pub allowed: &'static str,
-}
 
 /// More operations than this for one client are taken for a mistake.
 const MOST_OPERATIONS: u64 = 1_000_000_000;
