@@ -379,7 +379,18 @@ def net_of(system: FileSystem, operation: str, scenario: Scenario | None = None)
         {**situation.environment, **constants},
         situation.client,
     )
-    net, _ = job.net(f"{system.name}.{operation}", 1, [(0, 0, operation, 0, size, size)])
+    once = PlannedOperation(
+        client=0,
+        number=0,
+        operation=operation,
+        file=0,
+        size_bytes=size,
+        transfer_size_bytes=size,
+        offset_bytes=0,
+        owner=0,
+        phase=0,
+    )
+    net, _ = job.net(f"{system.name}.{operation}", 1, [once])
     return net.document()
 
 
