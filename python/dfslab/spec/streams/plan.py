@@ -21,7 +21,7 @@ class Throttling(CoreDocument):
 
 
 class CallTimeout(CoreDocument):
-    """A call that takes longer than `after_s` counts as failed; it is not aborted."""
+    """A call that takes longer than `after_s` seconds counts as failed; it is not aborted."""
 
     after_s: Positive
 
@@ -33,14 +33,15 @@ class RandomFault(CoreDocument):
 
 
 class PeriodicStall(CoreDocument):
-    """Calls that arrive in the last `length_s` of every `period_s` wait until the period ends."""
+    """Calls that arrive in the last `length_s` seconds of every `period_s` seconds wait until the
+    period ends."""
 
     length_s: Positive
     period_s: Positive
 
 
 class AddedDelay(CoreDocument):
-    """Every call takes `by_s` longer."""
+    """Every call takes `by_s` seconds longer."""
 
     by_s: Positive
 
