@@ -1,6 +1,6 @@
-"""Methods that learn from many runs: one unified model of hardware, layout and workload each.
+"""Methods that learn from many runs: each is one model over hardware, layout and workload.
 
-All of them learn bytes a second (operations a second where files are empty) over an Encoding. Their
+The target is bytes per second (operations per second where files are empty) over an Encoding. The
 90 % intervals are cross-conformal with whole layouts as folds (CV+, Barber et al. 2021). Those of
 the grey-box model are wider where its errors are larger (models/learn/reach.py).
 """
@@ -299,7 +299,8 @@ def trusted(results: Sequence[Result], rows: Rows) -> Calibration | None:
 
 
 def some(results: Sequence[Result]) -> list[Result]:
-    """Results of at most MOST_CALIBRATED random configurations, which suffice for calibration."""
+    """Returns the results of at most MOST_CALIBRATED random configurations, which suffice for
+    calibration."""
     ids = sorted({result.point_id for result in results})
     kept = set(random.Random(len(ids)).sample(ids, min(MOST_CALIBRATED, len(ids))))
     return [result for result in results if result.point_id in kept]
