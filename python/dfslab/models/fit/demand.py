@@ -40,7 +40,8 @@ INTERVAL_STEP, FIT_STEP = 1.05, 1e-3
 # Function evaluations after which a fit ends, and its relative tolerances.
 MOST_EVALUATIONS, TOLERANCE = 60, 1e-4
 FEWEST_FREEDOM = 3
-# The pooled sd counts as POOLED_WEIGHT observations of each operation; its least value is LEAST_POOLED_SD.
+# The pooled sd counts as POOLED_WEIGHT observations of each operation; its least value is
+# LEAST_POOLED_SD.
 POOLED_WEIGHT, LEAST_POOLED_SD = 3, 0.01
 
 
