@@ -1,4 +1,4 @@
-//! Estimates the clock offsets between hosts from causality: a call lies within its caller.
+//! Estimates the clock offsets between hosts from causality: a call runs while its caller runs.
 //!
 //! A call between hosts starts no earlier and ends no later than the call that caused it. Each such
 //! pair bounds the offset of the callee's clock. The estimate is the offset that agrees with most
