@@ -160,8 +160,8 @@ pub struct Schedule<'a> {
     seed: u64,
     client: u32,
     think_ns: u64,
-    /// Number of arrivals so far; `unit_time` is the time of the next arrival of a process of rate 1
-    /// (per client).
+    /// Number of arrivals so far; `unit_time` is the time of the next arrival of a process of
+    /// rate 1 (per client).
     arrivals: u64,
     unit_time: f64,
     /// This client's phase within the interval between arrivals, 0 to 1, when all intervals are
