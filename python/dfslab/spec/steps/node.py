@@ -194,8 +194,9 @@ class At(Node):
 class Call(Node):
     """A message to `role` (`request_bytes`), `body` there, and the reply (`response_bytes`).
 
-    `one_way` has no reply: a message handed on, as between the data servers of a write pipeline.
-    `answers`: the message is an answer or an acknowledgement itself, which asks for nothing.
+    `one_way` means that there is no reply: the message is forwarded, as between the data servers of
+    a write pipeline. `answers` means that the message is itself an answer or an acknowledgement, so
+    no reply follows.
     """
 
     role: str

@@ -14,7 +14,8 @@ Verify = Literal["none", "after", "inline"]
 
 
 class Throttling(CoreDocument):
-    """Largest number of calls and bytes a second, of all clients of a process; None: no limit."""
+    """Largest number of calls and bytes per second over all clients of a process; None: no
+    limit."""
 
     calls_per_s: Positive | None = None
     bytes_per_s: Positive | None = None
