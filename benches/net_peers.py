@@ -158,7 +158,7 @@ def in_snakes(requests: int) -> int:
 
     Every step queries all transitions for their modes and fires the one whose tokens are all
     available first. (An event list outside the net makes this about five times as fast, 2,400
-    firings a second instead of 440, but then half of the simulator is not SNAKES.) Returns the
+    firings per second instead of 440, but then half of the simulator is not SNAKES.) Returns the
     number of firings.
     """
     net = snakes_net(requests)

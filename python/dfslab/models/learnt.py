@@ -52,7 +52,7 @@ def make(name: str) -> Learnt:
 class Rows:
     """Training data: one row per configuration, the geometric mean over its replicates.
 
-    Arrays have shape (rows,). `rates`: bytes a second. `groups`: index of the row's testbed
+    Arrays have shape (rows,). `rates`: bytes per second. `groups`: index of the row's testbed
     (deployment and layout). `layouts`: index of the layout, which several testbeds may share.
     """
 
@@ -95,7 +95,7 @@ class _Query:
 
 @lru_cache(maxsize=4096)
 def _described(query: _Query) -> tuple[float, float]:
-    """(log rate with the description's priors, log line rate), bytes a second.
+    """(log rate with the description's priors, log line rate), bytes per second.
 
     Neither depends on fitted constants, so all folds and models of a study share the cache.
     """
@@ -224,12 +224,12 @@ class Learnt:
         return np.log(rates) if self.is_log else rates / 1e6
 
     def predict(self, points: Sequence[Point]) -> np.ndarray:
-        """Rates in bytes a second; all methods but `linear` are capped at the line rate."""
+        """Rates in bytes per second; all methods but `linear` are capped at the line rate."""
         shown: Floats = self.fitted.predict(self.matrix(points))
         return np.exp(shown) if self.is_log else shown * 1e6
 
     def intervals(self, points: Sequence[Point]) -> np.ndarray:
-        """90 % intervals of shape (points, 2), bytes a second; `gaussian`: from its deviation."""
+        """90 % intervals of shape (points, 2), bytes per second; `gaussian`: from its deviation."""
         if self.name == "gaussian":
             middle, sd = self.fitted.predict(self.matrix(points), return_std=True)
             reach: Floats = float(quantiles.normal(0.5 + CONFIDENCE / 2)) * sd

@@ -1,7 +1,7 @@
 """Regressions with scikit-learn's interface: the paper's linear one, grey-box, and competitors.
 
 X has shape (rows, columns of an Encoding). Grey-box estimators take two columns before these: log
-of the sequence model's rate in bytes a second, and log of the line rate (infinite if unbounded).
+of the sequence model's rate in bytes per second, and log of the line rate (infinite if unbounded).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The metadata server's limits: number of files, requests a second, size of a burst.
+"""The metadata server's limits: number of files, requests per second, size of a burst.
 
 Memory per file is from published figures of each system. Capacity is from the description: the
 bottleneck of processors, lock and threads. Bursts are from models/queue/burst.py. All follow Wu
