@@ -17,9 +17,9 @@ import org.apache.log4j.Level;
 import org.apache.log4j.Logger;
 import org.apache.log4j.spi.LoggingEvent;
 
-/** Hadoop's own benchmarks and loops like theirs, round by round, as told on the input. */
+/** Runs Hadoop's benchmarks, and plain loops with the same calls, one round per line of input. */
 public final class HadoopRounds {
-  /** What a benchmark says of itself goes to the output, marked. */
+  /** Prints the log lines of a benchmark to the output, each with the prefix "said". */
   private static final class Said extends AppenderSkeleton {
     @Override
     protected void append(LoggingEvent event) {
@@ -35,7 +35,10 @@ public final class HadoopRounds {
     }
   }
 
-  /** TestDFSIO's writes in its own loop, but for the status after calls; pauses before files. */
+  /**
+   * TestDFSIO's write loop without its status texts. Sleeps {@code pauseMs} before each file and
+   * prints MiB per second, without the sleeps.
+   */
   private static void write(int files, long bytes, int transfer, long pauseMs) throws Exception {
     FileSystem system = FileSystem.get(new Configuration());
     Path written = new Path("/written");
@@ -58,7 +61,10 @@ public final class HadoopRounds {
     System.out.println("said plain mb/sec: " + files * bytes / 1048576.0 / (spent / 1e9));
   }
 
-  /** TestDFSIO's reads in its own loop, but for the status after calls; pauses before files. */
+  /**
+   * TestDFSIO's read loop without its status texts. Sleeps {@code pauseMs} before each file and
+   * prints MiB per second, without the sleeps.
+   */
   private static void read(int files, int transfer, long pauseMs) throws Exception {
     FileSystem system = FileSystem.get(new Configuration());
     byte[] buffer = new byte[transfer];
@@ -77,7 +83,9 @@ public final class HadoopRounds {
     System.out.println("said plain mb/sec: " + bytes / 1048576.0 / (spent / 1e9));
   }
 
-  /** Opens of empty files: NNThroughputBenchmark's calls alone, or as an application opens. */
+  /**
+   * Opens empty files: by NNThroughputBenchmark's calls alone, or as an application opens files.
+   */
   private static void open(int threads, int each, boolean calls) throws Exception {
     DistributedFileSystem system = (DistributedFileSystem) FileSystem.get(new Configuration());
     ClientProtocol namenode = system.getClient().getNamenode();
@@ -90,7 +98,7 @@ public final class HadoopRounds {
     timed(threads, each, calls ? call : whole);
   }
 
-  /** The Java client's own creates of empty files, as an application makes them. */
+  /** Creates empty files by the Java client, as an application does. */
   private static void create(int threads, int each) throws Exception {
     FileSystem system = FileSystem.get(new Configuration());
     Path made = new Path("/created");
@@ -104,12 +112,15 @@ public final class HadoopRounds {
     system.delete(made, true);
   }
 
-  /** What one thread does with one file. */
+  /** The work of one thread on one file. */
   private interface Work {
     void on(int thread, int file) throws java.io.IOException;
   }
 
-  /** So many threads do it with so many files each, all at once, while nobody spins. */
+  /**
+   * Runs the work on {@code each} files in each of {@code threads} concurrent threads, and prints
+   * the rate.
+   */
   private static void timed(int threads, int each, Work work) throws InterruptedException {
     Thread[] working = new Thread[threads];
     long start = System.nanoTime();
@@ -136,10 +147,12 @@ public final class HadoopRounds {
   }
 
   /**
-   * Lines like "dfsio -write -nrFiles 4 ..." or "namenode -op create ..." in; "done CODE" out.
+   * Reads lines such as "dfsio -write -nrFiles 4 ..." or "namenode -op create ..."; prints "done
+   * CODE" after each.
    *
-   * <p>MapReduce in one process leaves pools whose threads wait for work without end, and a machine
-   * lives as long as any of them: so it is told to end, after its input as after an error.
+   * <p>MapReduce in one process leaves thread pools behind that wait for work for ever and would
+   * keep the Java machine alive, so the program exits explicitly, after its input ends and after an
+   * error.
    */
   public static void main(String[] words) {
     try {
@@ -180,7 +193,8 @@ public final class HadoopRounds {
         boolean calls = round[0].equals("calls");
         open(Integer.parseInt(rest[0]), Integer.parseInt(rest[1]), calls);
       } else {
-        // Its main thread asks its workers without a pause whether they are done.
+        // The benchmark's main thread polls its workers without a pause; the processor time of the
+        // polling is printed, so that it can be subtracted.
         ThreadMXBean clock = ManagementFactory.getThreadMXBean();
         long worked = clock.getCurrentThreadCpuTime();
         NNThroughputBenchmark.runBenchmark(conf, rest);

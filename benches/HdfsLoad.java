@@ -7,12 +7,14 @@ import org.apache.hadoop.fs.FSDataOutputStream;
 import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
 
-/** A Java client that does rounds as it is told on its input, and answers what they took. */
+/**
+ * A Java client of HDFS that runs rounds as requested on its input, and prints the time they took.
+ */
 public final class HdfsLoad {
   private static final byte[] BUFFER = new byte[64 * 1024];
   private static final int MEBIBYTES = 16;
 
-  /** A file made, looked at, renamed and deleted. */
+  /** Creates a file, reads its status, renames and deletes it. */
   static void metadata(FileSystem system, int number) throws IOException {
     Path file = new Path("/bench/" + number % 100);
     Path other = new Path("/bench/other-" + number % 100);
@@ -24,7 +26,7 @@ public final class HdfsLoad {
     system.delete(other, false);
   }
 
-  /** A file written and read back. */
+  /** Writes a file and reads it back. */
   static void data(FileSystem system) throws IOException {
     Path file = new Path("/bench/data");
     try (FSDataOutputStream out = system.create(file, true)) {
@@ -34,12 +36,15 @@ public final class HdfsLoad {
     }
     try (FSDataInputStream in = system.open(file)) {
       while (in.read(BUFFER) >= 0) {
-        // Only the reading counts.
+        // The loop only reads; the data is not used.
       }
     }
   }
 
-  /** Lines like "metadata 1.5" (for so many seconds) in; seconds, and the files they were for. */
+  /**
+   * Reads lines such as "metadata 1.5" (run for 1.5 seconds); prints the seconds taken and the
+   * number of files.
+   */
   public static void main(String[] words) throws Exception {
     FileSystem system = FileSystem.get(new Configuration());
     system.mkdirs(new Path("/bench"));

@@ -8,12 +8,15 @@ import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
 import org.apache.hadoop.hdfs.DistributedFileSystem;
 
-/** A Java client of one thread that does parts of a mixed load as told, and says their seconds. */
+/**
+ * A Java client of one thread that runs parts of a mixed load as requested, and prints their
+ * seconds.
+ */
 public final class HdfsMix {
   private static final int BUFFER_BYTES = 64 * 1024;
   private static final int THREADS = 64;
 
-  /** Files written, each on its disks before it is closed. */
+  /** Writes files; each is synced to disk before it is closed. */
   static void write(DistributedFileSystem system, int files, long bytes) throws IOException {
     byte[] buffer = new byte[BUFFER_BYTES];
     for (int file = 0; file < files; file++) {
@@ -26,7 +29,7 @@ public final class HdfsMix {
     }
   }
 
-  /** Small files as anybody writes them. */
+  /** Writes small files without a sync. */
   static void small(FileSystem system, int files, int bytes) throws IOException {
     byte[] buffer = new byte[bytes];
     for (int file = 0; file < files; file++) {
@@ -36,19 +39,19 @@ public final class HdfsMix {
     }
   }
 
-  /** The same files read. */
+  /** Reads the files that {@code write} has written. */
   static void read(FileSystem system, int files) throws IOException {
     byte[] buffer = new byte[BUFFER_BYTES];
     for (int file = 0; file < files; file++) {
       try (FSDataInputStream in = system.open(new Path("/mix/data-" + file))) {
         while (in.read(buffer) >= 0) {
-          // Only the reading counts.
+          // The loop only reads; the data is not used.
         }
       }
     }
   }
 
-  /** Empty files made, looked at, renamed and deleted. */
+  /** Creates empty files, reads their status, renames and deletes them. */
   static void metadata(FileSystem system, int files) throws IOException {
     for (int file = 0; file < files; file++) {
       Path path = new Path("/mix/empty-" + file);
@@ -61,8 +64,8 @@ public final class HdfsMix {
   }
 
   /**
-   * Lines like "write 8 1048576", "read 8", "small 20 4096" or "metadata 100" in, seconds out;
-   * words are settings of the client.
+   * Reads lines such as "write 8 1048576", "read 8", "small 20 4096" or "metadata 100" and prints
+   * the seconds of each; the arguments are settings of the client.
    */
   public static void main(String[] words) throws Exception {
     Configuration configuration = new Configuration();

@@ -13,10 +13,13 @@ import org.apache.hadoop.fs.Path;
 import org.apache.hadoop.fs.permission.FsPermission;
 import org.apache.hadoop.util.Progressable;
 
-/** A Hadoop file system that does nothing: a call takes what the border to Java takes. */
+/**
+ * A Hadoop file system that does nothing, so that a call costs only the border between the
+ * generator and Java.
+ */
 public final class NothingFileSystem extends FileSystem {
   private static final long DIRECTORY = -1;
-  /** Bytes of every file, and which paths are directories. */
+  /** Size of every file in bytes; directories have a special value. */
   private static final Map<String, Long> KNOWN = new ConcurrentHashMap<>(Map.of("/", DIRECTORY));
 
   @Override
@@ -30,7 +33,7 @@ public final class NothingFileSystem extends FileSystem {
     return new FSDataInputStream(new Unread(length));
   }
 
-  /** Every byte is there, and none is touched. */
+  /** A file whose bytes can all be read, without any memory being written. */
   private static final class Unread extends FSInputStream {
     private final long length;
     private long at;

@@ -4,9 +4,12 @@ import java.io.InputStreamReader;
 import java.util.HashMap;
 import java.util.Map;
 
-/** Tells running JVMs' agents what lines like "pause 12 34" on its input say; answers "done". */
+/**
+ * Sends commands such as "pause 12 34" from its input to the agents of running JVMs; prints "done"
+ * after each.
+ */
 public final class Switch {
-  /** Joins each process once; the argument is the agent's jar. */
+  /** Attaches to each process at its first command; the argument is the agent's jar. */
   public static void main(String[] words) throws Exception {
     Map<String, VirtualMachine> joined = new HashMap<>();
     BufferedReader told = new BufferedReader(new InputStreamReader(System.in));

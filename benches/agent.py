@@ -1,17 +1,19 @@
-"""What tracing costs: a call in a loop, and HDFS with the agent, without it, and with a peer.
+"""The cost of tracing: a call in a loop, and HDFS with the agent, without it, and with a peer.
 
-Two traced and two untraced testbeds stand at once and take turns, each round in another order. Two
-JVMs do not compile one program alike, and differ by more than tracing costs. So a traced testbed
-takes two turns behind each other, recording and paused in either order, and what recording costs
-is told of the same compiled code in the same second; what a paused point costs beyond is measured
-in a loop and added for every call of a file. The testbeds beside each other are told as well, and
-testbeds of one kind, which show what no tracing explains.
-What is compared is the steady state: a fresh JVM spends its first tens of thousands of calls
-compiling, so all warm up, at the same time, before anything counts (after half as long a warm-up
-the first quarter of the rounds told up to 14 % where the rest told -5 to 5). Snapshots are written
-in turns of both kinds, so what they take of a processor is added, too. All of the testbeds is in
-memory: waits for a disk that others use, too, would drown what is looked for. The peer traces the
-same methods, exports nothing, and takes its turns with an untraced testbed afterwards.
+Two traced and two untraced testbeds run at the same time and take turns, each round in another
+order. Two JVMs compile the same program differently, and the difference exceeds the cost of
+tracing. So a traced testbed takes two consecutive turns, recording and paused, in either order: the
+cost of recording is then that of the same compiled code in the same second. The remaining cost of a
+paused instrumentation point is measured in a loop and added for every call of a file. The results
+also compare traced with untraced testbeds, and testbeds of one kind with each other, which shows
+differences that tracing does not cause.
+
+The steady state is compared. A fresh JVM compiles during its first tens of thousands of calls, so
+all testbeds warm up concurrently before any round counts. After half that warm-up, the first
+quarter of the rounds showed a cost of up to 14 %, the later rounds -5 to 5 %. Snapshots are written
+during turns of both kinds, so their processor time is added separately. All data is in memory,
+since waits for a shared disk would exceed the measured cost. The peer traces the same methods and
+exports nothing; it takes its turns with an untraced testbed afterwards.
 """
 
 from __future__ import annotations
@@ -51,7 +53,7 @@ SCALE = float(os.environ.get("DFSLAB_BENCH_SCALE", "1"))
 
 @dataclass(frozen=True)
 class Load:
-    """What is done, how long everybody warms up by it, and for how many rounds it counts."""
+    """A load: its name, the length of a round, the warm-up, and the number of rounds that count."""
 
     name: str
     round_s: float
@@ -62,26 +64,28 @@ class Load:
 
 
 LOADS = (Load("metadata", 0.5, 120, 80, 45, 8), Load("data", 1, 75, 60, 15, 8))
-# Whether a close comes before the DataNode's report is a lottery: what is lost is kept small.
+# A close often precedes the DataNode's report, at random; a short retry delay keeps the resulting
+# variation small.
 BED = {"datanodes": 1, "replication": 1, "complete_retry_delay_s": 0.01}
 MEMORY = Path("/dev/shm")
-# The kernel's clock of a process's own time, threads that ended included (clock_getcpuclockid).
+# The kernel's clock of a process's own processor time, including threads that have ended
+# (clock_getcpuclockid).
 PROCESS_CLOCK = 2
 COMPILER = re.compile("C[12] Compiler")
-# The agent's own thread, which writes snapshots.
+# The name of the agent's own thread, which writes snapshots.
 WRITER = "dfslab-agent"
 
 
 @dataclass(frozen=True)
 class Took:
-    """Seconds of a file by the wall clock, and processor seconds of client and daemons."""
+    """Seconds per file by the wall clock, and processor seconds per file of client and daemons."""
 
     wall_s: float
     cpu_s: float
 
 
 class OtelTestbed(Testbed):
-    """The same HDFS under the OpenTelemetry agent, cutting at the same methods."""
+    """The same HDFS under the OpenTelemetry agent, with the same methods instrumented."""
 
     def trace_options(self, process: str = "client") -> list[str]:
         methods: dict[str, list[str]] = defaultdict(list)
@@ -100,8 +104,8 @@ class OtelTestbed(Testbed):
 
 @dataclass(frozen=True)
 class Loop:
-    """A call in a loop: nanoseconds above two readings of the clock, and while recording is paused
-    above nothing; bytes that it allocates."""
+    """The cost of tracing a call in a loop: nanoseconds above two readings of the clock,
+    nanoseconds of a call while recording is paused, and bytes allocated per call."""
 
     over_ns: float
     paused_ns: float
@@ -109,7 +113,7 @@ class Loop:
 
 
 def loop_figures(folder: Path) -> Loop:
-    """The planted program's single call, traced."""
+    """Measures the traced call of the planted program in a loop."""
     subprocess.run(["javac", "-d", folder, PLANTED, JOIN], check=True)
     (folder / "points.txt").write_text("point Planted leaf leaf service bytes=return\n")
     option = java_option(agent_jar(print), folder / "points.txt", folder / "out", "planted")
@@ -129,7 +133,8 @@ def loop_figures(folder: Path) -> Loop:
             runs.stdout.readline()
             join = ["java", "-cp", str(folder), "Join", str(runs.pid), str(agent_jar()), "pause"]
             subprocess.run(join, check=True)
-            # Compiled anew, since no call was paused before.
+            # The first values are dropped: the code is compiled again, because no call was paused
+            # before.
             paused = [float(runs.stdout.readline().split()[0]) for _ in range(2 + LOOPS)][2:]
         finally:
             runs.terminate()
@@ -139,21 +144,23 @@ def loop_figures(folder: Path) -> Loop:
 
 
 def ran_ns(thread: Path) -> int:
-    """Processor time that a thread has taken."""
+    """Returns the processor time of a thread so far, ns."""
     return int((thread / "schedstat").read_text().split()[0])
 
 
 class OwnTime:
-    """Processor time of JVMs without what their compilers took: no call waits for them, and what
-    they compile when is chance."""
+    """Processor time of JVMs without that of their compiler threads: no call waits for compilation,
+    and its timing is random."""
 
     def __init__(self, pids: Sequence[int]) -> None:
         self._pids = pids
-        # Compiler threads come and go; what one has taken stays in its process's time.
+        # Compiler threads start and end; the time of an ended thread stays part of its process's
+        # time.
         self._compiled_ns: dict[Path, int] = {}
 
     def so_far_s(self) -> float:
-        """Seconds of all, up to what a compiler took between the last look and its end."""
+        """Returns the seconds of all processes so far. The time of a compiler thread between the
+        last reading and its end is included."""
         spent = sum(time.clock_gettime_ns(~pid << 3 | PROCESS_CLOCK) for pid in self._pids)
         for pid in self._pids:
             for thread in Path(f"/proc/{pid}/task").iterdir():
@@ -161,7 +168,7 @@ class OwnTime:
         return (spent - sum(self._compiled_ns.values())) * 1e-9
 
     def _look(self, thread: Path) -> None:
-        # A thread that ends between two looks has no files, or none to read.
+        # A thread that ends between two readings has no files, or none that can be read.
         with suppress(FileNotFoundError, ProcessLookupError):
             if COMPILER.match((thread / "comm").read_text()):
                 self._compiled_ns[thread] = ran_ns(thread)
@@ -184,7 +191,7 @@ class Contender:
         self._recorded_files, self._calls_told = 0.0, 0
 
     def round(self, load: Load) -> Took:
-        """What a file took, over a round."""
+        """Runs a round; returns the mean time per file."""
         assert self.client.stdin
         assert self.client.stdout
         before = self._own_time.so_far_s()
@@ -195,7 +202,8 @@ class Contender:
         return Took(took_s / files, (self._own_time.so_far_s() - before) / files)
 
     def calls_per_file(self) -> float:
-        """Calls that all its processes recorded of a file, since this was asked last."""
+        """Returns the mean number of calls per file that all its processes have recorded since the
+        last query."""
         found = callprofile.await_written(self.profiles).values()
         calls = sum(row.count for file in found for row in file.nodes if row.kind != "detail")
         told, self._calls_told = calls - self._calls_told, calls
@@ -203,10 +211,10 @@ class Contender:
         return told / files
 
     def snapshots_s(self) -> float:
-        """Processor time that its agents have taken to write snapshots."""
+        """Returns the processor time in seconds that the agents have used for writing snapshots."""
         taken_ns = []
         for thread in (one for pid in self.pids for one in Path(f"/proc/{pid}/task").iterdir()):
-            # Others' threads may end meanwhile.
+            # Threads of other processes may end in the meantime.
             with suppress(FileNotFoundError, ProcessLookupError):
                 if (thread / "comm").read_text().strip() == WRITER:
                     taken_ns.append(ran_ns(thread))
@@ -214,14 +222,14 @@ class Contender:
         return sum(taken_ns) * 1e-9
 
     def close(self) -> None:
-        """The client ends with its input."""
+        """Closes the client's input, which ends the client."""
         assert self.client.stdin
         self.client.stdin.close()
         self.client.wait(timeout=60)
 
 
 class Switch:
-    """Pauses and resumes the recording of testbeds that run."""
+    """Pauses and resumes recording on running testbeds."""
 
     def __init__(self, classes: Path) -> None:
         command = ["java", "-cp", str(classes), "Switch", str(agent_jar())]
@@ -231,9 +239,8 @@ class Switch:
         self._lock = threading.Lock()
 
     def turn(self, contender: Contender, recording: bool) -> None:
-        """Has a testbed record, or not; it is told each time, so that turns differ in nothing
-        else.
-        """
+        """Makes a testbed record or pause. The command is sent before every turn, so that turns do
+        not differ in it."""
         if not contender.traced:
             return
         word = "resume" if recording else "pause"
@@ -246,7 +253,7 @@ class Switch:
         contender.recording = recording
 
     def close(self) -> None:
-        """The program ends with its input."""
+        """Closes the program's input, which ends the program."""
         assert self._program.stdin
         self._program.stdin.close()
         self._program.wait(timeout=60)
@@ -254,7 +261,7 @@ class Switch:
 
 @dataclass(frozen=True)
 class Team:
-    """Who takes a turn: a testbed, and whether it records then."""
+    """A contender in a comparison: a testbed, and whether it records."""
 
     contender: Contender
     recording: bool = False
@@ -263,7 +270,7 @@ class Team:
 def raise_testbed(
     stack: ExitStack, kind: type[Testbed], told: Mapping[str, object], classes: Path
 ) -> Contender:
-    """A testbed and its client, until the stack unwinds."""
+    """Starts a testbed and its client, until the stack unwinds."""
     testbed = stack.enter_context(kind.up(dict(told), notify=print))
     contender = Contender(testbed, classes)
     stack.callback(contender.close)
@@ -271,9 +278,10 @@ def raise_testbed(
 
 
 def warm_up(teams: Mapping[str, Team], switch: Switch, load: Load, limit_s: float) -> None:
-    """Every testbed at once, which compiles on every core; rounds begin while there is time.
+    """Warms up every testbed concurrently, so that compilers use every core; starts rounds until
+    `limit_s`.
 
-    A traced testbed records in every other round, so that what it does otherwise is compiled, too.
+    A traced testbed records in every second round, so that both code paths are compiled.
     """
     end = time.monotonic() + limit_s * SCALE
     testbeds = {id(team.contender): name for name, team in teams.items()}
@@ -299,7 +307,8 @@ def warm_up(teams: Mapping[str, Team], switch: Switch, load: Load, limit_s: floa
 def turns(
     teams: Mapping[str, Team], switch: Switch, load: Load, rounds: int
 ) -> list[dict[str, Took]]:
-    """The counted rounds. One more goes before them: all have just worked at the same time."""
+    """Runs the counted rounds; returns the times of each round by team. One uncounted round
+    precedes them, since all testbeds have just worked concurrently."""
     told = []
     testbeds: dict[int, list[str]] = defaultdict(list)
     for name, team in teams.items():
@@ -324,7 +333,8 @@ def turns(
 def compared(
     told: list[dict[str, Took]], ours: Sequence[str], theirs: Sequence[str]
 ) -> tuple[Ratio, Ratio]:
-    """The ratio of times, and of processor times."""
+    """Returns the ratios of our teams to their teams: of wall-clock times, and of processor
+    times."""
     wall = [{name: took.wall_s for name, took in one.items()} for one in told]
     spent = [{name: took.cpu_s for name, took in one.items()} for one in told]
     return ratio(wall, ours, theirs), ratio(spent, ours, theirs)
@@ -335,7 +345,7 @@ PAUSED = ("paused 1", "paused 2")
 
 
 def told_as(name: str, wall: Ratio, spent: Ratio) -> dict[str, object]:
-    """Both ratios of a comparison, with what holds them in nine of ten."""
+    """Returns both ratios of a comparison as JSON data, with their 90 % intervals."""
     return {
         f"{name}_slowdown": wall.value,
         f"{name}_slowdown_90": [wall.low, wall.high],
@@ -347,7 +357,8 @@ def told_as(name: str, wall: Ratio, spent: Ratio) -> dict[str, object]:
 def own_figures(
     load: Load, teams: Mapping[str, Team], switch: Switch, loop: Loop
 ) -> dict[str, object]:
-    """Recording beside paused, traced beside untraced testbeds, and each kind beside itself."""
+    """Returns ratios: recording to paused, traced to untraced testbeds, and testbeds of each kind
+    to each other."""
     warm_up(teams, switch, load, load.warm_up_s)
     traced = [teams[name].contender for name in TRACED]
     began_s, before_s = time.monotonic(), sum(map(Contender.snapshots_s, traced))
@@ -375,14 +386,14 @@ def own_figures(
 
 
 def peer_figures(load: Load, teams: Mapping[str, Team], switch: Switch) -> dict[str, object]:
-    """The peer beside the first untraced testbed."""
+    """Returns the ratios of the peer to the first untraced testbed."""
     warm_up(teams, switch, load, load.peer_warm_up_s)
     told = turns(teams, switch, load, load.peer_rounds)
     return told_as(f"otel_{load.name}", *compared(told, ["otel"], PLAIN[:1]))
 
 
 def hdfs_figures(folder: Path, loop: Loop) -> dict[str, object]:
-    """Ratios of wall and of processor time."""
+    """Returns all ratios of wall-clock and processor times on HDFS."""
     figures: dict[str, object] = {}
     with ExitStack() as stack:
         state = tempfile.TemporaryDirectory(prefix="dfslab-bench-", dir=MEMORY)
@@ -406,12 +417,12 @@ def hdfs_figures(folder: Path, loop: Loop) -> dict[str, object]:
 
 
 def shown(value: object) -> str:
-    """A figure, or several."""
+    """Returns a figure, or several, as text."""
     return ", ".join(f"{one:,.4g}" for one in (value if isinstance(value, list) else [value]))
 
 
 def main() -> None:
-    """Print a table, then the figures as one JSON object."""
+    """Prints a table, then the figures as one JSON object."""
     with tempfile.TemporaryDirectory(prefix="dfslab-bench-") as name:
         folder = Path(name)
         loop = loop_figures(folder)

@@ -1,7 +1,8 @@
-"""Bars that figures are to keep: as they were set, and beside a peer of the same run.
+"""Bars for the figures of benches: as absolute values, and as ratios to a peer of the same run.
 
-A bar in ns or in spans a second was set on one machine, and machines differ by a factor. Its ratio
-to what a peer took there is the same bar on every machine. Both are told, and a miss of either.
+An absolute bar, in ns or spans per second, was set on one machine, and the speeds of machines
+differ by a factor. Its ratio to a peer's figure on that machine holds on every machine. Both bars
+are reported and judged.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Bar:
-    """The most or the least that a figure may be."""
+    """A bar: the largest or the smallest allowed value of a figure."""
 
     limit: float
     sense: str = "at most"
@@ -25,11 +26,12 @@ class Bar:
         return f"{self.sense} {self.limit:.3g}"
 
     def kept(self, value: float) -> bool:
-        """Whether a figure is on the right side."""
+        """Whether the value meets the bar."""
         return value <= self.limit if self.sense == "at most" else value >= self.limit
 
     def verdict(self, value: float, interval: tuple[float, float] | None = None) -> str:
-        """Kept or missed; unsure where the figure's interval has the bar inside it."""
+        """Returns "kept" or "missed", or that the verdict is unsure when the interval of the figure
+        contains the bar."""
         word = "kept" if self.kept(value) else "missed"
         unsure = interval is not None and interval[0] < self.limit < interval[1]
         return f"{word}, unsure" if unsure else word
@@ -37,8 +39,9 @@ class Bar:
 
 @dataclass(frozen=True)
 class Pair:
-    """A figure with an absolute bar, and its ratio to a peer, which took `peer_then` where the bar
-    was set; both figures by their names."""
+    """A figure with an absolute bar, and the figure's ratio to a peer. `peer_then`: the peer's
+    figure on the machine on which the bar was set. `absolute` and `ratio` are the names of both
+    figures."""
 
     absolute: str
     ratio: str
@@ -49,7 +52,7 @@ class Pair:
 
     @property
     def bars(self) -> dict[str, Bar]:
-        """Both bars by the names of their figures."""
+        """Returns both bars by the names of their figures."""
         beside = Bar(self.bar.limit / self.peer_then, self.bar.sense)
         return {self.absolute: self.bar, self.ratio: beside}
 
@@ -58,7 +61,8 @@ class Pair:
         figures: Mapping[str, float],
         intervals: Mapping[str, tuple[float, float]] | None = None,
     ) -> list[str]:
-        """Two lines: the absolute figure and the ratio, each with its bar and a verdict."""
+        """Returns two lines of text: the absolute figure and the ratio, each with its bar and a
+        verdict."""
         known = intervals or {}
         value, times = figures[self.absolute], figures[self.ratio]
         bar, beside = self.bars.values()
@@ -73,12 +77,12 @@ class Pair:
 
 
 def of_pairs(pairs: Iterable[Pair]) -> dict[str, Bar]:
-    """All bars of some pairs, by the names of their figures."""
+    """Returns all bars of some pairs, by the names of their figures."""
     return {name: bar for pair in pairs for name, bar in pair.bars.items()}
 
 
 def judged(bars: Mapping[str, Bar], figures: Mapping[str, float]) -> dict[str, dict[str, Any]]:
-    """Every bar with whether it is kept, for the JSON object of a bench."""
+    """Returns every bar with whether it is met, as JSON data."""
     return {
         name: {"bar": bar.limit, "sense": bar.sense, "kept": bar.kept(figures[name])}
         for name, bar in bars.items()

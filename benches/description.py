@@ -1,7 +1,8 @@
-"""How near uncalibrated descriptions come to a real HDFS, and to the mean of what was measured.
+"""The error of uncalibrated descriptions against a real HDFS, compared with that of the mean of the
+measurements.
 
 A run of `scenarios/hdfs.toml` with fewer sizes and clients. Fails when a bar is missed; the last
-line is one JSON object. Nobody else should work on the machine meanwhile.
+line is one JSON object. The machine should be otherwise idle.
 """
 
 from __future__ import annotations
@@ -19,13 +20,14 @@ import tomlkit
 ROOT = Path(__file__).parents[1]
 DFSLAB = Path(sys.executable).with_name("dfslab")
 METHODS = ("sequence", "petri")
-# Median errors at most: of files larger than any fitted, and of what was fitted.
+# Largest allowed median errors: for files larger than any fitted, and for the fitted
+# configurations.
 LARGE_FILES, FITTED = 0.6, 0.3
 LIMIT_S = 1800.0
 
 
 def shorter() -> dict[str, Any]:
-    """The scenario's table, with fewer sizes and clients."""
+    """Returns the scenario's table, with fewer sizes and clients."""
     table = tomlkit.parse((ROOT / "scenarios" / "hdfs.toml").read_text()).unwrap()
     table["run"]["verify"] = "after"
     table["workload"]["data_per_client"] = "16 MiB"
@@ -42,11 +44,10 @@ def shorter() -> dict[str, Any]:
 
 
 def judged(document: dict[str, Any]) -> dict[str, Any]:
-    """Each figure beside its bar.
+    """Returns each figure with its bar, as JSON data.
 
-    All files that are held out have 4 MB. The mean is judged where parts of all configurations are
-    left out in turn: 4 MB lies amid the sizes fitted, so that a mean of them may be right there by
-    chance.
+    All held-out files have 4 MB. The mean is judged by cross-validation over all configurations
+    instead: 4 MB is in the middle of the fitted sizes, where a mean may be right by chance.
     """
     left_out = document["cross_validated"]
     rows = {}
@@ -70,7 +71,7 @@ def judged(document: dict[str, Any]) -> dict[str, Any]:
 
 
 def main() -> int:
-    """Run, judge, print."""
+    """Runs the scenario, judges the figures and prints them. Returns the exit code."""
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "scenario.toml").write_text(tomlkit.dumps(shorter()))
         answer = subprocess.run(

@@ -1,4 +1,4 @@
-/* The raw calls that the load generator is measured against: no clock, no record. */
+/* Raw system calls, the reference for the load generator's cost: no clock, no record. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <stdint.h>
@@ -21,7 +21,7 @@ static void die(const char *what) {
     exit(1);
 }
 
-/* 4 KiB at random places of a file. */
+/* Reads 4 KiB at random offsets of a file. */
 static void reads(const char *path, long count) {
     static char buffer[4096] __attribute__((aligned(4096)));
     int file = open(path, O_RDONLY);
@@ -36,7 +36,7 @@ static void reads(const char *path, long count) {
     close(file);
 }
 
-/* Create and close, stat, unlink: each counts as one operation. */
+/* Creates and closes, stats, and unlinks files; each counts as one operation. */
 static void names(const char *folder, long count) {
     char path[4096];
     struct stat seen;

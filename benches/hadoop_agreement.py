@@ -1,13 +1,15 @@
-"""Our figures beside those of Hadoop's own benchmarks: the same HDFS, Java client and machine.
+"""Compares our figures with those of Hadoop's own benchmarks: the same HDFS, Java client and
+machine.
 
-TestDFSIO and NNThroughputBenchmark run in one Java machine that stays, loops that make the same
-calls and nothing else in a second one, our load in a third, in turns, so that none compiles while
-it is timed. A round is ours, theirs, theirs, ours: who comes first may find what the last one left,
-and reads beside it differed by a fifth. A figure is the middle of the rounds' ratios of ours by
-theirs (`paired.middle` of their logarithms) with its 95 % interval, since rounds differ by a third.
-A file system that does nothing tells what the border between our process and Java takes, the copy
-of each transfer above all: an application, whose bytes are Java's, has none of it, so rates of data
-are told with it and without. The last line is one JSON object.
+TestDFSIO and NNThroughputBenchmark run in one Java machine, loops with the same calls and nothing
+else in a second one, our load in a third. All keep running and take turns, so that none compiles
+while it is timed. The order in a round is ours, theirs, theirs, ours: the first run benefits from
+what the previous one left in caches, which changed reads by a fifth. A figure is the middle of the
+rounds' ratios of ours to theirs (`paired.middle` of their logarithms) with its 95 % interval, since
+rounds differ by a third. A file system that does nothing measures the cost of the border between
+our process and Java, above all the copy of each transfer. An application, whose data is in Java
+already, does not have this cost, so data rates are reported with and without it. The last line is
+one JSON object.
 """
 
 from __future__ import annotations
@@ -44,11 +46,12 @@ ROUNDS = int(os.environ.get("DFSLAB_BENCH_ROUNDS", "9"))
 WARM_UP = 4
 FILES, MIB = 4, 2**20
 FILE_MIB = int(os.environ.get("DFSLAB_BENCH_FILE_MIB", "128"))
-# TestDFSIO's own size of one call.
+# TestDFSIO's default size of one call, bytes.
 TRANSFER = 1_000_000
-# A MapReduce task for each file begins at most some 0.4 s after the last one's end (a job of four
-# takes 1.7 s more than its reads), and whoever waits before each file reads slower: a plain loop
-# that sleeps 0.3 s there read 2536 MiB/s where it reads 2991 without and TestDFSIO 2349.
+# Pause before each file, s. A MapReduce task starts at most some 0.4 s after the previous one ended
+# (a job of four takes 1.7 s more than its reads), and reads after a pause are slower: a plain loop
+# that sleeps 0.3 s before each file reads 2536 MiB/s, without the sleep 2991 MiB/s, and TestDFSIO
+# 2349 MiB/s.
 PAUSE_S = 0.4
 THREADS, EACH = 4, {"create": 500, "open": 1500}
 BORDER_ROUNDS, BORDER_FILE_MIB = 5, 64
@@ -72,7 +75,8 @@ WHY = {
     "nn_open_calls": "beside the same calls, answers dropped, of a program whose main thread waits",
     "nn_open_plain": "beside the same opens by the Java client from a plain program",
 }
-# Where both do the same, but for TestDFSIO's texts; what keeps others apart stands in `WHY`.
+# Figures for which both programs do the same work, except for TestDFSIO's texts; `WHY` has the
+# reasons for the others.
 SAME_WORK = (
     "dfsio_write",
     "dfsio_write_plain",
@@ -84,9 +88,9 @@ SAME_WORK = (
     "nn_open_plain",
 )
 BAR = 0.10
-# From best to worst; unsure where the interval reaches over the bar.
+# From best to worst; "unsure" if the interval contains the bar.
 VERDICTS = ("yes", "yes, unsure", "no, unsure", "no")
-# A round takes seconds; who takes minutes will never answer.
+# Time limit of a round: a round takes seconds, and a run of minutes will never answer.
 ROUND_LIMIT_S = 120.0
 END_LIMIT_S = 20.0
 
@@ -95,7 +99,8 @@ Border = dict[str, float]
 
 
 class Peer:
-    """A Java machine of Hadoop's benchmarks or of plain loops; `with` ends it, whatever happens."""
+    """A Java machine that runs Hadoop's benchmarks or plain loops; the end of the `with` block ends
+    it."""
 
     def __init__(self, class_path: str, folder: Path, name: str) -> None:
         command = ["java", f"-Xmx{HEAP_MIB}m", "-cp", class_path, "HadoopRounds"]
@@ -114,7 +119,7 @@ class Peer:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """It ends with its input, or is ended."""
+        """Closes the input, which ends the program; kills the program if it does not end."""
         assert self._java.stdin
         self._java.stdin.close()
         try:
@@ -124,7 +129,8 @@ class Peer:
             self._java.wait()
 
     def figure(self, line: str, key: str) -> float:
-        """What the benchmark says behind `key` in one round; the whole bench ends without it."""
+        """Returns the value that the benchmark prints after `key` in one round. Ends the bench if
+        there is none."""
         assert self._java.stdin
         assert self._java.stdout
         self._java.stdin.write(line + "\n")
@@ -145,31 +151,33 @@ class Peer:
         return found
 
     def dfsio(self, kind: str) -> float:
-        """MiB/s by TestDFSIO."""
+        """Returns MiB/s by TestDFSIO."""
         line = f"dfsio -Dtest.build.data=/dfsio -{kind} -nrFiles {FILES} -size {FILE_MIB}MB"
         line += f" -bufferSize {TRANSFER} -resFile {self._results}"
         return self.figure(line, "Throughput mb/sec")
 
     def namenode(self, kind: str) -> float:
-        """Operations a second by NNThroughputBenchmark."""
+        """Returns operations per second by NNThroughputBenchmark."""
         line = f"namenode -op {kind} -threads {THREADS} -files {THREADS * EACH[kind]}"
         line += f" -filesPerDir {EACH[kind]}" + (" -close" if kind == "create" else "")
         return self.figure(line, "Ops per sec")
 
     def plain(self, kind: str, pause_s: float) -> float:
-        """MiB/s of TestDFSIO's loop without its texts: over its files, or over as many written."""
+        """Returns MiB/s of TestDFSIO's loop without its texts, over TestDFSIO's files or as many
+        files written."""
         size = [str(FILE_MIB * MIB)] if kind == "write" else []
         words = [kind, str(FILES), *size, str(TRANSFER), str(int(pause_s * 1e3))]
         return self.figure(" ".join(words), "plain mb/sec")
 
     def plain_names(self, kind: str) -> float:
-        """Operations a second of the Java client as an application uses it, or its calls alone."""
+        """Returns operations per second of the Java client as an application uses it, or of its
+        NameNode calls alone."""
         each = EACH["create" if kind == "create" else "open"]
         return self.figure(f"{kind} {THREADS} {each}", "plain ops per sec")
 
 
 def compiled(testbed: Testbed, folder: Path) -> str:
-    """The class path of the peers, whose classes go into `folder`."""
+    """Compiles the peers into `folder` and returns their class path."""
     told = {"hadoop.version": VERSION}
     jars = maven_jars(f"hadoop-benches-{VERSION}", HERE / "hadoop-pom.xml", told, print)
     own = [HERE / "HadoopRounds.java", HERE / "NothingFileSystem.java"]
@@ -179,7 +187,8 @@ def compiled(testbed: Testbed, folder: Path) -> str:
 
 @contextmanager
 def _at_most(limit_s: float, process: subprocess.Popen[str]) -> Iterator[None]:
-    """Kill the process when the body takes longer: whoever reads from it then sees its end."""
+    """Kills the process if the body takes longer than the limit; a reader of its output then sees
+    the end."""
     timer = threading.Timer(limit_s, process.kill)
     timer.start()
     try:
@@ -189,7 +198,8 @@ def _at_most(limit_s: float, process: subprocess.Popen[str]) -> Iterator[None]:
 
 
 def ran(target: HadoopTarget, operation: str, **stream: Any) -> dict[str, Any]:
-    """Our report on one round, begun once what it prepared is on disk; it waits first, too."""
+    """Returns our report on one round, which starts once its prepared files are on disk, after a
+    pause."""
 
     def gate() -> float:
         os.sync()
@@ -207,7 +217,7 @@ def ran(target: HadoopTarget, operation: str, **stream: Any) -> dict[str, Any]:
 def our_dfsio(
     target: HadoopTarget, kind: str, pause_s: float = 0.0, file_mib: int = FILE_MIB
 ) -> float:
-    """MiB/s as TestDFSIO counts them: opening, creating and waiting are no part of it."""
+    """Returns MiB/s as TestDFSIO counts them: without opening, creating and pauses."""
     size = {"file_size": {"fixed": file_mib * MIB}, "clients": 1, "think_time_s": pause_s}
     count = {"operations_per_client": FILES, "files_per_client": FILES * (kind == "read")}
     steps = ran(target, kind, **size, **count, file_choice="sequential")["steps"]
@@ -216,7 +226,8 @@ def our_dfsio(
 
 
 def border_s_per_mib(target: HadoopTarget, kind: str) -> float:
-    """What a MiB takes on its way into Java or out of it: median over rounds after as many."""
+    """Returns the seconds that one MiB takes across the border to Java: the median over rounds,
+    after as many warm-up rounds."""
     changes: dict[str, object] = {
         "uri": "nothing:///",
         "root": "/",
@@ -231,7 +242,7 @@ def border_s_per_mib(target: HadoopTarget, kind: str) -> float:
 
 
 def our_namenode(target: HadoopTarget, kind: str) -> float:
-    """Operations a second, all threads together."""
+    """Returns operations per second over all threads."""
     operation, each = {"create": "create", "open": "read"}[kind], EACH[kind]
     count = {"operations_per_client": each, "files_per_client": each * (kind == "open")}
     size = {"file_size": {"fixed": 0}, "clients": THREADS}
@@ -240,7 +251,8 @@ def our_namenode(target: HadoopTarget, kind: str) -> float:
 
 
 def measured(testbed: Testbed, folder: Path) -> tuple[dict[str, list[tuple[float, float]]], Border]:
-    """(ours, theirs) of every figure and round, and seconds a MiB at the border to Java."""
+    """Returns (ours, theirs) for every figure and round, and the seconds per MiB at the border to
+    Java."""
     class_path = compiled(testbed, folder)
     known = java.client(testbed.java_configuration)
     target = HadoopTarget(
@@ -273,18 +285,19 @@ def measured(testbed: Testbed, folder: Path) -> tuple[dict[str, list[tuple[float
 
 
 def alone(work: Work) -> float:
-    """Its figure, while nothing that was written before still goes to a disk."""
+    """Returns the figure of the work, run after all earlier writes have reached the disk."""
     os.sync()
     return work()
 
 
 def in_turns(pairs: dict[str, tuple[Work, Work]]) -> dict[str, list[tuple[float, float]]]:
-    """(ours, theirs) of every figure and round that is no warm-up, each the mean of two."""
+    """Returns (ours, theirs) for every figure and round except warm-up rounds; each value is the
+    mean of two runs."""
     seen: dict[str, list[tuple[float, float]]] = {name: [] for name in pairs}
     for turn in range(WARM_UP + ROUNDS):
         for name, (our_work, their_work) in pairs.items():
             began = time.perf_counter()
-            # Both are first once and last once, and what drifts slowly hits both alike.
+            # Each side is first once and last once, so a slow drift affects both sides equally.
             order = (our_work, their_work, their_work, our_work)
             first, *theirs, last = (alone(work) for work in order)
             both = (math.sqrt(first * last), math.sqrt(math.prod(theirs)))
@@ -297,14 +310,14 @@ def in_turns(pairs: dict[str, tuple[Work, Work]]) -> dict[str, list[tuple[float,
 
 
 def middle_ratio(pairs: list[tuple[float, float]]) -> tuple[float, float, float]:
-    """Ours by theirs over the rounds, and its 95 % interval."""
+    """Returns the ratio of ours to theirs over the rounds, and the bounds of its 95 % interval."""
     logs = [math.log(ours / theirs) for ours, theirs in pairs]
     ratio, low, high = (math.exp(value) for value in middle(logs, NINETEEN_OF_TWENTY))
     return ratio, low, high
 
 
 def within(pairs: list[tuple[float, float]]) -> str:
-    """Whether both agree within the bar, as far as these rounds can tell."""
+    """Returns the verdict on whether both agree within the bar, as far as these rounds show."""
     ratio, low, high = middle_ratio(pairs)
     limits = (1 - BAR, 1 + BAR)
     sure = not any(low < limit < high for limit in limits)
@@ -312,7 +325,7 @@ def within(pairs: list[tuple[float, float]]) -> str:
 
 
 def add_row(table: Table, name: str, pairs: list[tuple[float, float]], why: str) -> float:
-    """A row of the table; the ratio that stands in it."""
+    """Adds a row to the table and returns the ratio in it."""
     ratio, low, high = middle_ratio(pairs)
     medians = (f"{statistics.median(side):.1f}" for side in zip(*pairs, strict=True))
     table.add_row(name, *medians, f"{ratio:.3f}", f"{low:.2f} to {high:.2f}", why)
@@ -322,7 +335,7 @@ def add_row(table: Table, name: str, pairs: list[tuple[float, float]], why: str)
 def agreement(
     seen: dict[str, list[tuple[float, float]]], border: Border
 ) -> tuple[Table, dict[str, Any]]:
-    """What differs and why, as a table; the figures."""
+    """Returns a table of the differences with their reasons, and the figures."""
     table = Table(
         title=f"Our load by Hadoop's own benchmarks, {FILES} files of {FILE_MIB} MiB,"
         f" {THREADS} threads of {EACH['create']} creates, {EACH['open']} opens"
@@ -340,7 +353,7 @@ def agreement(
             without = [(1 / (1 / ours - spent), theirs) for ours, theirs in pairs]
             why = f"the same without {spent * 1e3:.3f} ms a MiB at the border to Java"
             figures[f"{name}_ratio_without_border"] = add_row(table, "", without, why)
-            # The verdict is the stricter one.
+            # The stricter of both verdicts counts.
             verdicts = [figures[f"{name}_within"], within(without)]
             figures[f"{name}_within"] = max(verdicts, key=VERDICTS.index)
     same = [figures[f"{name}_within"] for name in SAME_WORK]
@@ -348,7 +361,7 @@ def agreement(
 
 
 def main() -> None:
-    """Print a table, what differs and why, and the figures as one JSON object."""
+    """Prints a table of the differences with their reasons, and the figures as one JSON object."""
     told = {"datanodes": 1, "replication": 1, "complete_retry_delay": "10 ms"}
     place = tempfile.TemporaryDirectory(prefix="dfslab-bench-")
     with place as name, Testbed.up(told, notify=print) as testbed:

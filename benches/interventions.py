@@ -1,8 +1,9 @@
-"""Parts of a real HDFS slowed in turn: is each named first, and is its predicted saving seen?
+"""Slows parts of a real HDFS in turn. Does the ranking name each part first, and is its predicted
+saving observed?
 
-One testbed on hosts, traced; one client does the same mixed load again and again. In every other
-round one disk, one link or the NameNode's processor is really slower. What that round's trace says
-must be faster, and what undoing it would save, is set beside the rounds before and after.
+One traced testbed runs on hosts; one client repeats the same mixed load. In every second round one
+disk, one link or the NameNode's processor is actually slower. The part and the saving that this
+round's trace predicts are compared with the rounds before and after.
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ WARM_UP = int(os.environ.get("DFSLAB_BENCH_WARM_UP", "3"))
 
 @dataclass(frozen=True)
 class Intervention:
-    """A host's disk, link or processor, so many times slower than declared."""
+    """An intervention: a host's disk, link or processor is slower than declared, by a factor."""
 
     host: str
     resource: str
@@ -64,12 +65,12 @@ class Intervention:
 
     @property
     def part(self) -> str:
-        """What the ranking calls it."""
+        """The name of the part in the ranking."""
         process = self.host.replace("server", "datanode").replace("master", "namenode")
         return f"{process}: {self.resource}"
 
     def applied(self, group: NodeGroup) -> NodeGroup:
-        """The host's group with that part slower."""
+        """Returns the host's group with that part slower."""
         if self.resource == "processor":
             return group.model_copy(update={"share": group.share / self.factor})
         if self.resource == "link":
@@ -94,20 +95,21 @@ INTERVENTIONS = (
 
 
 class Lab:
-    """The testbed and its client; each round's profile is the difference of two snapshots."""
+    """The testbed and its client; the profile of a round is the difference of two snapshots."""
 
     def __init__(self, testbed: Testbed, profiles: Path, client: Mix) -> None:
         self._testbed, self._profiles, self._client = testbed, profiles, client
         self._groups = dict(testbed.hosts.deployment.nodes())
 
     def round(self) -> float:
-        """Files written, read from cold disks, and names: the client's seconds."""
+        """Runs a round: writes files, reads them from cold disks, and runs metadata operations.
+        Returns the client's seconds."""
         took_s = self._client.does(f"write {FILES} {FILE_BYTES}")
         self._forget()
         return took_s + self._client.does(f"read {FILES}") + self._client.does(f"metadata {NAMES}")
 
     def traced(self, one: Intervention) -> tuple[float, list[callprofile.File]]:
-        """A round with that part slower: its seconds and its profiles."""
+        """Runs a round with that part slower; returns its seconds and its profiles."""
         group = self._groups[one.host]
         before = snapshot(self._profiles)
         self._testbed.hosts.change(one.host, one.applied(group))
@@ -119,7 +121,7 @@ class Lab:
         return took_s, between(before, after)
 
     def _forget(self) -> None:
-        """The DataNodes' page caches drop the blocks, which are on disk."""
+        """Drops the blocks, which are on disk, from the DataNodes' page caches."""
         for host in self._testbed.hosts.of("datanode"):
             for path in host.path(host.disk).rglob("blk_*"):
                 block = os.open(path, os.O_RDONLY)
@@ -128,7 +130,7 @@ class Lab:
 
 
 def ranked(files: list[callprofile.File], factor: float = parts.FACTOR) -> PartRanking:
-    """The ranking of parts by one round's profiles."""
+    """Returns the ranking of parts by one round's profiles."""
     top = callprofile.merge((file.instance, file) for file in files)
     return parts.ranking(top, parts.processors(files), factor)
 
@@ -136,7 +138,8 @@ def ranked(files: list[callprofile.File], factor: float = parts.FACTOR) -> PartR
 def judged(
     one: Intervention, slow_s: float, healthy_s: float, files: list[callprofile.File]
 ) -> dict[str, Any]:
-    """What the ranking said of an intervention, beside what was seen."""
+    """Returns the prediction of the ranking and the observed times for an intervention, as JSON
+    data."""
     found, undone = ranked(files), ranked(files, one.factor)
     gains = [row for row in undone.parts if row.part == one.part]
     saving, low, high = (gains[0].saving, gains[0].low, gains[0].high) if gains else (0.0, 0.0, 0.0)
@@ -161,7 +164,7 @@ def judged(
 
 
 def run(wanted: tuple[Intervention, ...], warm_up: int = WARM_UP) -> list[dict[str, Any]]:
-    """Every intervention in its turn, between healthy rounds."""
+    """Runs every intervention in turn, between rounds without one. Returns the judged rows."""
     keep = os.environ.get("DFSLAB_BENCH_KEEP", "")
     with tempfile.TemporaryDirectory(prefix="dfslab-bench-") as profiles:
         told = {**BED, "trace_directory": profiles}
@@ -173,7 +176,7 @@ def run(wanted: tuple[Intervention, ...], warm_up: int = WARM_UP) -> list[dict[s
             lab = Lab(testbed, Path(profiles), client)
             healthy_s = [lab.round() for _ in range(warm_up)]
             print("healthy rounds:", ", ".join(f"{s:.2f} s" for s in healthy_s), flush=True)
-            # The first rounds warm up; only the last of them is compared with.
+            # The first rounds are a warm-up; only the last of them is used for comparison.
             healthy_s = healthy_s[-1:]
             seen = []
             for one in wanted:
@@ -193,9 +196,11 @@ def run(wanted: tuple[Intervention, ...], warm_up: int = WARM_UP) -> list[dict[s
 
 
 def _around(healthy_s: list[float], number: int) -> float:
-    """The median of three healthy rounds before an intervention and three after it.
+    """Returns the median of three healthy rounds before an intervention and three after it,
+    seconds.
 
-    A neighbour of this machine disturbs one round or two, and the next is far away in time.
+    A disturbance by other machines affects one or two rounds, and disturbances are far apart in
+    time.
     """
     return statistics.median(healthy_s[max(0, number - 2) : number + 4])
 
@@ -206,7 +211,7 @@ def _keep(
     healthy_s: list[float],
     seen: list[tuple[float, list[callprofile.File]]],
 ) -> None:
-    """All rounds and their profiles, to be ranked again."""
+    """Stores all rounds and their profiles, so that they can be ranked again."""
     rows = [
         {
             **asdict(one),
@@ -223,7 +228,7 @@ def _keep(
 
 
 def table(rows: list[dict[str, Any]]) -> Table:
-    """The interventions, one a line."""
+    """Returns a table with one intervention per line."""
     drawn = Table(title="One part slowed at a time: what is named, and what undoing it saves")
     for column in ("slowed", "named first", "by sums", "by last finisher"):
         drawn.add_column(column)
@@ -244,7 +249,7 @@ def table(rows: list[dict[str, Any]]) -> Table:
 
 
 def main() -> None:
-    """Print a table, then the figures as one JSON object."""
+    """Prints a table, then the figures as one JSON object."""
     rows = run(INTERVENTIONS[: int(os.environ.get("DFSLAB_BENCH_ROUNDS", "10"))])
     for row in rows:
         print(json.dumps(row))

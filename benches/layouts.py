@@ -1,8 +1,9 @@
-"""Every layout of every real file system: what the description alone predicts, beside a run.
+"""Predicts every layout of every real file system from its description alone, and compares with a
+run.
 
-Nothing is fitted: the sequence model gets the declared hardware and the default constants. An
-error above 25 % must have its explanation in EXPLAINED, which is printed beside it. The last line
-is one JSON object.
+Nothing is fitted: the sequence model gets the declared hardware and the default constants. An error
+above 25 % must have an explanation in EXPLAINED, which is printed with it. The last line is one
+JSON object.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from rich.table import Table
 ROOT = Path(__file__).parents[1]
 SCENARIOS = ("glusterfs", "moosefs", "cephfs", "juicefs", "nfs", "hdfs-hosts", "alluxio")
 LARGE = 0.25
-# Signed errors from … to … and what is behind them.
+# (file system, workload) -> bounds of the signed error, and its explanation.
 EXPLAINED = {
     ("cephfs", "sequential_read"): (
         0.25,
@@ -37,7 +38,7 @@ EXPLAINED = {
 
 
 def one(name: str, point: Point, session: access.InstrumentSession) -> dict[str, Any]:
-    """Measured and predicted rate of one configuration, and the signed error."""
+    """Returns measured and predicted rate of one configuration, and the signed error."""
     measured = Measure(session).run(point)
     given = Situation(point.scenario)
     predicted = given.predict(given.constants).rate_per_s
@@ -55,7 +56,7 @@ def one(name: str, point: Point, session: access.InstrumentSession) -> dict[str,
 
 
 def explanation(row: dict[str, Any]) -> str:
-    """Why an error is large; empty where it is not."""
+    """Returns the explanation of a large error; empty for a small one."""
     if abs(row["error"]) <= LARGE:
         return ""
     low, high, why = EXPLAINED.get((row["scenario"], row["workload"]), (0.0, 0.0, ""))
@@ -63,7 +64,7 @@ def explanation(row: dict[str, Any]) -> str:
 
 
 def _testbed(point: Point) -> str:
-    """What decides which testbed a point needs."""
+    """Returns the identity of the testbed that a point needs."""
     return point.scenario.model_dump_json(include={"deployment", "file_system"})
 
 
@@ -72,13 +73,13 @@ def _labels(row: dict[str, Any]) -> str:
 
 
 def main(names: list[str]) -> int:
-    """All scenarios, or those named."""
+    """Runs all scenarios, or those named. Returns the exit code."""
     console = Console(width=170)
     rows, failures = [], []
     for name in names or SCENARIOS:
         points = read(ROOT / "scenarios" / f"{name}.toml").points()
         with access.session() as session:
-            # Points of one layout share its testbed.
+            # Points of one layout use the same testbed.
             for point in sorted(points, key=_testbed):
                 try:
                     rows.append(one(name, point, session))

@@ -1,14 +1,15 @@
-"""The load generator beside raw calls and fio; the last line is one JSON object.
+"""Compares the load generator with raw calls and fio; the last line is one JSON object.
 
-Processor time of one operation is the slope between N and 4 N operations, so start-up counts for
-nothing; ours and the peer's runs alternate, and the middle of the rounds' ratios is told, so
-neighbours on the machine slow down both. How long memory takes changes from second to second where
-others share it, so rounds are short and many, and both read the very same file: one that fits in
-the processor's cache tells what is beside the reads, a larger one what that comes to in memory. A
-middle (`paired.middle`) stands with its 95 % interval, and the rounds' quartiles.
-Rates by the wall clock are told only as ratios. What is told in ns is longer on a slower machine,
-so fio's own cost of the same is measured in turns with ours, by the same slope, and told as well:
-each bar in ns stands beside the same bar as a part of fio's, and both are judged.
+The processor time of one operation is the slope between N and 4 N operations, so start-up has no
+effect. Our runs and the peer's alternate, and the middle of the rounds' ratios is reported, so that
+disturbances of the machine affect both. On a shared machine memory speed changes within seconds, so
+rounds are short and many, and both sides read the same file. A file that fits in the processor's
+cache shows the cost beyond the reads; a larger one shows the effect of that cost in memory. A
+middle (`paired.middle`) has its 95 % interval, and the quartiles of the rounds.
+
+Rates by the wall clock are reported only as ratios. Times in ns are longer on a slower machine, so
+fio's cost of the same work is measured in turns with ours, by the same slope. Each bar in ns is
+also a bar as a share of fio's cost, and both are judged.
 """
 
 from __future__ import annotations
@@ -33,21 +34,22 @@ from rich.table import Table
 
 HERE = Path(__file__).parent
 ROUNDS = int(os.environ.get("DFSLAB_BENCH_ROUNDS", "7"))
-# Where the peer is a short run, too: some tens of milliseconds, so that both meet the same machine.
+# Number of rounds where the peer is a short run as well: some tens of milliseconds, so that both
+# sides have the same conditions.
 SHORT_ROUNDS = 14 * ROUNDS
 READS, NAMES = 15_000, 9_000
 # fio takes long to start, so its rounds are long and few.
 NOTHINGS, FIO_READS = 1_000_000, 100_000
 FILE_BYTES = 256 << 20
-# What is beside the floor is told best where the reads themselves are quick and alike.
+# The cost beyond the raw call is most precise where the reads are fast and uniform.
 CACHED_BYTES, FLOOR_BYTES = 256 << 10, 16 << 20
 DIRECTORY = f"dfslab-{os.getpid()}"
-# The bars in ns, each with what fio took where it was set.
+# The bars in ns, each with fio's figure on the machine where the bar was set.
 PAIRS = (
     Pair("null_ns_per_op", "null_vs_fio", Bar(45.0), "ns", "fio's", 92.0),
     Pair("pread_over_floor_ns", "pread_over_floor_vs_fio", Bar(60.0), "ns", "fio's", 263.0),
 )
-# What the issue asks for.
+# All bars: those in ns, and those on ratios.
 BARS = {
     **of_pairs(PAIRS),
     "iops_vs_fio": Bar(1.10, "at least"),
@@ -59,7 +61,7 @@ BARS = {
 def run(
     target: dict[str, Any], operations: int, clients: int = 1, keep: bool = False, **stream: Any
 ) -> dict[str, Any]:
-    """One run of the load generator in this process; its report."""
+    """Runs the load generator in this process; returns its report."""
     spec = {
         "seed": 1,
         "clients": clients,
@@ -76,19 +78,21 @@ def run(
 
 
 def cpu_s(report: dict[str, Any]) -> float:
-    """Processor time of the timed part."""
+    """Returns the processor seconds of the timed part."""
     return report["cpu_s"]["user"] + report["cpu_s"]["system"]
 
 
 def slope_ns(spent_s: Callable[[int], float], count: int) -> float:
-    """Processor time of one operation between `count` and four times as many."""
+    """Returns the processor time of one operation, ns: the slope between `count` and four times
+    `count`."""
     return (spent_s(4 * count) - spent_s(count)) / (3 * count) * 1e9
 
 
 def slopes_ns(
     ours: Callable[[int], float], peer: Callable[[int], float], count: int
 ) -> tuple[float, float]:
-    """Both slopes, from runs in the order peer, ours, ours, peer: what drifts hits both alike."""
+    """Returns both slopes in ns, from runs in the order peer, ours, ours, peer, so that drift
+    affects both equally."""
     peer_short, short = peer(count), ours(count)
     long, peer_long = ours(4 * count), peer(4 * count)
     per_operation = 1e9 / (3 * count)
@@ -100,20 +104,22 @@ FIO_READ = ("--ioengine=psync", "--rw=randread")
 
 
 def null_s(count: int) -> float:
-    """A mix of random reads and writes on an open schedule that is always due, on nothing."""
+    """Returns the processor seconds of random reads and writes on the null target, on an open
+    schedule that is always late."""
     mix = [{"operation": "pread", "weight": 4}, {"operation": "pwrite", "weight": 1}]
     stream = {"mix": mix, "access": {"order": "random"}, "arrival": {"open": {"rate_per_s": 1e9}}}
     return cpu_s(run({"kind": "null"}, count, **stream))
 
 
 def null_rounds() -> list[tuple[float, float]]:
-    """Rounds of ours, and of the same mix by fio with its defaults, which has no schedule."""
+    """Returns rounds of our mix, and of the same mix by fio with its defaults, which has no
+    schedule, in ns."""
     fio = fio_s("--ioengine=null", "--rw=randrw", "--rwmixread=80", f"--size={FILE_BYTES}")
     return [slopes_ns(null_s, fio, NOTHINGS) for _ in range(ROUNDS)]
 
 
 def peer_s(program: Path, what: str, path: Path) -> Callable[[int], float]:
-    """The C loop's own processor time for so many operations."""
+    """Returns a function: number of operations -> processor seconds of the C loop."""
 
     def spent(count: int) -> float:
         answer = subprocess.run(
@@ -125,7 +131,8 @@ def peer_s(program: Path, what: str, path: Path) -> Callable[[int], float]:
 
 
 def fio_job(count: int, *options: str) -> dict[str, Any]:
-    """So many transfers of 4 KiB by fio, else with its defaults; what it reports of them."""
+    """Runs `count` transfers of 4 KiB by fio, with its defaults except for `options`; returns fio's
+    report."""
     command = [
         "fio",
         "--name=peer",
@@ -144,7 +151,7 @@ def fio_job(count: int, *options: str) -> dict[str, Any]:
 
 
 def fio_s(*options: str) -> Callable[[int], float]:
-    """fio's processor time for so many operations, its start with it."""
+    """Returns a function: number of operations -> fio's processor seconds, including its start."""
 
     def children_s() -> float:
         used = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -161,7 +168,8 @@ def fio_s(*options: str) -> Callable[[int], float]:
 def over_floor_ns(
     program: Path, folder: Path, file_bytes: int, with_fio: bool = False
 ) -> list[list[float]]:
-    """Rounds of 4 KiB random reads of one file: the raw call, and ours and fio's beyond it."""
+    """Returns rounds of 4 KiB random reads of one file, in ns: the raw call, and the cost beyond it
+    of our generator and of fio."""
     target = {"kind": "posix", "root": str(folder)}
     path = folder / DIRECTORY / "c0" / "f0"
     stream = {**RANDOM_READ, "file_size": {"fixed": file_bytes}}
@@ -169,7 +177,7 @@ def over_floor_ns(
     fio = fio_s(*FIO_READ, f"--filename={path}", f"--size={file_bytes}")
 
     def spent_s(count: int) -> list[float]:
-        # Where a file's pages lie decides how fast they are read.
+        # The placement of a file's pages affects the read rate, so both sides read the same file.
         ours = cpu_s(run(target, count, keep=True, **stream))
         floor = raw(count)
         others = [fio(count) - floor] if with_fio else []
@@ -187,7 +195,8 @@ def over_floor_ns(
 
 
 def two_threads(folder: Path) -> list[float]:
-    """Rounds of the same reads by two threads, over those by one."""
+    """Returns the ratios of processor time per operation with two threads to that with one, round
+    by round."""
     target = {"kind": "posix", "root": str(folder)}
 
     def slope(clients: int) -> float:
@@ -198,14 +207,14 @@ def two_threads(folder: Path) -> list[float]:
 
 
 def spread(values: list[float]) -> dict[str, float]:
-    """The middle of rounds with its 95 % interval, and the rounds' quartiles."""
+    """Returns the middle of the rounds with its 95 % interval, and the rounds' quartiles."""
     lower, _, upper = statistics.quantiles(values, n=4)
     value, low, high = middle(values, NINETEEN_OF_TWENTY)
     return {"value": value, "quartile_1": lower, "quartile_3": upper, "low": low, "high": high}
 
 
 def iops_ratios(folder: Path) -> list[float]:
-    """Rounds of our rate over fio's, run in turns."""
+    """Returns the ratios of our rate to fio's, from rounds run in turns."""
     target, count = {"kind": "posix", "root": str(folder)}, 600_000
     options = (*FIO_READ, f"--filename={folder / 'peer'}", f"--size={FILE_BYTES}")
     ratios = []
@@ -222,7 +231,7 @@ def iops_ratios(folder: Path) -> list[float]:
 
 
 def names_ratios(program: Path, folder: Path) -> list[float]:
-    """Rounds of create, stat and delete, over the same in C."""
+    """Returns the ratios of create, stat and delete to the same calls in C, round by round."""
     (folder / "c0").mkdir()
     target = {"kind": "posix", "root": str(folder)}
     mix = [{"operation": name} for name in ("create", "stat", "delete")]
@@ -242,7 +251,7 @@ def names_ratios(program: Path, folder: Path) -> list[float]:
 
 
 def write_peer(path: Path) -> None:
-    """The file that fio reads, written as ours is, 4 KiB at a time: tmpfs keeps what came in large
+    """Writes the file that fio reads in the same way as ours, 4 KiB at a time: tmpfs stores large
     writes in large folios, which are read faster."""
     block = os.urandom(4096)
     with path.open("xb", buffering=0) as file:
@@ -251,7 +260,7 @@ def write_peer(path: Path) -> None:
 
 
 def measured(program: Path, folder: Path) -> dict[str, dict[str, float]]:
-    """Every figure, with its spread over the rounds."""
+    """Returns every figure, with its spread over the rounds."""
     nothings = null_rounds()
     figures = {
         "null_ns_per_op": spread([ours for ours, _ in nothings]),
@@ -272,7 +281,7 @@ def measured(program: Path, folder: Path) -> dict[str, dict[str, float]]:
 
 
 def show(figures: dict[str, dict[str, float]], console: Console) -> None:
-    """A table of all figures, and whether the bars are kept, in ns and beside fio."""
+    """Prints a table of all figures, and whether the bars are met, in ns and relative to fio."""
     table = Table(title="The load generator (processor time; one session)")
     for column in ("figure", "value", "95 % interval", "quartiles", "bar", ""):
         table.add_column(column, no_wrap=True)
@@ -291,7 +300,7 @@ def show(figures: dict[str, dict[str, float]], console: Console) -> None:
 
 
 def main() -> None:
-    """Print the figures, then their values and the bars as one JSON object."""
+    """Prints the figures, then their values and the bars as one JSON object."""
     with tempfile.TemporaryDirectory(prefix="dfslab-bench-", dir="/dev/shm") as name:
         folder = Path(name)
         program = folder / "floor"

@@ -1,6 +1,7 @@
-"""The net engine beside a hand-written simulator, SimPy, simpn and SNAKES, as ratios of one run.
+"""Compares the net engine with a hand-written simulator, SimPy, simpn and SNAKES, as ratios within
+one run.
 
-The last line is one JSON object. Peers run in an environment of their own (`.venv/peers`).
+The last line is one JSON object. Peers run in a separate environment (`.venv/peers`).
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ COMPARED = (
 
 
 def last_json(command: list[str]) -> dict[str, float]:
-    """The JSON on the last line of a command; the lines before it are shown."""
+    """Returns the JSON on the last line of a command's output; prints the lines before it."""
     answer = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True)
     *shown, last = answer.stdout.strip().splitlines()
     print("\n".join(shown))
@@ -43,7 +44,7 @@ def last_json(command: list[str]) -> dict[str, float]:
 
 
 def main() -> None:
-    """Run both, divide, print."""
+    """Runs both sides and prints their ratios."""
     ours = last_json(["cargo", "bench", "--quiet", "--locked", "-p", "dfslab-net"])
     peers = last_json([str(PEERS), str(ROOT / "benches" / "net_peers.py")])
     figures = dict(ours)

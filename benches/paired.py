@@ -1,4 +1,4 @@
-"""Ratios of contenders that take turns: what one costs beside another, and how sure that is."""
+"""Ratios of contenders that take turns: the cost of one relative to another, with an interval."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from dataclasses import dataclass
 import numpy as np
 
 SEED = 6
-# Two-sided quantiles of a normal distribution.
+# Two-sided quantiles of a normal distribution for 90 % and 95 %.
 NINE_OF_TEN, NINETEEN_OF_TWENTY = 1.645, 1.96
 
 
 @dataclass(frozen=True)
 class Ratio:
-    """A ratio of times with the interval that holds it in nine of ten such sessions."""
+    """A ratio of times with its 90 % interval."""
 
     value: float
     low: float
     high: float
 
     def times(self, factor: float) -> Ratio:
-        """The same after another factor, which is known."""
+        """Returns the ratio multiplied by a known factor."""
         return Ratio(self.value * factor, self.low * factor, self.high * factor)
 
     def __str__(self) -> str:
@@ -30,9 +30,11 @@ class Ratio:
 
 
 def orders(groups: Sequence[Sequence[str]], rounds: int) -> list[list[str]]:
-    """Who goes when, each round in another order: nobody always follows the same one.
+    """Returns the order of the teams in each round, drawn at random, so that no team always follows
+    the same one.
 
-    Those of a group follow each other: on a busy machine seconds are alike, and minutes are not.
+    The teams of a group are consecutive, because a busy machine changes less within seconds than
+    within minutes.
     """
     lots = random.Random(SEED)
     return [
@@ -46,10 +48,11 @@ def orders(groups: Sequence[Sequence[str]], rounds: int) -> list[list[str]]:
 
 
 def middle(values: Sequence[float], quantile: float) -> tuple[float, float, float]:
-    """Where equals are spread about: the median of the means of all pairs, and its interval.
+    """Returns the median of the means of all pairs (Hodges and Lehmann 1963), and the bounds of its
+    interval.
 
-    It heeds single bad rounds as little as the median does and wanders by a fifth less (Hodges and
-    Lehmann 1963); the interval is that of Wilcoxon's signed ranks, `quantile` its normal quantile.
+    This estimator is as robust against single bad rounds as the median, and its spread is a fifth
+    smaller. The interval is that of Wilcoxon's signed ranks; `quantile` is its normal quantile.
     """
     told, count = np.array(values), len(values)
     means = np.sort((told[:, None] + told)[np.triu_indices(count)] / 2)
@@ -61,9 +64,9 @@ def middle(values: Sequence[float], quantile: float) -> tuple[float, float, floa
 def ratio(
     rounds: Sequence[Mapping[str, float]], ours: Sequence[str], theirs: Sequence[str]
 ) -> Ratio:
-    """Our teams' time over theirs, of rounds that each hold one time a team.
+    """Returns the ratio of our teams' time to theirs; each round holds one time per team.
 
-    Logarithms, so that twice as slow and twice as quick cancel.
+    The mean is that of logarithms, so that a ratio of 2 and a ratio of 1/2 cancel.
     """
     told = [
         np.mean([np.log(times[team]) for team in ours])

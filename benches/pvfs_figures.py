@@ -1,7 +1,8 @@
 """Figures 10 to 15 of Nguyen & Apon 2012: PVFS throughput against block size, as one page.
 
-1, 4 and 8 clients read and write 512 MB, at every level of detail of the network: what a level
-costs, and how far its rates are from those of every packet. The last line is one JSON object.
+1, 4 and 8 clients read and write 512 MB, at every level of detail of the network. Reports the cost
+of each level, and the error of its rates relative to the level of single packets. The last line is
+one JSON object.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ FIGURES = {
 
 
 def experiment(setup: Setup, blocks: tuple[int, ...]) -> list[dict[str, float]]:
-    """Rate, firings and processor time at every block size."""
+    """Returns rate, firings and processor time at every block size."""
     rows = []
     for block in blocks:
         start = time.process_time()
@@ -52,7 +53,7 @@ Rows = dict[str, list[dict[str, float]]]
 
 
 def page(levels: dict[str, Rows], path: Path) -> None:
-    """Six panels; the finest level with the 20 % bars that the paper draws."""
+    """Writes six panels; the finest level has the 20 % error bars of the paper."""
     titles = [f"Figure {n}: {c} client{'s' * (c > 1)}, {o}" for (o, c), n in FIGURES.items()]
     figure = make_subplots(rows=3, cols=2, subplot_titles=titles)
     for at, (operation, clients) in enumerate(FIGURES):
@@ -75,7 +76,8 @@ def page(levels: dict[str, Rows], path: Path) -> None:
 
 
 def errors(levels: dict[str, Rows]) -> dict[str, dict[str, float]]:
-    """Cost of each level, and its rates' relative errors against the finest level's."""
+    """Returns the cost of each level, and the relative errors of its rates against those of the
+    finest level."""
     finest = next(iter(levels.values()))
     answer = {}
     for grain, found in levels.items():
@@ -96,7 +98,7 @@ def errors(levels: dict[str, Rows]) -> dict[str, dict[str, float]]:
 
 
 def main() -> None:
-    """Simulate, print, draw."""
+    """Runs the simulations, prints the figures and draws the page."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--grain", choices=GRAINS, action="append")
     parser.add_argument("--file-size", type=int, default=512 * MIB)

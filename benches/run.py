@@ -1,7 +1,9 @@
-"""Our speed beside peers, as ratios of one run; the last line is one JSON object.
+"""Compares our speed with that of peers, as ratios within one run; the last line is one JSON
+object.
 
-Processor time between a short and a long run of the same load, so that neither start-up nor
-neighbours count; the peer is the smallest loop that does the same with the standard library.
+Figures are differences in processor time between a short and a long run of the same load, so
+neither start-up nor other programs on the machine count. The peer is the smallest loop that does
+the same work with the standard library.
 """
 
 from __future__ import annotations
@@ -26,13 +28,14 @@ ROUNDS = 5
 
 
 def cpu_s() -> float:
-    """Processor time of this process, threads and kernel included."""
+    """Returns the processor seconds of this process, including threads and kernel."""
     used = resource.getrusage(resource.RUSAGE_SELF)
     return used.ru_utime + used.ru_stime
 
 
 def load_ns(target: dict, operation: str, count: int, size: int) -> float:
-    """Marginal processor time of one operation: the slope between `count` and 4 `count`."""
+    """Returns the processor time of one operation, ns: the slope between `count` and 4 `count`
+    operations."""
     slopes = []
     for _ in range(ROUNDS):
         spent = []
@@ -55,7 +58,7 @@ def load_ns(target: dict, operation: str, count: int, size: int) -> float:
 
 
 def python_stat_ns(folder: str, count: int) -> float:
-    """The same stat from a Python loop with a clock around it."""
+    """Returns the time of the same stat call in a Python loop with a clock around it, ns."""
     path = Path(folder) / "peer"
     path.touch()
     slopes = []
@@ -74,7 +77,8 @@ def python_stat_ns(folder: str, count: int) -> float:
 
 
 def predictions_per_s() -> float:
-    """Sequence model answers a second, over the configurations of scenarios/hdfs.toml."""
+    """Returns answers of the sequence model per second, over the configurations of
+    scenarios/hdfs.toml."""
     scenario = read(ROOT / "scenarios" / "hdfs.toml")
     situations = [Situation(point.scenario) for point in scenario.points()]
     for situation in situations:
@@ -86,7 +90,7 @@ def predictions_per_s() -> float:
 
 
 def net_figures() -> dict[str, float]:
-    """The engine's own bench: its last line is a JSON object."""
+    """Returns the figures of the engine's own bench, whose last line is a JSON object."""
     answer = subprocess.run(
         ["cargo", "bench", "--quiet", "--locked", "-p", "dfslab-net", "--bench", "firings"],
         cwd=ROOT,
@@ -99,7 +103,7 @@ def net_figures() -> dict[str, float]:
 
 
 def main() -> None:
-    """Print a table, then the figures as one JSON object."""
+    """Prints a table, then the figures as one JSON object."""
     figures = dict(net_figures())
     with tempfile.TemporaryDirectory(prefix="dfslab-bench-", dir="/dev/shm") as folder:
         posix = {"kind": "posix", "root": folder}

@@ -1,9 +1,10 @@
-"""How far the load generator's response times are from the truth of a stall; ends in one JSON line.
+"""The error of the load generator's response times during stalls, whose true values are known; the
+last line is one JSON object.
 
-A target stalls for the last half second of every two, and 1000 requests a second come whatever it
-does, from two agents. A generator that is never late, on a machine with nothing else to do, would
-report the figures of `TRUTHS`. Every round counts and the middle of all is judged, so a busy
-machine shows as a miss: measure on a quiet one.
+A target stalls for the last half second of every two seconds, while two agents send 1000 requests
+per second regardless of responses. A generator that is never late, on an idle machine, would report
+the figures in `TRUTHS`. Every round counts and the middle of all rounds is judged, so a busy
+machine can cause a miss: run this bench on an idle machine.
 """
 
 from __future__ import annotations
@@ -27,7 +28,8 @@ from rich.table import Table
 ROUNDS = int(os.environ.get("DFSLAB_BENCH_ROUNDS", "7"))
 CLIENTS, REQUESTS, RATE_PER_S = 8, 4000, 1000.0
 PERIOD_S, LENGTH_S = 2.0, 0.5
-# A request that comes t before the end of a stall takes t, all others nothing.
+# A request that arrives t seconds before the end of a stall takes t seconds; all others take no
+# time.
 SHARE = LENGTH_S / PERIOD_S
 QUANTILES = {"p90_s": 0.9, "p99_s": 0.99, "p999_s": 0.999}
 TRUTHS = {name: LENGTH_S * (q - (1 - SHARE)) / SHARE for name, q in QUANTILES.items()}
@@ -36,7 +38,7 @@ BARS = {"off_the_truth": Bar(0.01)}
 
 
 def response(seed: int) -> dict[str, Any]:
-    """The response times that one run reports."""
+    """Returns the response times that one run reports."""
     stream = Stream(
         seed=seed,
         clients=CLIENTS,
@@ -61,12 +63,12 @@ def response(seed: int) -> dict[str, Any]:
 
 
 def off_the_truth(figures: dict[str, Any]) -> float:
-    """The largest share by which a figure differs from the truth."""
+    """Returns the largest relative difference between a figure and the true value."""
     return max(abs(figures[name] - truth) / truth for name, truth in TRUTHS.items())
 
 
 def main() -> None:
-    """Print every round, then the middle and the bar as one JSON object."""
+    """Prints every round, then the middle and the bar as one JSON object."""
     table = Table(title="Response times of a stall: what is reported over what is true")
     for column in ("round", *TRUTHS, "off the truth"):
         table.add_column(column)

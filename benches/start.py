@@ -1,7 +1,8 @@
-"""How long commands take to start, beside `python -c pass`; the last line is one JSON object.
+"""The start-up time of commands relative to `python -c pass`; the last line is one JSON object.
 
-Processor time, own and the kernel's, of whole processes, which a waiting machine does not change;
-the least of the rounds, whose commands alternate. Bytecode is there, as after every set-up.
+Measured is the processor time of whole processes, user and kernel, which does not depend on
+waiting. Commands alternate, and the smallest time of the rounds counts. Bytecode exists already, as
+after every installation.
 """
 
 from __future__ import annotations
@@ -66,7 +67,7 @@ methods = ["measure", "sequence"]
 
 
 def processor_s(command: list[str]) -> float:
-    """Processor seconds of one process that ends well."""
+    """Returns the processor seconds of one process. Raises an error if the process fails."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -74,7 +75,7 @@ def processor_s(command: list[str]) -> float:
 
 
 def measured(folder: Path) -> dict[str, float]:
-    """The least processor time of every command, seconds."""
+    """Returns the smallest processor time of every command, seconds."""
     predicted, finished = folder / "predicted.toml", folder / "finished.toml"
     predicted.write_text(PREDICTED, encoding="utf-8")
     finished.write_text(FINISHED, encoding="utf-8")

@@ -1,7 +1,7 @@
-"""Every real file system here in turn: started on hosts, checked, written, read back, taken down.
+"""Starts every real file system on hosts, checks it, writes and reads back, and takes it down.
 
-Prints start times and declared beside measured hardware; fails when something is not as declared,
-content comes back different, or anything is left on the machine. The last line is one JSON object.
+Prints start times, and declared and measured hardware. Fails when the hardware differs from its
+declaration, content differs, or anything remains on the machine. The last line is one JSON object.
 """
 
 from __future__ import annotations
@@ -31,7 +31,8 @@ COUNTS = {"metadata": 1, "data": SERVERS, "client": 2}
 
 @dataclass(frozen=True)
 class Hardware:
-    """What every node is declared to have, and how near to it a testbed must come."""
+    """The declared hardware of every node, and the tolerance within which a testbed must meet
+    it."""
 
     link: str
     disk: str
@@ -39,17 +40,17 @@ class Hardware:
     tolerance: float
 
     def node(self) -> dict[str, Any]:
-        """The keys of a node."""
+        """Returns the hardware keys of a node in a scenario."""
         disk = {"read_rate": self.disk, "write_rate": self.disk}
         return {"adapter": {"bandwidth": self.link}, "disk": disk}
 
 
-# What a small machine can give, so that a refusal tells of a testbed and not of its neighbours.
+# Hardware that a small idle machine can provide, so that a failed check is due to the testbed.
 FREE = Hardware("200 Mbit/s", "60 MiB/s", "1 ms", 0.05)
-# The same where neighbours take most of the processors.
+# Hardware for a machine whose processors are mostly in use by others.
 BUSY = Hardware("100 Mbit/s", "30 MiB/s", "4 ms", 0.3)
 
-# Layouts beside each system's usual one.
+# Layouts of each system in addition to its default.
 LAYOUTS: dict[str, list[dict[str, Any]]] = {
     "glusterfs": [
         {"copies": 3},
@@ -66,7 +67,7 @@ LAYOUTS: dict[str, list[dict[str, Any]]] = {
 
 @dataclass(frozen=True)
 class Case:
-    """A file system in one of its layouts; the usual one has no keys."""
+    """A file system in one of its layouts; the default layout has no keys."""
 
     system: str
     layout: dict[str, Any]
@@ -77,7 +78,7 @@ class Case:
 
 @dataclass(frozen=True)
 class Seen:
-    """What a testbed gave from its start until nothing of it was left."""
+    """The results of one testbed, from its start until its removal."""
 
     start_s: float
     hardware_check_s: float
@@ -91,14 +92,15 @@ class Seen:
 
     @property
     def good(self) -> bool:
-        """Whether all that was declared and written was found, and nothing afterwards."""
+        """Whether hardware and content were as expected, without errors, and nothing remained on
+        the machine."""
         held = all(check.holds for check in self.hardware)
         whole = self.complete and self.verified_bytes > 0
         return held and whole and not self.errors and not self.left_over
 
 
 def cases(names: Sequence[str] = ()) -> list[Case]:
-    """All layouts of all file systems that have a testbed, or of those named."""
+    """Returns all layouts of all file systems that have a testbed, or of those named."""
     have = [
         name
         for name in discover.members(discover.FILE_SYSTEMS)
@@ -108,7 +110,8 @@ def cases(names: Sequence[str] = ()) -> list[Case]:
 
 
 def scenario(case: Case, declared: Hardware) -> Scenario:
-    """Each kind of role on hosts of its own; two client hosts write and read back."""
+    """Returns a scenario with each kind of role on separate hosts; two client hosts write and read
+    back."""
     system = discover.file_system(case.system)
     counts = {**COUNTS, **({"data": 1} if case.system == "nfs" else {})}
     nodes = [
@@ -140,7 +143,8 @@ def scenario(case: Case, declared: Hardware) -> Scenario:
 
 
 def one(case: Case, declared: Hardware, notify: Callable[[str], None]) -> Seen:
-    """Start, check, load, take down; what was seen. BedError or RunFailed when it cannot be."""
+    """Starts, checks, loads and takes down one testbed; returns its results. TestbedError or
+    RunFailed when a step is impossible."""
     before = holdings()
     point = scenario(case, declared).points()[0]
     with access.session(notify) as session:
@@ -162,13 +166,14 @@ def one(case: Case, declared: Hardware, notify: Callable[[str], None]) -> Seen:
 
 
 def _worst(checks: Sequence[Check], kind: str) -> Check | None:
-    """The check of that kind that is farthest from its declaration."""
+    """Returns the check of that kind with the largest deviation from its declaration; None without
+    any."""
     alike = [check for check in checks if check.quantity == kind]
     return max(alike, key=lambda c: abs(c.measured - (c.declared or c.measured)), default=None)
 
 
 def main(names: list[str]) -> int:
-    """All file systems that have a testbed, or those named."""
+    """Runs all file systems that have a testbed, or those named. Returns the exit code."""
     console = Console(width=150)
     seen: dict[str, Seen] = {}
     failed: dict[str, str] = {}

@@ -1,11 +1,11 @@
-"""Reading and compressing a large trace: spans a second, memory and reduction, beside peers.
+"""Reads and compresses a large trace: spans per second, memory and reduction, compared with peers.
 
-A trace of block writes is written in both encodings; each reader runs in a process of its own, so
-that its peak memory is its own, and medians of a few such runs are told. Every reader works on one
-thread, so its processor time is what a core needs; the wall clock also counts what others on the
-machine take from it. DuckDB and plain Python count and sum the same spans by name. Each bar in
-spans a second stands beside the same bar as so many times what plain Python reads of the JSON (of
-both bars: no other reader of protobuf takes part), by processor time, and both are judged.
+A trace of block writes is written in both encodings. Each reader runs in a separate process, so
+that its peak memory can be measured; medians of a few runs are reported. Every reader uses one
+thread, so its processor time is that of one core; the wall-clock time also depends on other
+programs. DuckDB and plain Python count and sum the same spans by name. Each bar in spans per second
+is also a bar relative to plain Python reading the JSON encoding (for both encodings, since no peer
+reads protobuf), in processor time, and both are judged.
 """
 
 from __future__ import annotations
@@ -30,7 +30,8 @@ SPANS_A_PIECE = 60_000
 SEED = 6
 RUNS = {"ours": 5, "report": 1, "python": 1, "duckdb": 1}
 START_NS = 1_700_000_000 * 10**9
-# The bars, and what plain Python read of OTLP's JSON where they were set.
+# The rate of plain Python on OTLP's JSON on the machine where the bars were set, in million spans
+# per second.
 PYTHON_MSPANS_PER_S = 0.27
 PAIRS = tuple(
     Pair(
@@ -83,7 +84,7 @@ print(json.dumps([took, worked, peak, found.get("reduction")]))
 
 @dataclass(frozen=True)
 class Run:
-    """What one reader needed."""
+    """The resources that one reader needed."""
 
     wall_s: float
     processor_s: float
@@ -92,7 +93,8 @@ class Run:
 
 
 def piece(source: random.Random, number: int) -> list[tuple[str, int, int, int, int, int, int]]:
-    """Block writes of some hundred packets, each with its disk write and its way on."""
+    """Returns block writes of some hundred packets, each packet with a disk write and a call to the
+    next replica."""
     spans, at = [], START_NS + number * 10**12
     while len(spans) < SPANS_A_PIECE:
         packets, root = source.randrange(50, 400), len(spans) + 1
@@ -110,7 +112,8 @@ def piece(source: random.Random, number: int) -> list[tuple[str, int, int, int, 
 
 
 def write(folder: Path) -> tuple[dict[str, Path], int]:
-    """The trace in both encodings, written piece by piece, and its spans."""
+    """Writes the trace in both encodings, piece by piece; returns the files and the number of
+    spans."""
     paths = {form: folder / f"trace.{form}" for form in ("json", "protobuf")}
     source, total, number = random.Random(SEED), 0, 0
     while not paths["json"].exists() or paths["json"].stat().st_size < MEGABYTES * 10**6:
@@ -125,7 +128,8 @@ def write(folder: Path) -> tuple[dict[str, Path], int]:
 
 
 def run(work: str, path: Path) -> Run:
-    """A reader in a process of its own, so many times: the medians, and the largest memory."""
+    """Runs a reader several times in separate processes; returns the medians, and the largest
+    memory."""
     code, runs = AROUND.format(work=WORK[work]), []
     for _ in range(RUNS[work]):
         command = [sys.executable, "-c", code, str(path)]
@@ -142,7 +146,8 @@ def run(work: str, path: Path) -> Run:
 
 
 def show(runs: dict[str, Run], spans: int, json_mb: float, console: Console) -> dict[str, float]:
-    """A table of the readers, and whether the bars are kept; the figures of both."""
+    """Prints a table of the readers, and whether the bars are met; returns the figures of both
+    encodings."""
     table = Table(title=f"{spans:,} spans, {json_mb:,.0f} MB of JSON")
     for column in ("reader", "Mspan/s of processor time", "by the wall clock", "peak MB"):
         table.add_column(column, justify="left" if column == "reader" else "right")
@@ -175,7 +180,7 @@ def main() -> None:
         paths, spans = write(Path(name))
         sizes = {form: path.stat().st_size / 1e6 for form, path in paths.items()}
         for path in paths.values():
-            # What was written goes to the disk now, and not while it is read.
+            # The files are forced to disk now, so that write-back does not disturb the readers.
             with path.open("rb") as written:
                 os.fsync(written.fileno())
         runs = {

@@ -1,4 +1,5 @@
-"""What benches of a traced HDFS share: a Java client that does as told, profiles of a period."""
+"""Common parts of the benches on a traced HDFS: a Java client under control, and profiles of a
+period."""
 
 from __future__ import annotations
 
@@ -15,7 +16,8 @@ LOAD = Path(__file__).with_name("HdfsMix.java")
 
 
 class Mix:
-    """HdfsMix on a testbed, in its client host if it has one; `settings` are the client's own."""
+    """The program HdfsMix on a testbed, in its client host if there is one; `settings` are those of
+    the HDFS client."""
 
     def __init__(self, testbed: Testbed, **settings: str) -> None:
         self._testbed, self._settings = testbed, settings
@@ -46,7 +48,7 @@ class Mix:
         self._classes.cleanup()
 
     def does(self, line: str) -> float:
-        """One line of the client's; the seconds it took."""
+        """Sends one line to the client; returns the seconds that the client took."""
         assert self._client.stdin
         assert self._client.stdout
         self._client.stdin.write(line + "\n")
@@ -58,14 +60,14 @@ class Mix:
 
 
 def snapshot(profiles: Path) -> dict[str, callprofile.File]:
-    """Every traced process's profile as it is written next."""
+    """Returns the next profile that every traced process writes."""
     return callprofile.await_written(profiles)
 
 
 def between(
     before: dict[str, callprofile.File], after: dict[str, callprofile.File]
 ) -> list[callprofile.File]:
-    """What each process did between two snapshots."""
+    """Returns the activity of each process between two snapshots."""
     return [
         callprofile.since(before[name], file) if name in before else file
         for name, file in after.items()

@@ -36,11 +36,11 @@ pub struct Line {
 /// Statistics of one queue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Report {
-    /// Packets received (an unsegmented GSO packet counts once).
+    /// Number of packets received (an unsegmented GSO packet counts once).
     pub packets: u64,
-    /// Packets dropped on purpose.
+    /// Number of packets dropped on purpose.
     pub lost: u64,
-    /// Largest time by which a packet was released late, s.
+    /// Largest time between a packet's scheduled and actual release, s.
     pub lateness_s_max: f64,
 }
 

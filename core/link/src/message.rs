@@ -72,7 +72,7 @@ pub fn configure(queue: u16) -> Vec<u8> {
         .done()
 }
 
-/// The verdict on one packet, or on all packets up to it.
+/// Encodes the verdict on one packet, or on that packet and all earlier ones if `all_up_to_it`.
 pub fn verdict(queue: u16, id: u32, fate: Fate, all_up_to_it: bool) -> Vec<u8> {
     let kind = if all_up_to_it { VERDICT_BATCH } else { VERDICT };
     let mut value = (fate as u32).to_be_bytes().to_vec();

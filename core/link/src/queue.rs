@@ -17,17 +17,18 @@ pub struct Queue {
 }
 
 impl Queue {
-    /// Bind the queue `number` of the namespace at `netns` ("/proc/PID/ns/net"). The calling thread
-    /// stays in that namespace.
+    /// Binds the queue `number` of the namespace at `netns` ("/proc/PID/ns/net"). The calling
+    /// thread stays in that namespace.
     pub fn bind(netns: &str, number: u16) -> io::Result<Self> {
         let namespace = File::open(netns)?;
-        // SAFETY: an open descriptor of a namespace; only this thread moves.
+        // SAFETY: the descriptor is open and refers to a namespace; only the calling thread changes
+        // its namespace.
         check(unsafe { libc::setns(namespace.as_raw_fd(), libc::CLONE_NEWNET) })?;
         let kind = libc::SOCK_RAW | libc::SOCK_CLOEXEC;
-        // SAFETY: plain socket call; the descriptor is owned from here on.
+        // SAFETY: plain socket call; the returned descriptor is wrapped below.
         let raw = unsafe { libc::socket(libc::AF_NETLINK, kind, libc::NETLINK_NETFILTER) };
         check(raw)?;
-        // SAFETY: a fresh descriptor that nobody else owns.
+        // SAFETY: the descriptor is new and has no other owner.
         let socket = unsafe { OwnedFd::from_raw_fd(raw) };
         let mut queue = Queue {
             socket,
@@ -54,7 +55,7 @@ impl Queue {
             tv_sec: (timeout_ns / 1_000_000_000) as libc::time_t,
             tv_nsec: (timeout_ns % 1_000_000_000) as libc::c_long,
         };
-        // SAFETY: one valid pollfd and a valid timespec for the length of the call.
+        // SAFETY: the call receives one valid pollfd and a valid timespec.
         let ready = unsafe { libc::ppoll(&mut poll, 1, &timeout, std::ptr::null()) };
         if ready < 0 {
             let error = io::Error::last_os_error();
@@ -76,7 +77,7 @@ impl Queue {
         Ok(packets)
     }
 
-    /// Accepts the packet and all before it.
+    /// Accepts the packet with this id and all earlier ones.
     pub fn accept_up_to(&self, id: u32) -> io::Result<()> {
         self.send(&message::verdict(self.number, id, Fate::Accept, true))
     }
@@ -109,7 +110,7 @@ impl Queue {
         check(sent as libc::c_int).map(drop)
     }
 
-    /// Receives one datagram's messages; None when there is none (with MSG_DONTWAIT).
+    /// Receives the messages of one datagram. None when there is no datagram (with MSG_DONTWAIT).
     fn receive(&mut self, flags: libc::c_int) -> io::Result<Option<Vec<Received>>> {
         // SAFETY: the buffer is valid for its length.
         let length = unsafe {

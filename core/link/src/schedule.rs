@@ -1,4 +1,5 @@
-//! Which packet goes on when, and which is lost: a pure function of the seed and of arrivals.
+//! Decides when each packet is released and which packets are lost: a pure function of the seed and
+//! the arrivals.
 
 use std::collections::VecDeque;
 

@@ -1,7 +1,6 @@
-//! The generator's own error of response times while the target stalls.
+//! Measures the generator's own error of response times while the target stalls.
 //!
-//! Run it on an idle machine: it fails if a generator of 1, 8 or 64 workers is off by more than 1
-//! %.
+//! Run this example on an idle machine: it fails if the error with 1, 8 or 64 workers exceeds 1 %.
 
 #[allow(dead_code)]
 #[path = "../tests/support/stalling.rs"]

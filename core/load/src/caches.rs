@@ -6,7 +6,8 @@ use crate::{Error, Result};
 
 /// The kernel need not drop every page; one in a hundred changes no figure.
 const MOST_RESIDENT: f64 = 0.01;
-/// Number of files that are checked: checking one opens it, and may send a request to a server.
+/// Number of files whose cached pages are checked. Checking a file opens it, which may send a
+/// request to a server.
 pub const MOST_FILES: usize = 64;
 
 /// Measures how much of these files (paths and bytes) of this process's clients is in the page

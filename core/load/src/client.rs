@@ -14,7 +14,7 @@ use crate::step::Step;
 use crate::target::{Call, File, Target};
 use crate::{Error, ErrorKind, Result, Status};
 
-/// Buffers are aligned to this, as direct I/O demands.
+/// Alignment of buffers in bytes, as direct I/O requires.
 const ALIGNMENT: usize = 4096;
 
 /// The state of a file that a client may have created.
@@ -27,11 +27,11 @@ pub struct Made {
     /// A call that changes the file is in progress, or one failed: its content and name may be
     /// those before or after that call.
     pub doubtful: bool,
-    /// Number of times any of its bytes were overwritten.
+    /// Number of times any bytes of the file were overwritten.
     pub generation: u32,
 }
 
-/// A client with its connection and the files it created; it changes no others.
+/// A client with its connection and the files that it created; a client changes no other files.
 pub struct Client<'a> {
     pub number: u32,
     pub(crate) setup: &'a Setup<'a>,
@@ -281,7 +281,7 @@ impl<'a> Client<'a> {
         self.now = self.clock.now();
     }
 
-    /// Takes the client's transfer buffer; `return_buffer` puts it back.
+    /// Takes the client's transfer buffer out of the client; `return_buffer` puts the buffer back.
     #[inline]
     pub(crate) fn take_buffer(&mut self) -> (Vec<u8>, usize) {
         (std::mem::take(&mut self.buffer), self.buffer_start)

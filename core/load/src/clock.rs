@@ -10,13 +10,13 @@ const CALIBRATION: Duration = Duration::from_millis(10);
 /// Fractional bits of nanoseconds per tick.
 const FRACTION: u32 = 32;
 
-/// The kernel's CLOCK_MONOTONIC.
+/// Returns the present reading of the kernel's CLOCK_MONOTONIC, ns.
 pub fn monotonic_ns() -> u64 {
     let mut clock = libc::timespec {
         tv_sec: 0,
         tv_nsec: 0,
     };
-    // SAFETY: it fills the structure it is given; the clock exists on every Linux.
+    // SAFETY: the call fills the structure that it is given; the clock exists on every Linux.
     unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut clock) };
     clock.tv_sec as u64 * 1_000_000_000 + clock.tv_nsec as u64
 }
@@ -35,7 +35,7 @@ pub fn thread_cpu_ns() -> u64 {
         tv_sec: 0,
         tv_nsec: 0,
     };
-    // SAFETY: as above.
+    // SAFETY: as in `monotonic_ns`, for another clock.
     unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &mut clock) };
     clock.tv_sec as u64 * 1_000_000_000 + clock.tv_nsec as u64
 }
@@ -45,7 +45,7 @@ pub fn thread_cpu_ns() -> u64 {
 /// a system clock call. The counter is re-anchored to the kernel's clock every 50 ms, so the two
 /// differ by at most some 100 ns.
 pub struct Clock {
-    /// Nanoseconds per tick, in units of 2^-32; 0: every reading asks the kernel.
+    /// Nanoseconds per tick, in units of 2^-32; 0: every reading is a call into the kernel.
     scale: u64,
     /// Ticks after the base for which the counter is used.
     trusted: u64,
@@ -69,7 +69,7 @@ impl Clock {
         }
     }
 
-    /// Now, in nanoseconds of CLOCK_MONOTONIC; never decreases.
+    /// Returns the present time in nanoseconds of CLOCK_MONOTONIC; the result never decreases.
     #[inline]
     pub fn now(&mut self) -> u64 {
         let since = ticks().wrapping_sub(self.base_ticks);
@@ -126,7 +126,7 @@ fn ratio(from: (u64, u64), to: (u64, u64)) -> Option<u64> {
     enough.then(|| ((u128::from(ns) << FRACTION) / u128::from(ticks)) as u64)
 }
 
-/// Measured once in a process; 0 where the counter is unreliable.
+/// Returns the scale, which is measured once in a process; 0 where the counter is unreliable.
 fn scale() -> &'static u64 {
     static SCALE: OnceLock<u64> = OnceLock::new();
     SCALE.get_or_init(|| {

@@ -53,7 +53,8 @@ impl Content {
         }
     }
 
-    /// The page of the pool with which a client's file begins when it is created.
+    /// Returns the number of the pool's page with which a client's file begins when the file is
+    /// created.
     pub fn first_page(&self, client: u32, file: u64) -> u64 {
         draw(self.seed, u64::from(client), file, 9) % POOL_PAGES as u64
     }

@@ -26,11 +26,11 @@ enum Gate {
     /// There is no barrier: the run starts when it is prepared.
     #[default]
     None,
-    /// Still preparing.
+    /// The run is being prepared.
     Shut,
-    /// Prepared, and waiting for its start time.
+    /// The run is prepared and waits for its start time.
     Waiting,
-    /// Released: the run starts at this instant.
+    /// The barrier is released: the run starts at this instant.
     Open(Instant),
 }
 
@@ -41,9 +41,9 @@ pub struct Seen {
     pub count: u64,
     /// Operations that failed.
     pub errors: u64,
-    /// Sum of the latencies of those that succeeded, ns.
+    /// Sum of the latencies of successful operations, ns.
     pub latency_ns_sum: u64,
-    /// The longest latency of those since the last query, ns.
+    /// The longest latency of an operation that succeeded since the last query, ns.
     pub latency_ns_max: u64,
 }
 
@@ -89,7 +89,7 @@ impl Control {
             tv_sec: 0,
             tv_nsec: 0,
         };
-        // SAFETY: it fills the structure it is given; the clock exists on every Linux.
+        // SAFETY: the call fills the structure that it is given; the clock exists on every Linux.
         unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut clock) };
         let now = Instant::now();
         let ahead = seconds - (clock.tv_sec as f64 + clock.tv_nsec as f64 * 1e-9);
@@ -123,7 +123,8 @@ impl Control {
         self.gate.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Stops the run: no further operation starts; completed ones are reported and files removed.
+    /// Stops the run: no further operation starts, completed operations are reported, and files are
+    /// removed.
     pub fn stop(&self) {
         self.stop.store(true, Ordering::Relaxed);
     }
@@ -144,7 +145,7 @@ impl Control {
         self.done.load(Ordering::Relaxed)
     }
 
-    /// Statistics of the timed part, as published by the clients.
+    /// Returns the statistics of the timed part, as published by the clients.
     pub fn seen(&self) -> Seen {
         Seen {
             count: self.seen_count.load(Ordering::Relaxed),
@@ -175,7 +176,8 @@ impl Control {
         self.done.fetch_add(more, Ordering::Relaxed);
     }
 
-    /// Enters a stage of `total` items; the stage never goes back.
+    /// Enters a stage of `total` items. A stage that the run has already passed is not entered
+    /// again.
     pub(crate) fn enter(&self, phase: Phase, total: u64) {
         if self.phase.fetch_max(phase as u64, Ordering::Relaxed) <= phase as u64 {
             self.done.store(0, Ordering::Relaxed);

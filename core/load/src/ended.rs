@@ -1,4 +1,4 @@
-//! A queue of successful operations that are to be counted in batches.
+//! A queue of successful operations, which are counted in batches.
 
 use dfslab_workload::{Operation, OperationKind};
 
@@ -8,7 +8,7 @@ use crate::step::Step;
 /// batch shares the cost of refilling them.
 pub const TOGETHER: usize = 64;
 
-/// A completed step: its time (ns of the monotonic clock) and bytes.
+/// A completed step: its start and end in ns of the monotonic clock, and the bytes moved.
 #[derive(Clone, Copy)]
 pub struct Done {
     pub step: Step,
@@ -20,9 +20,9 @@ pub struct Done {
 /// A successful operation.
 pub struct Ended {
     pub kind: OperationKind,
-    /// The operation's only call, where it consisted of a single one.
+    /// The operation's only call; None where the operation consisted of several calls.
     pub single: Option<Step>,
-    /// Number of the queued steps that belong to the operation, where it had several.
+    /// Number of the queued steps that belong to the operation; 0 where `single` is set.
     steps: u32,
     pub bytes: u64,
     pub intended: Option<u64>,
@@ -30,7 +30,7 @@ pub struct Ended {
     pub end: u64,
 }
 
-/// Operations that ended since the last count, and their steps in one sequence.
+/// Operations that ended since the last count, and the steps of all these operations in one list.
 #[derive(Default)]
 pub struct Waiting {
     ended: Vec<Ended>,
@@ -51,7 +51,7 @@ impl Ended {
         }
     }
 
-    /// The operation's only step, where it consisted of a single call.
+    /// The operation's only step; None where the operation consisted of several calls.
     pub fn only(&self) -> Option<Done> {
         self.single.map(|step| Done {
             step,
@@ -74,7 +74,8 @@ impl Waiting {
         self.ended.is_empty()
     }
 
-    /// Queues an operation that consisted of a single call.
+    /// Queues an operation that consisted of a single call. `when`: start and end, ns of the
+    /// monotonic clock.
     #[inline]
     pub fn put_single(
         &mut self,
@@ -88,7 +89,7 @@ impl Waiting {
         self.ended.push(ended);
     }
 
-    /// Queues an operation with its steps.
+    /// Queues an operation with its steps. `when`: start and end, ns of the monotonic clock.
     #[inline]
     pub fn put(
         &mut self,
@@ -108,8 +109,8 @@ impl Waiting {
         self.steps.extend_from_slice(done);
     }
 
-    /// Passes each operation in order, with its steps unless it was a single call; empties the
-    /// queue.
+    /// Passes each queued operation to `count`, in order, and empties the queue. The steps are
+    /// passed along, except for an operation of a single call.
     #[inline]
     pub fn count(&mut self, mut count: impl FnMut(&Ended, &[Done])) {
         let mut rest = &self.steps[..];

@@ -11,9 +11,9 @@ pub enum ErrorKind {
     NotFound,
     /// A file or directory that should not exist does.
     Exists,
-    /// Not allowed.
+    /// Permission was denied.
     Permission,
-    /// No room left.
+    /// The file system or the quota is full.
     NoSpace,
     /// The bytes read are not the bytes written.
     Corruption,
@@ -86,7 +86,7 @@ impl Error {
         }
     }
 
-    /// An error of the input.
+    /// An error of the input; `key` is the plan's key with the wrong value.
     pub fn input(key: &str, context: impl fmt::Display) -> Self {
         Error::new(ErrorKind::Input, "check", key, context)
     }

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-/// Generation of bytes that a failed write may or may not have changed.
+/// The generation of bytes that a failed write may or may not have changed.
 pub const UNKNOWN: u32 = u32::MAX;
 
-/// Ranges of one file, keyed by their start; each ends where the next begins. Bytes before the
-/// first range are of generation 0: as created.
+/// Ranges of one file, keyed by their first byte; each range ends where the next begins. Bytes
+/// before the first range have generation 0: they are as created.
 #[derive(Default)]
 pub struct Generations(BTreeMap<u64, u32>);
 
@@ -30,7 +30,7 @@ impl Generations {
         self.0.insert(to, after);
     }
 
-    /// Ranges (from, to, generation) that cover the bytes in [from, to).
+    /// Returns the ranges (from, to, generation) that cover the bytes in [from, to).
     pub fn stretches(&self, from: u64, to: u64) -> Vec<(u64, u64, u32)> {
         let mut found = Vec::new();
         let (mut start, mut generation) = (from, self.at(from));

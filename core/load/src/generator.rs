@@ -12,7 +12,8 @@ use crate::report::GeneratorReport;
 use crate::setup::Setup;
 use crate::target::null::Null;
 
-/// Enough for three digits, in a time that is not noticed.
+/// Largest number of operations that are measured: enough for three significant digits in a
+/// fraction of a second.
 const MOST_OPERATIONS: u64 = 20_000;
 const LONGEST: Duration = Duration::from_millis(20);
 const CALLS: u64 = 2_000;
@@ -42,7 +43,7 @@ pub fn calibrate(setup: &Setup) -> GeneratorReport {
     let mut done = 0;
     let mut operations = Stream::new(stream, number);
     let mut ahead = Vec::with_capacity(TOGETHER);
-    // The clock is read only now and then: it would be a large part of what is measured.
+    // The clock is read only once a batch: more reads would be a large part of the measured time.
     while done < MOST_OPERATIONS && Instant::now() < until {
         ahead.clear();
         operations.ahead(0, TOGETHER, &mut ahead);
@@ -66,7 +67,8 @@ pub fn calibrate(setup: &Setup) -> GeneratorReport {
 fn call_floor_ns() -> f64 {
     let before = thread_cpu_ns();
     for _ in 0..CALLS {
-        // SAFETY: it takes no arguments and has no effect; `syscall` bypasses any cached result.
+        // SAFETY: the call takes no arguments and has no effect; `syscall` bypasses any cached
+        // result.
         unsafe { libc::syscall(libc::SYS_getppid) };
     }
     (thread_cpu_ns() - before) as f64 / CALLS as f64

@@ -10,7 +10,7 @@ use crate::report::{
 use crate::schedule::ScheduleReport;
 use crate::series::{add_seconds, steady};
 
-/// A tolerated lateness: no scheduler wakes threads more precisely.
+/// A lateness that is tolerated, ns: no scheduler wakes threads more precisely.
 const BEARABLE_NS: u64 = 100_000;
 
 impl Report {

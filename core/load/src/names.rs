@@ -49,7 +49,7 @@ impl Client<'_> {
         Some(true)
     }
 
-    /// Looks up a file, as a fast path like `create_at_once`.
+    /// Reads a file's attributes, as a fast path like `create_at_once`.
     pub(crate) fn stat_at_once(
         &mut self,
         operation: &Operation,
@@ -81,15 +81,15 @@ impl Client<'_> {
         if deleted {
             self.set_made(file, Made::default());
             if self.hold(self.number, file, None).is_some() {
-                // An open file was closed, which may have taken long.
+                // Closing an open file may have taken long.
                 self.look_anew();
             }
         }
         Some(deleted)
     }
 
-    /// Goes to a file. If its path has to be built first, the next call starts after that;
-    /// otherwise it starts at the end of the operation before.
+    /// Goes to a file. If the file's path has to be built first, the next call starts after that;
+    /// otherwise the next call starts at the end of the previous operation.
     #[inline]
     fn find(&mut self, owner: u32, file: u64) {
         if self.go_to(owner, file) {

@@ -15,18 +15,18 @@ use crate::setup::Setup;
 
 /// A report, and the data too large for it.
 pub struct Outcome {
-    /// The report.
+    /// The report of the run.
     pub report: Report,
-    /// Spans, where the plan asks for them.
+    /// Spans, if the plan requests them.
     pub spans: Vec<SpanRecord>,
-    /// The executed operations, ordered by client, where the plan asks for them: each in its
-    /// encoding, followed by its start, ns after the common start, in 8 bytes, little endian.
+    /// The executed operations, ordered by client, if the plan requests them. Each operation is in
+    /// its encoding, followed by its start, ns after the common start, in 8 bytes, little endian.
     pub recorded: Vec<u8>,
 }
 
 /// Times of a phase.
 pub struct PhaseTiming {
-    /// Its common start, ns of the monotonic clock.
+    /// The phase's common start, ns of the monotonic clock.
     pub zero: u64,
     /// The stonewall, when the first client had completed its operations, ns after zero; the
     /// largest integer when none did.
@@ -45,14 +45,14 @@ pub struct Timing {
     pub complete: bool,
 }
 
-/// Results that are not in the clients' records.
+/// Results of a run that are not in the clients' records.
 pub struct Beside {
     pub generator: GeneratorReport,
     pub layers: BTreeMap<String, u64>,
     pub wall_s: f64,
 }
 
-/// Merges the clients' records.
+/// Merges the clients' records into the report, the spans and the executed operations of the run.
 pub fn outcome(setup: &Setup, records: &[Record], timing: &Timing, beside: Beside) -> Outcome {
     let plan = setup.plan;
     let mut generator = beside.generator;

@@ -20,7 +20,7 @@ const AWAKE_NS: u64 = 20_000;
 /// Interval of updates to the shared counters: an update with every operation would be contended.
 const TELL_EVERY_NS: u64 = 10_000_000;
 
-/// Sleeps until a reading of the monotonic clock, or until `over` says to stop.
+/// Sleeps until the monotonic clock reads `due_ns`, or until `over` returns true.
 pub fn sleep_until(due_ns: u64, over: &dyn Fn() -> bool) {
     loop {
         let left = due_ns.saturating_sub(monotonic_ns());
@@ -36,7 +36,8 @@ pub fn sleep_until(due_ns: u64, over: &dyn Fn() -> bool) {
     }
 }
 
-/// Busy-waits by a thread's own clock, which may lag by some ns; returns its last reading.
+/// Busy-waits until a thread's own clock reads `due_ns`; the clock may lag by some ns. Returns the
+/// last reading.
 fn awake_at(due_ns: u64, clock: &mut Clock, over: &dyn Fn() -> bool) -> u64 {
     loop {
         sleep_until(due_ns, over);
@@ -49,7 +50,7 @@ fn awake_at(due_ns: u64, clock: &mut Clock, over: &dyn Fn() -> bool) -> u64 {
 
 /// Requests exact wake-ups: by default the kernel wakes ordinary threads up to 50 µs late.
 fn wake_exactly() {
-    // SAFETY: it sets an attribute of the calling thread.
+    // SAFETY: the call sets an attribute of the calling thread.
     unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1usize) };
 }
 
@@ -60,10 +61,10 @@ struct Pace<'a> {
     /// Whether operations have scheduled starts (an open workload).
     open: bool,
     own_pauses: bool,
-    /// Whether every operation starts as soon as the one before has ended.
+    /// Whether every operation starts as soon as the previous operation has ended.
     unpaced: bool,
-    /// Number of starts computed at a time: one where a start depends on the end of the operation
-    /// before.
+    /// Number of starts computed at a time: one where a start depends on the end of the previous
+    /// operation.
     most: usize,
     first: bool,
     /// Whether the next operation is an arrival, not a later request of its session.
@@ -141,7 +142,8 @@ impl<'a> Pace<'a> {
 /// A batch of operations of one phase, with their scheduled starts.
 struct Row {
     operations: Vec<Operation>,
-    /// Empty where operations start without a schedule.
+    /// Scheduled starts, ns of the monotonic clock; empty where operations start without a
+    /// schedule.
     due: Vec<u64>,
     next: usize,
 }
@@ -160,7 +162,8 @@ impl Row {
         self.next == self.operations.len()
     }
 
-    /// Fetches the next batch of this phase, for a client that is idle since `now`.
+    /// Fetches the next batch of this phase, for a client that is idle since `now` (ns of the
+    /// monotonic clock).
     fn fill(&mut self, pace: &mut Pace, stream: &mut Stream, phase: usize, now: u64) {
         self.next = 0;
         self.operations.clear();
@@ -176,7 +179,8 @@ impl Row {
         stream.ahead(phase, most, &mut self.operations);
     }
 
-    /// The operations whose scheduled start has come, at most `most`, and at least the next one.
+    /// Returns the operations whose scheduled start has come, at most `most` and at least one, with
+    /// their scheduled starts.
     fn ready(&self, now: u64, most: usize) -> (&[Operation], Option<&[u64]>) {
         let end = self.operations.len().min(self.next + most);
         let rest = &self.operations[self.next..end];
@@ -192,7 +196,7 @@ impl Row {
     }
 }
 
-/// Publishes the operations done since the last call.
+/// Publishes the counts of the operations completed since the last call.
 #[cold]
 fn tell(together: &Together, before: &mut Second, record: &mut Record) {
     let now = record.part().so_far();
@@ -222,8 +226,8 @@ pub fn timed_phase(
     let mut row = Row::new(pace.most);
     loop {
         if row.is_over() {
-            // Operations are counted between batches, unless progress is published or one fails
-            // before.
+            // Operations are counted between batches. They are counted earlier if progress is
+            // published or an operation fails.
             record.settle();
             row.fill(&mut pace, stream, phase, client.now);
             if row.is_over() {
@@ -239,8 +243,8 @@ pub fn timed_phase(
             together.cut.store(true, Ordering::Release);
             break;
         }
-        // With recording, one at a time: the record must include the operations of a client that
-        // crashed.
+        // A run that records its operations executes them one at a time: the record must include
+        // the operations of a client that crashed.
         let (operations, due) = row.ready(client.now, if plan.record { 1 } else { TOGETHER });
         if plan.record {
             let begun = |one: &Operation| (*one, client.now);

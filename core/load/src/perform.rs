@@ -8,7 +8,7 @@ use crate::step::Step;
 use crate::target::File;
 use crate::{Error, ErrorKind, Result};
 
-/// The permissions to which a file is changed alternately.
+/// The permissions that chmod operations set, alternately.
 const MODES: [u32; 2] = [0o600, 0o644];
 /// Value of the extended attribute.
 pub const ATTRIBUTE: [u8; 64] = [0x5a; 64];
@@ -82,7 +82,8 @@ impl<'a> Client<'a> {
         match self.perform(operation, record) {
             Ok(()) => {
                 record.succeeded(operation, intended, (start, self.now), &self.done);
-                // Closing files and comparing content must not count towards the next operation.
+                // Time for closing files and comparing content must not count towards the next
+                // operation.
                 self.look_anew();
                 true
             }
@@ -197,7 +198,8 @@ impl<'a> Client<'a> {
         }
     }
 
-    /// Sets or clears the open file kept under a number; returns the one kept before.
+    /// Sets or clears the open file stored under a file number; returns the file stored there
+    /// before.
     #[inline]
     pub(crate) fn hold(
         &mut self,
@@ -241,7 +243,7 @@ impl<'a> Client<'a> {
         })
     }
 
-    /// Opens a file and keeps it open, if it is not open yet.
+    /// Opens a file, if it is not open yet, and keeps the file open.
     pub(crate) fn ensure_held(&mut self, owner: u32, file: u64) -> Result<()> {
         let open = self.taken(owner, file)?;
         self.hold(owner, file, Some(open));
@@ -307,7 +309,7 @@ impl<'a> Client<'a> {
         Ok(())
     }
 
-    /// Marks a file's state as uncertain until the outcome of a change is known.
+    /// Marks a file's state as uncertain; called before a change whose outcome is not yet known.
     fn doubt(&mut self, file: u64) {
         if let Some(made) = self.made(file) {
             let doubtful = true;

@@ -10,19 +10,19 @@ use crate::target::layer::Layer;
 use crate::target::TargetSpec;
 use crate::{Error, Result};
 
-/// One year.
+/// Largest time limit of a run, s: one year.
 const LONGEST_LIMIT_S: f64 = 31_557_600.0;
 
 /// When the content of files is checked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Verify {
-    /// Never.
+    /// Content is never checked.
     #[default]
     None,
-    /// All remaining files, after the timed part.
+    /// All remaining files are checked after the timed part.
     After,
-    /// At every read.
+    /// Content is checked at every read.
     Inline,
 }
 
@@ -38,7 +38,7 @@ pub struct Spans {
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Plan {
-    /// The operations of the clients.
+    /// The specification of the operations of the clients.
     pub stream: StreamSpec,
     /// The target that they use.
     pub target: TargetSpec,
@@ -47,16 +47,16 @@ pub struct Plan {
     /// When content is checked.
     #[serde(default)]
     pub verify: Verify,
-    /// Spans to keep.
+    /// Limits on the spans that are kept.
     #[serde(default)]
     pub spans: Spans,
     /// Whether to return the executed operations.
     #[serde(default)]
     pub record: bool,
-    /// Seconds after the start after which no operation starts.
+    /// Time limit in seconds after the common start; later no operation starts.
     #[serde(default)]
     pub time_limit_s: Option<f64>,
-    /// The run stops at more errors than this.
+    /// Largest number of failed operations; the run stops when it is exceeded.
     #[serde(default)]
     pub max_errors: u64,
     /// The first client of this shard; other shards run the other clients of the stream.
@@ -169,7 +169,7 @@ impl Plan {
         asked || self.target.wants_fsync() || self.target.wants_fsync_of_writes()
     }
 
-    /// Whether any operation reads in another order than front to back.
+    /// Whether any operation reads a file in another order than front to back.
     fn wants_places(&self) -> bool {
         let phases = self.stream.all_phases();
         let mut accesses = phases.iter().flat_map(|phase| {

@@ -1,4 +1,4 @@
-//! One client's measurements: histograms, seconds, spans, errors, executed operations.
+//! One client's measurements: histograms, per-second series, spans, errors, executed operations.
 
 use std::collections::BTreeMap;
 
@@ -21,9 +21,9 @@ type ErrorKindName = &'static str;
 /// One client's measurements of one operation type in one phase.
 #[derive(Default)]
 pub struct Kind {
-    /// Latency from the actual start, of all operations.
+    /// Latencies of all operations, counted from the actual start.
     pub all: Counted,
-    /// Response time from the scheduled start, for an open workload.
+    /// Response times from the scheduled start; None without an open workload.
     pub response: Option<Box<Histogram>>,
     /// The step, for operations of a single call: one histogram then serves the operation and the
     /// step.
@@ -41,7 +41,7 @@ pub struct Part {
     /// Number of failed operations, and the longest latency in the current second.
     errors: u64,
     longest: u64,
-    /// End of the current second or bucket of end times, whichever is earlier, ns.
+    /// End of the current second or of the current bucket of end times, whichever is earlier, ns.
     turn_at: u64,
     /// End times of operations after zero, complete up to the current bucket, and that bucket's
     /// bounds.
@@ -52,11 +52,11 @@ pub struct Part {
     /// start, ns; and the number of operations without lateness.
     late: Histogram,
     at_once: u64,
-    /// The arrivals of the schedule that were begun, for an open workload.
+    /// The arrivals of the schedule that were begun (open workloads only).
     pub begun: Begun,
     pub first_start: Option<u64>,
     pub last_end: Option<u64>,
-    /// When the client became free to begin its next operation.
+    /// Time at which the client became free to begin its next operation, ns of the monotonic clock.
     free_at: u64,
 }
 
@@ -71,7 +71,8 @@ pub struct Record {
     span_limit: usize,
     pub spans_dropped: u64,
     pub errors: Errors,
-    /// Executed operations with their starts, where the plan asks for them.
+    /// Executed operations with their starts (ns of the monotonic clock), if the plan requests
+    /// them.
     pub executed: Vec<(Operation, u64)>,
     pub verified_bytes: u64,
     pub audit: Option<AuditReport>,
@@ -110,8 +111,8 @@ impl Part {
         }
     }
 
-    /// Advances to the second and bucket of an operation from `start` to `end`, before it is
-    /// counted.
+    /// Advances to the second and the bucket in which an operation from `start` to `end` ended.
+    /// Called before the operation is counted.
     #[cold]
     fn turn(&mut self, start: u64, end: u64) {
         self.first_start.get_or_insert(start);
@@ -148,7 +149,7 @@ impl Part {
         if let Some(intended) = one.intended {
             latency = end.saturating_sub(intended);
             of_responses(&mut kind.response).record(latency);
-            // Where operations are behind their schedule, most begin at once.
+            // When operations are behind their schedule, most of them begin at once.
             match start.saturating_sub(intended.max(self.free_at)) {
                 0 => self.at_once += 1,
                 late => self.late.record(late),
@@ -209,7 +210,8 @@ impl Part {
     }
 }
 
-/// The measurements of one operation type. Their creation is rare and out of line, as below.
+/// Returns the measurements of one operation type, and creates them at the first operation of the
+/// type.
 #[inline(always)]
 fn of_kind(seen: &mut Option<Box<Kind>>) -> &mut Kind {
     #[cold]
@@ -269,7 +271,7 @@ impl Kind {
         self.all.histogram.count() + self.singles.histogram.count()
     }
 
-    /// Sum of the response times, or of the latencies where there is no schedule, ns.
+    /// Sum of the response times of an open workload, else sum of the latencies, ns.
     fn waited_ns(&self) -> u64 {
         let ns = match &self.response {
             Some(response) => response.sum_ns(),
@@ -285,7 +287,7 @@ impl Kind {
         all
     }
 
-    /// The steps that occurred, with their counts.
+    /// Returns the steps that occurred, with their counts.
     pub fn steps(&self) -> Vec<(Step, Counted)> {
         let mut found: BTreeMap<Step, Counted> = BTreeMap::new();
         for step in Step::ALL {
@@ -398,7 +400,7 @@ impl Record {
         self.note(operation.kind.name(), error);
     }
 
-    /// Count an error outside the timed operations.
+    /// Counts an error outside the timed operations.
     pub fn note(&mut self, during: &str, error: &Error) {
         self.settle();
         let key = (format!("{during}/{}", error.operation), error.kind.name());

@@ -1,4 +1,4 @@
-//! What a run says: histograms, summaries, errors; partial results have the same shape.
+//! The report of a run: histograms, summaries, errors; partial results have the same shape.
 
 use std::collections::BTreeMap;
 
@@ -9,82 +9,82 @@ use serde::{Deserialize, Serialize};
 use crate::schedule::ScheduleReport;
 use crate::series::{Second, Steady};
 
-/// One logical operation kind.
+/// Figures of one type of logical operation.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct OperationReport {
-    /// Operations that succeeded.
+    /// Number of successful operations.
     pub count: u64,
-    /// Operations that failed.
+    /// Number of failed operations.
     pub errors: u64,
-    /// Bytes moved by the successful ones.
+    /// Bytes moved by successful operations.
     pub bytes: u64,
-    /// Latency of the successful ones.
+    /// Latencies of successful operations, counted from the actual start.
     pub latency: Summary,
-    /// The same, without loss.
+    /// The latencies as a histogram, which merges without loss.
     pub histogram: Histogram,
-    /// Time from the intended start to the end, where operations have one.
+    /// Response times, counted from the scheduled start; none without a schedule.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub response: Option<Summary>,
-    /// The same, without loss.
+    /// The response times as a histogram, which merges without loss.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub response_histogram: Option<Histogram>,
 }
 
-/// One primitive inside a logical operation, such as `write/close`.
+/// Figures of one step of a logical operation, such as `write/close`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct StepReport {
-    /// Calls that succeeded.
+    /// Number of successful calls.
     pub count: u64,
-    /// Bytes moved.
+    /// Bytes moved by the calls.
     pub bytes: u64,
-    /// Latency of the calls.
+    /// Latencies of successful calls.
     pub latency: Summary,
-    /// The same, without loss.
+    /// The latencies as a histogram, which merges without loss.
     pub histogram: Histogram,
 }
 
-/// One client's part.
+/// Figures of one client.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ClientReport {
-    /// Its number.
+    /// The number of the client.
     pub client: u32,
-    /// When its first operation began, after the common start.
+    /// Start of the client's first operation, seconds after the common start.
     pub first_start_s: f64,
-    /// When its last operation ended.
+    /// End of the client's last operation, seconds after the common start.
     pub last_end_s: f64,
-    /// Operations that succeeded.
+    /// Number of successful operations.
     pub count: u64,
-    /// Bytes moved.
+    /// Bytes moved by the client.
     pub bytes: u64,
 }
 
-/// Errors of one operation and kind.
+/// Number of errors of one operation and one kind.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ErrorCount {
     /// The step that failed.
     pub operation: String,
-    /// What went wrong.
+    /// The kind of the error.
     pub kind: String,
-    /// How often.
+    /// Number of such errors.
     pub count: u64,
-    /// The first of them.
+    /// The message of the first such error.
     pub first: String,
 }
 
-/// What became of the files whose making and last change were acknowledged.
+/// Result of the check of files whose creation and last change were acknowledged by the target.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct AuditReport {
-    /// Files that had to be there.
+    /// Number of files checked.
     pub files: u64,
-    /// Of these, as they were written, from the first byte to the last.
+    /// Files that hold exactly the bytes that were written.
     pub whole: u64,
-    /// Not there.
+    /// Files that do not exist.
     pub missing: u64,
-    /// There with other bytes, fewer or more.
+    /// Files that hold other, fewer or more bytes than were written.
     pub wrong: u64,
-    /// Not to be read: nobody answers, or another error.
+    /// Files that could not be read: the server does not answer, or another error.
     pub unreadable: u64,
-    /// Other files, whose last change was not acknowledged: nothing is promised of these.
+    /// Files left out of the check, because their last change was not acknowledged.
     pub doubtful: u64,
 }
 
@@ -100,13 +100,13 @@ impl AuditReport {
     }
 }
 
-/// What was emptied before a phase, or before each of them.
+/// Caches that were emptied before a phase, or before each of several phases.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CacheReport {
-    /// "none", "files" or "system".
+    /// Which caches were emptied: "none", "files" or "system".
     pub dropped: String,
-    /// Bytes that stayed cached nevertheless, where requested and measurable; of all phases
-    /// together.
+    /// Bytes that stayed in the page cache; none if the check was not requested or not possible. Of
+    /// several phases, the sum.
     #[serde(default)]
     pub proof: Option<Resident>,
 }
@@ -117,7 +117,7 @@ impl CacheReport {
         if self.dropped != other.dropped {
             self.dropped = "differently".to_string();
         }
-        // The figure is unknown unless all shards know theirs.
+        // The merged figure is unknown unless both shards have the figure.
         self.proof = self.proof.zip(other.proof).map(|(one, two)| Resident {
             prepared_bytes: one.prepared_bytes + two.prepared_bytes,
             resident_bytes: one.resident_bytes + two.resident_bytes,
@@ -125,75 +125,76 @@ impl CacheReport {
     }
 }
 
-/// What of the clients' files, up to 64 of a process, was in the page cache before they began.
+/// Share of the clients' files (at most 64 files of a process) that was in the page cache before
+/// the clients began.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Resident {
-    /// Bytes of the files that were looked at.
+    /// Size of the checked files in bytes.
     pub prepared_bytes: u64,
-    /// Bytes of theirs in the cache.
+    /// Bytes of the checked files that were in the page cache.
     pub resident_bytes: u64,
 }
 
 /// Processor time of this process over the timed part.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CpuReport {
-    /// In user mode, seconds.
+    /// Processor time in user mode, seconds.
     pub user: f64,
-    /// In the kernel, seconds.
+    /// Processor time in the kernel, seconds.
     pub system: f64,
 }
 
-/// What the generator itself adds, so that nobody takes it for the target.
+/// The cost of the load generator itself, so that it is not attributed to the target.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct GeneratorReport {
-    /// Processor time of one operation of this very stream on a target that does nothing, ns.
+    /// Processor time of one operation of the same stream on a target that does nothing, ns.
     pub own_ns_per_op: f64,
-    /// Processor time of the cheapest call into the kernel, ns.
+    /// Processor time of the cheapest system call, ns.
     pub call_floor_ns: f64,
-    /// The generator's own time over the mean time of an operation.
+    /// The generator's processor time for one operation, as a fraction of the mean latency.
     pub share_of_latency: f64,
-    /// How much later than they could have operations with an intended start began.
+    /// Lateness of operations with a scheduled start: actual start minus earliest possible start.
     pub late: Summary,
-    /// The same, without loss.
+    /// The lateness as a histogram, which merges without loss.
     pub late_histogram: Histogram,
-    /// False when that lateness (99 of 100) is above 1 % of the median response time and above
-    /// 100 µs: then response times hold some of the generator.
+    /// False when the 99th percentile of the lateness exceeds both 100 µs and 1 % of the median
+    /// response time. Response times then include delays of the generator.
     pub on_time: bool,
 }
 
-/// One phase of a run that has several.
+/// Figures of one phase of a run with several phases.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PhaseReport {
-    /// Its name.
+    /// The name of the phase.
     pub name: String,
-    /// When all clients began it, after the common start.
+    /// Common start of the phase, seconds after the common start of the run.
     pub start_s: f64,
-    /// From then to the end of its last operation.
+    /// Time from the start of the phase to the end of its last operation, seconds.
     pub window_s: f64,
-    /// From then to the first client that had finished.
+    /// Time from the start of the phase until the first client had finished the phase, seconds.
     pub stonewall_s: f64,
-    /// Operations that succeeded.
+    /// Number of successful operations.
     pub count: u64,
-    /// Bytes moved.
+    /// Bytes moved in the phase.
     pub bytes: u64,
-    /// Successful operations over the window.
+    /// Successful operations per second of `window_s`.
     pub rate_per_s: f64,
-    /// Bytes moved over the window.
+    /// Bytes moved per second of `window_s`.
     pub throughput_bytes_per_s: f64,
-    /// Successful operations until the stonewall, over it.
+    /// Successful operations per second, up to the stonewall.
     pub stonewall_rate_per_s: f64,
-    /// Cache state at its start.
+    /// Cache state at the start of the phase.
     #[serde(default)]
     pub cache: CacheReport,
-    /// By logical operation.
+    /// Figures by type of logical operation.
     pub operations: BTreeMap<String, OperationReport>,
-    /// When successful operations ended, after the phase's start.
+    /// End times of successful operations, ns after the start of the phase.
     pub ends: Histogram,
-    /// Second by second.
+    /// Figures of each second of the phase.
     pub seconds: Vec<Second>,
-    /// When it had settled, by MSER-5; none for fewer than 21 seconds.
+    /// Steady state by MSER-5; none for a phase of fewer than 21 seconds.
     pub steady: Option<Steady>,
-    /// Load that its schedule requested; none in a closed loop.
+    /// Arrivals that the schedule of the phase requested; none in a closed workload.
     #[serde(default)]
     pub schedule: Option<ScheduleReport>,
 }
@@ -202,87 +203,89 @@ pub struct PhaseReport {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "LoadReport")]
 pub struct Report {
-    /// False when it was interrupted, ran out of time, or stopped for errors.
+    /// False when the run was interrupted, exceeded its time limit, or stopped because of errors.
     pub complete: bool,
-    /// Preparing, running, checking and cleaning up.
+    /// Time for preparation, timed part, checks and removal of files, seconds.
     pub wall_s: f64,
-    /// When the timed part began (Unix time).
+    /// Start of the timed part, Unix time in ns.
     pub start_unix_ns: u64,
-    /// How long after the agreed start the clients were let go.
+    /// Delay between the agreed start and the release of the clients, seconds.
     pub late_s: f64,
     /// Number of clients.
     pub clients: u32,
-    /// From the common start to the end of the last operation.
+    /// Time from the common start to the end of the last operation, seconds.
     pub window_s: f64,
-    /// From the common start to the first client that had finished.
+    /// Time from the common start until the first client had finished, seconds.
     pub stonewall_s: f64,
-    /// Successful operations over the window.
+    /// Successful operations per second of `window_s`.
     pub rate_per_s: f64,
-    /// Bytes moved over the window.
+    /// Bytes moved per second of `window_s`.
     pub throughput_bytes_per_s: f64,
-    /// Successful operations until the stonewall, over it.
+    /// Successful operations per second, up to the stonewall.
     pub stonewall_rate_per_s: f64,
-    /// By logical operation.
+    /// Figures by type of logical operation.
     pub operations: BTreeMap<String, OperationReport>,
-    /// By primitive.
+    /// Figures by step.
     pub steps: BTreeMap<String, StepReport>,
-    /// When successful operations ended, after the common start.
+    /// End times of successful operations, ns after the common start.
     pub ends: Histogram,
-    /// By client.
+    /// Figures of each client.
     pub per_client: Vec<ClientReport>,
-    /// What failed.
+    /// Errors by operation and kind.
     pub errors: Vec<ErrorCount>,
-    /// Bytes whose content was checked.
+    /// Bytes whose content was compared with the expected content.
     pub verified_bytes: u64,
-    /// The check of everything that was acknowledged, where there was one.
+    /// Result of the check of acknowledged files; none if the check was not requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub audit: Option<AuditReport>,
-    /// Cache state.
+    /// Cache state at the start of the timed part.
     pub cache: CacheReport,
-    /// Processor time.
+    /// Processor time of the process in the timed part.
     pub cpu_s: CpuReport,
-    /// Spans not kept.
+    /// Number of spans that were dropped because of the plan's limit.
     pub spans_dropped: u64,
-    /// Second by second after the common start; of runs with several phases, these hold it.
+    /// Figures of each second after the common start; empty in a run with several phases, whose
+    /// phases have their own.
     #[serde(default)]
     pub seconds: Vec<Second>,
-    /// When it had settled, by MSER-5; none for fewer than 21 seconds.
+    /// Steady state by MSER-5; none for a run of fewer than 21 seconds.
     #[serde(default)]
     pub steady: Option<Steady>,
-    /// Load that the schedule requested; none in a closed loop.
+    /// Arrivals that the schedule requested; none in a closed workload.
     #[serde(default)]
     pub schedule: Option<ScheduleReport>,
-    /// The phases, where there are several: all other times are then sums over them.
+    /// Figures by phase; empty in a run with one phase. With several phases, the durations of the
+    /// run are sums over the phases.
     #[serde(default)]
     pub phases: Vec<PhaseReport>,
-    /// What the generator adds.
+    /// The cost of the load generator itself.
     #[serde(default)]
     pub generator: GeneratorReport,
-    /// What layers did to calls: "stalled", "failed", …
+    /// Number of calls affected by layers, by effect: "stalled", "failed", …
     #[serde(default)]
     pub layers: BTreeMap<String, u64>,
 }
 
-/// One span: a logical operation, or a primitive in it.
+/// One span: a logical operation, or a step of one.
 #[derive(Clone, Debug)]
 pub struct SpanRecord {
     /// The operation, or the step in it.
     pub name: String,
-    /// Unix time.
+    /// Start, Unix time in ns.
     pub start_unix_ns: u64,
-    /// Unix time.
+    /// End, Unix time in ns.
     pub end_unix_ns: u64,
-    /// Unique in the run, not 0.
+    /// The span's id: unique in the run, not 0.
     pub span_id: u64,
-    /// 0 for a logical operation.
+    /// Id of the logical operation that the span is a step of; 0 for a logical operation.
     pub parent_id: u64,
-    /// The client.
+    /// Number of the client.
     pub thread: u32,
-    /// Bytes moved.
+    /// Bytes moved by the call.
     pub bytes: u64,
 }
 
-/// A histogram with the bytes that belong to it.
+/// A histogram of durations, and the bytes moved in the counted calls.
 #[derive(Clone, Default)]
 pub(crate) struct Counted {
     pub histogram: Histogram,

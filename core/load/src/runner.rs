@@ -23,7 +23,7 @@ use crate::target::{factory, Factory};
 use crate::{Error, ErrorKind, Result};
 
 /// Runs a plan. Errors of operations, checks and removals are counted in the report; an `Err` means
-/// that the run could not begin.
+/// that the run did not begin.
 pub fn run(plan: &Plan, control: &Control) -> Result<Outcome> {
     let began = Instant::now();
     if plan.target.wants_cold() == Some("system") {
@@ -56,7 +56,7 @@ pub fn run(plan: &Plan, control: &Control) -> Result<Outcome> {
     }
 }
 
-/// Adds to the error of a failed start the prepared files that could not be removed.
+/// Adds to the error of a failed start the names of prepared files that could not be removed.
 fn with_what_is_left(mut error: Error, outcome: &Outcome) -> Error {
     for left in &outcome.report.errors {
         error.context = format!("{}; {}: {}", error.context, left.operation, left.first);
@@ -69,22 +69,23 @@ pub struct Together<'a> {
     pub setup: &'a Setup<'a>,
     pub control: &'a Control,
     layers: &'a Layers,
-    /// Locked until all threads are spawned; false when one could not be, so that none begins.
+    /// Locked until all threads are spawned. False when a thread could not be spawned; then no
+    /// client begins.
     go: Mutex<bool>,
     prepared: Barrier,
     started: Barrier,
     finished: Barrier,
-    /// Barrier at which the layers are off: checking and removal may begin.
+    /// Barrier after which checking and removal of files begin; all layers are off by then.
     settled: Barrier,
     pub errors: AtomicU64,
-    /// Preparation failed for some client: none starts.
+    /// True when preparation failed for a client; then no client begins.
     broken: AtomicBool,
-    /// A client was stopped before it completed a phase: later phases do not begin.
+    /// True when a client was stopped before it completed a phase; then later phases do not begin.
     pub cut: AtomicBool,
     refused: Mutex<Option<Error>>,
     zero_unix_ns: OnceLock<u64>,
     late_s: OnceLock<f64>,
-    /// Files (paths and bytes) that must not be cached when the next phase begins.
+    /// Files (path, bytes) that must not be in the page cache when the next phase begins.
     uncached: Mutex<Vec<(String, u64)>>,
     phases: Vec<Times>,
 }
@@ -92,7 +93,7 @@ pub struct Together<'a> {
 /// Times of a phase, set as they become known.
 struct Times {
     zero: AtomicU64,
-    /// The stonewall, when the first client has completed its operations, ns after zero.
+    /// The stonewall: the time at which the first client completed its operations, ns after zero.
     wall_ns: AtomicU64,
     /// What was in the page cache when the phase began, for a cold run.
     cold: OnceLock<Resident>,
@@ -131,7 +132,8 @@ impl<'a> Together<'a> {
         self.phases[phase].zero.load(Ordering::Acquire)
     }
 
-    /// Records that a client has completed its operations of a phase.
+    /// Records that a client has completed its operations of a phase, `at_ns` of the monotonic
+    /// clock.
     pub fn reached_wall(&self, phase: usize, at_ns: u64) {
         let after = at_ns.saturating_sub(self.zero(phase));
         self.phases[phase]
@@ -139,8 +141,8 @@ impl<'a> Together<'a> {
             .fetch_min(after, Ordering::Relaxed);
     }
 
-    /// Whether no further phase begins, after a failure or a stop. All threads ask between the same
-    /// two barriers, where the answer does not change.
+    /// Whether no further phase begins, after a failure or a stop. All threads call this function
+    /// between the same two barriers, where the result does not change.
     fn is_over(&self) -> bool {
         self.broken.load(Ordering::Acquire) || self.cut.load(Ordering::Acquire)
     }
@@ -258,7 +260,7 @@ fn conduct(together: &Together, factory: &dyn Factory) -> CpuReport {
             match make_cold(together, factory) {
                 Ok(Some(proof)) => together.phases[phase].cold.set(proof).expect("set once"),
                 Ok(None) => (),
-                // A "cold" run with warm caches is worse than none.
+                // A "cold" run with warm caches would report wrong figures, so it is refused.
                 Err(error) => together.refuse(error),
             }
         }
@@ -304,7 +306,8 @@ fn make_cold(together: &Together, factory: &dyn Factory) -> Result<Option<Reside
         return Ok(None);
     }
     let files = std::mem::take(&mut *together.uncached());
-    // A separate connection in a separate thread, so that what it opens can be closed there.
+    // A separate connection in a separate thread, so that everything the connection opens is closed
+    // with that thread.
     let mut target = factory.connect()?;
     let proof = std::thread::scope(|scope| {
         let work = move || guarded("prove_cold", || prove_cold(&files, target.as_mut()));
@@ -312,13 +315,13 @@ fn make_cold(together: &Together, factory: &dyn Factory) -> Result<Option<Reside
         asked.join().expect("panics are caught where work is done")
     })?;
     if setup.plan.target.wants_cold() == Some("system") {
-        // The check has cached names and attributes again.
+        // The check has cached names and attributes, so the caches are dropped again.
         drop_system_caches()?;
     }
     Ok(proof)
 }
 
-/// Waits for the agreed start, which is time zero even if it is noticed late.
+/// Waits for the agreed start. That start is time zero even if the thread notices it late.
 fn await_start(together: &Together, phase: usize) -> u64 {
     let instant = together.control.pass_gate(phase > 0);
     let zero = ns_of(instant);
@@ -335,7 +338,8 @@ fn await_start(together: &Together, phase: usize) -> u64 {
     zero
 }
 
-/// The Unix time of an instant: reads both clocks together, the closest pair of a few tries.
+/// Converts an instant to Unix time, ns. Both clocks are read together; the closest pair of several
+/// readings is used.
 fn unix_ns(instant: Instant) -> u64 {
     let pair = || {
         let (before, unix) = (Instant::now(), SystemTime::now());
@@ -456,7 +460,7 @@ fn run_phases(client: &mut Client, together: &Together) -> Record {
 }
 
 fn cpu_time() -> CpuReport {
-    // SAFETY: getrusage fills the structure it is given; all zeroes are a valid value.
+    // SAFETY: getrusage fills the structure that it is given; all zeroes are a valid value.
     let usage = unsafe {
         let mut usage: libc::rusage = std::mem::zeroed();
         libc::getrusage(libc::RUSAGE_SELF, &mut usage);

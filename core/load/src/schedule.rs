@@ -1,9 +1,9 @@
-//! The rate that the schedule of an open workload offered, and the backlog at its end.
+//! The rate that the schedule of an open workload requested, and the backlog at its end.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// One client's arrivals in one phase that were begun; times are readings of the monotonic clock.
+/// The arrivals of one client in one phase that were begun; times are ns of the monotonic clock.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Begun {
     /// Arrivals: operations, or sessions of operations.
@@ -18,26 +18,27 @@ pub struct Begun {
     pub last_begun: u64,
 }
 
-/// Load that a schedule requested, in one or all phases. A random schedule of a few hundred
-/// operations is some per cent longer or shorter than its rate says: a load is to be judged by
-/// the load that was really requested.
+/// Arrivals that a schedule requested, in one phase or in all. A random schedule of a few hundred
+/// operations is some per cent shorter or longer than its nominal rate implies, so a measured rate
+/// is compared with `offered_per_s`, not with the nominal rate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ScheduleReport {
-    /// Arrivals that were begun: operations, or sessions of them.
+    /// Number of arrivals that were begun; an arrival is an operation or a session of operations.
     pub arrivals: u64,
-    /// Operations of theirs.
+    /// Number of operations of these arrivals.
     pub operations: u64,
-    /// When the first arrival was due, after the common start.
+    /// Scheduled start of the first arrival, seconds after the common start.
     pub first_s: f64,
-    /// When the last arrival was due.
+    /// Scheduled start of the last arrival, seconds after the common start.
     pub last_s: f64,
-    /// When the last one was begun.
+    /// Actual start of the last arrival, seconds after the common start.
     pub begun_s: f64,
-    /// From the first arrival's due time to the last one's; of several phases their sum.
+    /// Time from the first to the last scheduled start, seconds; of several phases, the sum.
     pub span_s: f64,
-    /// Operations a second over that span; 0 where a single arrival has none.
+    /// Requested operations per second over `span_s`; 0 for a single arrival.
     pub offered_per_s: f64,
-    /// How long after its last arrival was due the load began its last one: what it was behind.
+    /// Backlog at the end: actual minus scheduled start of the last arrival, seconds; of several
+    /// phases, the sum.
     pub behind_s: f64,
 }
 
@@ -61,8 +62,8 @@ impl ScheduleReport {
         Some(whole)
     }
 
-    /// Adds the arrivals of other clients that started at the same instant; `settle` is still
-    /// needed.
+    /// Adds the arrivals of other clients that started at the same instant. The caller then calls
+    /// `settle`.
     fn with(self, other: ScheduleReport) -> ScheduleReport {
         ScheduleReport {
             arrivals: self.arrivals + other.arrivals,
@@ -84,7 +85,8 @@ impl ScheduleReport {
         Some(whole)
     }
 
-    /// Combines consecutive phases, given as (start, schedule).
+    /// Combines the schedules of consecutive phases; each phase is given as (start in seconds,
+    /// schedule).
     pub fn in_turn(phases: impl Iterator<Item = (f64, Option<Self>)>) -> Option<Self> {
         let moved = phases.filter_map(|(start_s, its)| {
             let its = its?;
@@ -107,7 +109,7 @@ impl ScheduleReport {
         })
     }
 
-    /// Computes the derived figures.
+    /// Computes the derived fields: span, backlog and offered rate.
     fn settle(&mut self) {
         self.span_s = self.last_s - self.first_s;
         self.behind_s = self.begun_s - self.last_s;
@@ -148,7 +150,7 @@ mod tests {
             (whole.first_s, whole.span_s, whole.behind_s),
             (0.0, 10.0, 1.0)
         );
-        // 99 gaps between sessions of two operations each.
+        // There are 99 gaps between sessions of two operations each.
         assert!((whole.offered_per_s - 19.8).abs() < 1e-12, "{whole:?}");
         let apart = clients.map(|one| ScheduleReport::of(S, [one].into_iter()));
         assert_eq!(ScheduleReport::merged(apart[0], apart[1]), Some(whole));

@@ -4,32 +4,32 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 const SECOND_NS: u64 = 1_000_000_000;
-/// One day; later operations are counted in the last second.
+/// Largest number of seconds in a series: one day. Later operations are counted in the last second.
 const MOST_SECONDS: u64 = 86_400;
 
-/// Operations that ended within one second.
+/// Figures of the operations that ended within one second.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Second {
-    /// Operations that succeeded.
+    /// Number of successful operations.
     pub count: u64,
-    /// Operations that failed.
+    /// Number of failed operations.
     pub errors: u64,
-    /// Bytes moved.
+    /// Bytes moved by these operations.
     pub bytes: u64,
-    /// Sum of the latencies, ns: response times where operations have an intended start.
+    /// Sum of the response times of an open workload, else sum of the latencies, ns.
     pub latency_ns_sum: u64,
-    /// The longest, ns.
+    /// The longest latency, ns.
     pub latency_ns_max: u64,
 }
 
-/// The seconds of one phase, from its start on. At the end of each second it receives the totals so
-/// far; their increase belongs to that second.
+/// The seconds of one phase, from its start on. At the end of each second the series receives the
+/// totals so far; their increase belongs to that second.
 #[derive(Clone, Debug)]
 pub struct Series {
     seconds: Vec<Second>,
     /// Totals of all seconds before the current one.
     past: Second,
-    /// Number of the current second, and when it ends.
+    /// The number of the current second.
     number: u64,
     end_ns: u64,
 }
@@ -45,7 +45,7 @@ impl Series {
         }
     }
 
-    /// When the current second ends.
+    /// Returns the end of the current second, ns of the monotonic clock.
     pub fn end_ns(&self) -> u64 {
         self.end_ns
     }
@@ -81,7 +81,7 @@ impl Series {
 }
 
 impl Second {
-    /// The increase over `before`, with the longest latency of `self`.
+    /// Returns the increase of the totals since `before`, with the longest latency of `self`.
     fn since(&self, before: &Second) -> Second {
         Second {
             count: self.count - before.count,
@@ -111,18 +111,19 @@ pub fn add_seconds(mine: &mut Vec<Second>, theirs: &[Second]) {
         .for_each(|(mine, theirs)| mine.add(theirs));
 }
 
-/// From when on a load was steady, and what it then did.
+/// The steady part of a run, by MSER-5, and the rate in that part.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Steady {
-    /// Whether it settled in its first half: else nothing here is to be trusted.
+    /// Whether a steady state was found in the first half of the run. If not, the other fields are
+    /// not reliable.
     pub reached: bool,
-    /// Seconds cut off at the start.
+    /// Length of the truncated warm-up, seconds.
     pub from_s: f64,
-    /// Whole seconds that are left.
+    /// Number of whole seconds after the warm-up.
     pub seconds: u64,
-    /// Successful operations over them.
+    /// Successful operations per second after the warm-up.
     pub rate_per_s: f64,
-    /// Half the width of the 95 % interval of that rate, from the means of MSER's batches.
+    /// Half-width of the 95 % interval of `rate_per_s`, from the means of MSER's batches.
     pub rate_per_s_half_width: f64,
 }
 
@@ -134,8 +135,9 @@ const T: [f64; 30] = [
     2.052, 2.048, 2.045, 2.042,
 ];
 
-/// MSER-5 (White, Cobb and Spratt 2000) with batches of five seconds. The start is truncated where
-/// this minimises the standard error of the remainder, at most half. None below four batches.
+/// Finds the steady part by MSER-5 (White, Cobb and Spratt 2000), with batches of five seconds. The
+/// warm-up is truncated where this minimises the standard error of the remainder, at most at half
+/// of the run. None for fewer than four batches.
 pub fn steady(seconds: &[Second]) -> Option<Steady> {
     // The last second is usually incomplete.
     let whole = &seconds[..seconds.len().saturating_sub(1)];

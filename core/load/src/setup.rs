@@ -29,7 +29,7 @@ pub struct Setup<'a> {
     directories: Vec<String>,
     /// Whether files that are kept open are also opened for writing.
     pub holds_for_writing: bool,
-    /// Whether clients access each other's files.
+    /// Whether clients access files of other clients.
     pub takes_others: bool,
 }
 
@@ -92,7 +92,7 @@ impl<'a> Setup<'a> {
         }
     }
 
-    /// Writes the path of a file into `path`, which allocates only if `path` is too short.
+    /// Writes the path of a file into `path`, which allocates memory only if `path` is too short.
     #[inline]
     pub fn file_path(&self, path: &mut String, prefix: &str, letter: char, file: u64) {
         path.clear();

@@ -1,6 +1,6 @@
 //! Fast paths for single transfers in open files: the overhead beyond the call is small.
 //!
-//! A transfer whose scheduled start has come reuses the end time of the operation before as its
+//! A transfer whose scheduled start has come uses the end time of the previous operation as its
 //! start, since the gap is shorter than a clock read. Code that does further work after an
 //! operation reads the clock again.
 
@@ -48,7 +48,7 @@ impl Client<'_> {
         Some(false)
     }
 
-    /// Writes, as a fast path like `read_at_once`.
+    /// Writes to an open file, as a fast path like `read_at_once`.
     #[inline(always)]
     pub(crate) fn write_at_once(
         &mut self,

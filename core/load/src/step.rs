@@ -1,6 +1,6 @@
 //! The primitive steps of operations, by their names in reports.
 
-/// The steps of logical operations; the last ones are metadata-server calls inside other steps.
+/// The steps of logical operations. The last variants are metadata-server calls within other steps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Step {
     Create,
@@ -103,7 +103,7 @@ impl Step {
         }
     }
 
-    /// Whether the step is a call inside another step.
+    /// Whether the step is a metadata-server call within another step.
     pub fn is_inner(self) -> bool {
         self >= Step::OpenGetBlockLocations
     }

@@ -25,13 +25,13 @@ use crate::{Error, ErrorKind, Result};
 pub struct Capabilities {
     /// Reading files.
     pub read: bool,
-    /// Writing new files.
+    /// Creating and writing files.
     pub write: bool,
     /// Appending.
     pub append: bool,
     /// Creating empty files.
     pub create: bool,
-    /// Attributes.
+    /// Reading attributes.
     pub stat: bool,
     /// Listing directories.
     pub list: bool,
@@ -47,11 +47,11 @@ pub struct Capabilities {
     pub rmdir: bool,
     /// Reading at any offset of a file that is kept open.
     pub pread: bool,
-    /// Overwriting at any offset.
+    /// Overwriting at any offset of a file that is kept open.
     pub pwrite: bool,
     /// Truncating files.
     pub truncate: bool,
-    /// Permissions.
+    /// Changing permissions.
     pub chmod: bool,
     /// Extended attributes.
     pub xattr: bool,
@@ -59,7 +59,7 @@ pub struct Capabilities {
     pub lock: bool,
     /// Forcing data to disk.
     pub fsync: bool,
-    /// Writes that return when data is on disk.
+    /// Writes that return only when their data is on disk.
     pub sync_io: bool,
     /// Reading and writing through mapped memory.
     pub mmap: bool,
@@ -67,7 +67,7 @@ pub struct Capabilities {
     pub direct_io: bool,
     /// Dropping one file from the client's page cache.
     pub drop_file_cache: bool,
-    /// Returning the bytes that were written; a null target does not.
+    /// Returning the bytes that were written; a null target does not return them.
     pub verify: bool,
 }
 
@@ -142,37 +142,39 @@ pub fn capabilities_of(name: &str) -> Result<Capabilities> {
 
 /// One client's connection. Paths are relative to the run's directory.
 pub trait Target: Send {
-    /// Binds the target to the calling thread, which makes all further calls; called once, first.
+    /// Binds the target to the calling thread, which makes all further calls. Called once, before
+    /// any other call.
     fn settle(&mut self) -> Result<()> {
         Ok(())
     }
-    /// Make a new, empty file and open it for writing.
+    /// Creates a new, empty file and opens the file for writing.
     fn create(&mut self, path: &str) -> Result<Box<dyn File>>;
-    /// Creates an empty file and closes it; `made` is called between the two.
+    /// Creates an empty file and closes it; `made` is called between creation and close.
     fn make_empty(&mut self, path: &str, made: &mut dyn FnMut()) -> Result<()> {
         let open = self.create(path)?;
         made();
         open.close()
     }
-    /// Open a file for reading from its start.
+    /// Opens a file for reading from its start.
     fn open(&mut self, path: &str) -> Result<Box<dyn File>>;
-    /// Open a file for writing at its end.
+    /// Opens a file for writing at its end.
     fn append(&mut self, path: &str) -> Result<Box<dyn File>>;
-    /// Bytes of a file.
+    /// Returns the size of a file in bytes.
     fn stat(&mut self, path: &str) -> Result<u64>;
-    /// Number of entries of a directory.
+    /// Returns the number of entries of a directory.
     fn list(&mut self, path: &str) -> Result<usize>;
-    /// Give a file another name.
+    /// Renames a file from `from` to `to`.
     fn rename(&mut self, from: &str, to: &str) -> Result<()>;
-    /// Remove a file.
+    /// Removes a file.
     fn delete(&mut self, path: &str) -> Result<()>;
-    /// Make a directory, which must not exist.
+    /// Creates a directory, which must not exist.
     fn mkdir(&mut self, path: &str) -> Result<()>;
-    /// Remove an empty directory.
+    /// Removes an empty directory.
     fn rmdir(&mut self, path: &str) -> Result<()>;
     /// Drops a file from the client's page cache.
     fn drop_cache(&mut self, path: &str) -> Result<()>;
-    /// Bytes of a file in the client's page cache; None where they cannot be determined.
+    /// Returns the bytes of a file in the client's page cache; None where they cannot be
+    /// determined.
     fn resident_bytes(&mut self, _path: &str) -> Result<Option<u64>> {
         Ok(None)
     }
@@ -180,13 +182,13 @@ pub trait Target: Send {
     fn opens_by_name(&self) -> bool {
         false
     }
-    /// Whether the target reports the metadata-server calls inside a step.
+    /// Whether the target reports the metadata-server calls within a step.
     fn tells_calls(&self) -> bool {
         false
     }
     /// Appends the metadata-server calls of this thread since the last call to `found`.
     fn calls(&self, _found: &mut Vec<Call>) {}
-    /// Open an existing file for reading and writing.
+    /// Opens an existing file for reading and writing.
     fn open_write(&mut self, path: &str) -> Result<Box<dyn File>> {
         Err(absent("open_write", path))
     }
@@ -194,11 +196,11 @@ pub trait Target: Send {
     fn exists(&mut self, path: &str) -> Result<bool> {
         Err(absent("exists", path))
     }
-    /// Truncates a file.
+    /// Truncates a file to `_size_bytes` bytes.
     fn truncate(&mut self, path: &str, _size_bytes: u64) -> Result<()> {
         Err(absent("truncate", path))
     }
-    /// Change a file's permissions.
+    /// Changes a file's permissions.
     fn chmod(&mut self, path: &str, _mode: u32) -> Result<()> {
         Err(absent("chmod", path))
     }
@@ -206,7 +208,7 @@ pub trait Target: Send {
     fn set_xattr(&mut self, path: &str, _value: &[u8]) -> Result<()> {
         Err(absent("set_xattr", path))
     }
-    /// Size of the workload's extended attribute, bytes.
+    /// Returns the size of the workload's extended attribute, bytes.
     fn get_xattr(&mut self, path: &str) -> Result<usize> {
         Err(absent("get_xattr", path))
     }
@@ -219,15 +221,16 @@ fn absent(operation: &'static str, path: &str) -> Error {
 
 /// An open file of a target; dropping it unclosed abandons it without a sync.
 pub trait File: Send {
-    /// Reads the next bytes, at most as many as fit `buffer`; 0 at the end.
+    /// Reads the next bytes into `buffer`. Returns their number; 0 at the end of the file.
     fn read(&mut self, buffer: &mut [u8]) -> Result<usize>;
     /// Writes the next bytes.
     fn write(&mut self, bytes: Bytes) -> Result<()>;
-    /// Force to disk.
+    /// Forces the written data to disk.
     fn fsync(&mut self) -> Result<()>;
-    /// Closes the file and waits for whatever the close implies.
+    /// Closes the file, and waits for the work that closing causes.
     fn close(self: Box<Self>) -> Result<()>;
-    /// Reads at an offset; fewer bytes only at the end.
+    /// Reads at an offset and returns the number of bytes, which is less than requested only at the
+    /// end of the file.
     fn read_at(&mut self, _buffer: &mut [u8], _offset: u64) -> Result<usize> {
         Err(absent("read", ""))
     }
@@ -251,7 +254,7 @@ pub trait Factory: Send + Sync {
     fn begin(&self, shared: bool) -> Result<()>;
     /// Connects a client.
     fn connect(&self) -> Result<Box<dyn Target>>;
-    /// Removes the run's directory, which must be empty. A shared one may still be in use, or
-    /// already be removed.
+    /// Removes the run's directory, which must be empty. A shared directory may still be in use, or
+    /// may be removed already.
     fn finish(&self, shared: bool) -> Result<()>;
 }

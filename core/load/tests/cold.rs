@@ -46,7 +46,7 @@ fn a_cold_run_that_is_warm_is_refused() {
     fs::create_dir(&root).unwrap();
     let ran = run(&Plan::parse(&text(&root)).unwrap(), &Control::default());
     fs::remove_dir_all(&root).unwrap();
-    // Where temporary files are on a disk, they can be read from there.
+    // If temporary files are on a disk, they can be read from that disk.
     if let Some(outcome) = unless_in_memory(ran) {
         let proof = outcome.report.cache.proof.expect("it was asked for");
         assert_eq!(proof.prepared_bytes, 1_200_000);

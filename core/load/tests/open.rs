@@ -18,7 +18,8 @@ fn a_generator_on_time_says_so_and_a_late_one_too() {
     let generator = report.report.generator;
     assert_eq!(generator.late.count, 400);
     assert!(generator.own_ns_per_op > 0.0 && generator.call_floor_ns > 0.0);
-    // Two million a second from one worker are impossible, and the response times show it.
+    // A worker cannot start two million operations per second, and the response times show the
+    // delay.
     let text = NULL.replace("RATE", "2e8").replace("EACH", "200000");
     let report = ran(&text).report;
     let response = report.operations["stat"].response.clone().unwrap();
@@ -38,7 +39,7 @@ fn sessions_think_and_ramps_climb() {
         .replace(r#""rate_per_s":RATE"#, session)
         .replace("EACH", "200");
     let report = ran(&text).report;
-    // 200 requests are about 50 sessions: 1 s of arrivals.
+    // 200 requests are about 50 sessions, whose arrivals take 1 s.
     assert!(report.window_s > 0.4, "{}", report.window_s);
     let ramp = r#""rate_per_s":400.0,"profile":[[0,0],[2,1]]"#;
     let text = NULL
@@ -46,7 +47,7 @@ fn sessions_think_and_ramps_climb() {
         .replace("EACH", "400");
     let report = ran(&text).report;
     let counts: Vec<u64> = report.seconds.iter().map(|second| second.count).collect();
-    // 100 and 300, unless a busy machine delays some to the next second.
+    // 100 and 300 operations, unless a busy machine delays some into the next second.
     assert!(counts[1] > counts[0], "{counts:?}");
 }
 
@@ -63,12 +64,12 @@ fn layers_do_what_they_say() {
             .report
     };
     let throttled = with(r#"{"throttle":{"calls_per_s":1000.0}}"#, "300");
-    // Never faster; how much later a busy machine is, the layer's own test leaves out.
+    // A throttle is never too fast. The layer's own test covers the delay on a busy machine.
     assert!(throttled.window_s >= 0.279, "{}", throttled.window_s);
     assert!(throttled.layers["throttled"] > 0);
     let faulty = with(r#"{"fault":{"probability":0.25}}"#, "2000");
     let failed = faulty.operations["stat"].errors as f64;
-    // 2000 draws of a quarter: standard deviation 19.4.
+    // 2000 draws with a probability of a quarter: the standard deviation is 19.4.
     assert!((failed - 500.0).abs() < 97.0, "{failed}");
     assert_eq!(faulty.layers["failed"] as f64, failed);
     assert!(
@@ -94,7 +95,7 @@ fn layers_do_what_they_say() {
         .contains("layers"));
 }
 
-/// A directory of this test, by name.
+/// Returns the path of a directory for the test of this name.
 fn place(name: &str) -> PathBuf {
     let path = std::env::temp_dir().join(format!("dfslab-open-{name}-{}", std::process::id()));
     fs::create_dir_all(&path).unwrap();
@@ -204,7 +205,8 @@ fn given_operations_run_at_given_times() {
     let report = ran(&text.replace("ROOT", &format!("{:?}", root.display().to_string()))).report;
     let counts: u64 = report.operations.values().map(|o| o.count).sum();
     assert_eq!(counts, 4);
-    // Not before the last is due, and not after it but for what it took itself.
+    // The run ends no earlier than the last scheduled start, and after it only by the duration of
+    // that operation.
     let responses = report
         .operations
         .values()

@@ -91,7 +91,7 @@ fn merging_is_what_one_recorder_would_have_seen() {
         sum
     };
     let (forwards, backwards) = (merged(one, two), merged(two, one));
-    // Not assert_eq: a histogram printed is 7424 numbers.
+    // Not assert_eq, since a failure would print the 7424 numbers of a histogram.
     assert!(forwards == backwards);
     for (name, operation) in &forwards.operations {
         let mut whole = Histogram::new();

@@ -1,21 +1,25 @@
-//! Buckets of waiting tokens: a list, an array or a heap, as the place's discipline asks.
+//! Buckets of waiting tokens. The discipline of the place decides whether a bucket is a list, an
+//! array or a heap.
 
 use crate::compiled::{Discipline, View};
 use crate::definition::FieldType;
 use crate::ranked::{Rank, Ranked};
 
-/// No node, no token, no group.
+/// Means "none" where a node, token or group is referred to by number.
 pub(crate) const NONE: u32 = u32::MAX;
 
-/// One token with its first membership in a bucket; its row lies at its index times the stride.
+/// One token with its first membership in a bucket. The token's row begins at the token's index
+/// times the stride.
 ///
-/// Half a line of a processor's cache: whatever a run asks of a token that comes or goes.
+/// The structure is half a cache line: everything that a run reads of a token that arrives or
+/// leaves.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Token {
-    /// Counts arrivals in places; the order of a fifo place.
+    /// Number of the token's arrival, counted over all places; tokens of a fifo place are taken in
+    /// this order.
     pub(crate) arrival: u64,
     pub(crate) place: u32,
-    /// The first of its memberships.
+    /// The first of the token's memberships.
     pub(crate) nodes: u32,
     /// The next token of an event's chain, or of the free list.
     pub(crate) next: u32,
@@ -25,7 +29,7 @@ pub(crate) struct Token {
 }
 
 impl Token {
-    /// A token that waits nowhere yet.
+    /// A token that is not in a bucket yet.
     #[inline]
     pub(crate) fn new(place: u32) -> Self {
         Self {
@@ -40,7 +44,7 @@ impl Token {
     }
 }
 
-/// A further membership of a token; the first is in its record.
+/// A further membership of a token; the first membership is part of `Token`.
 #[derive(Clone, Copy, Debug)]
 struct Further {
     token: u32,
@@ -51,8 +55,8 @@ struct Further {
     after: u32,
 }
 
-/// A membership as it is read: its bucket, the token's next one, and the neighbours in a list, of
-/// which the first is the position in an array or heap.
+/// A copy of one membership: its bucket, the next membership of the token, and the neighbours in a
+/// list. In an array or heap, `before` is the position.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Member {
     pub(crate) bucket: u32,
@@ -61,11 +65,11 @@ pub(crate) struct Member {
     after: u32,
 }
 
-/// Marks the number of a membership that is not its token's first.
+/// Bit that marks the number of a further membership.
 const FURTHER: u32 = 1 << 31;
 
-/// All tokens with their memberships. A token's first has the token's number and is always there;
-/// further ones are made as needed, and freed ones are used again.
+/// All tokens with their memberships. The first membership has the number of its token and always
+/// exists. Further memberships are created as needed, and freed ones are used again.
 #[derive(Debug)]
 pub(crate) struct Nodes {
     pub(crate) tokens: Vec<Token>,
@@ -84,7 +88,7 @@ impl Default for Nodes {
 }
 
 impl Nodes {
-    /// One token more; its number.
+    /// Adds a token and returns its number.
     pub(crate) fn add_token(&mut self, token: Token) -> u32 {
         let index = self.tokens.len() as u32;
         assert!(index < FURTHER, "tokens are limited to fewer");
@@ -93,7 +97,8 @@ impl Nodes {
         index
     }
 
-    /// One membership more of a token: its number, and the token's arrival.
+    /// Adds a membership of a token; returns the number of the membership and the token's arrival
+    /// number.
     #[inline(always)]
     pub(crate) fn make(&mut self, token: u32, bucket: u32) -> (u32, u64) {
         let record = &mut self.tokens[token as usize];
@@ -135,7 +140,7 @@ impl Nodes {
         }
     }
 
-    /// The token of a membership: its own number where it is the first.
+    /// Returns the token of a membership. The number of a first membership is that of the token.
     #[inline(always)]
     pub(crate) fn token_of(&self, index: u32) -> u32 {
         match index & FURTHER {
@@ -144,7 +149,7 @@ impl Nodes {
         }
     }
 
-    /// Everything of a membership.
+    /// Returns a copy of the membership with this number.
     #[inline(always)]
     pub(crate) fn member(&self, index: u32) -> Member {
         match index & FURTHER {
@@ -186,8 +191,8 @@ impl Nodes {
     }
 }
 
-/// Makes room for more, an eighth of what is there at a time: a million tokens are not to lie in
-/// room for two.
+/// Reserves room for `more` elements, in steps of an eighth of the present length: doubling would
+/// waste too much memory for millions of tokens.
 pub(crate) fn reserve<T>(vector: &mut Vec<T>, more: usize) {
     if vector.capacity() - vector.len() < more {
         vector.reserve_exact(more.max(vector.len() / 8).max(64));
@@ -196,22 +201,23 @@ pub(crate) fn reserve<T>(vector: &mut Vec<T>, more: usize) {
 
 /// Tokens that fit one arc (and one key), in the order in which they are taken.
 ///
-/// Small, because a run looks at one for every token that comes or goes.
+/// The structure is small, because a run reads one for every token that arrives or leaves.
 #[derive(Clone, Debug)]
 pub(crate) struct Bucket {
-    /// Whose binding the tokens may be part of, and whether any change may change it.
+    /// The transition whose binding may use the tokens, and whether any change of the bucket may
+    /// change that binding.
     pub(crate) transition: u32,
     pub(crate) searches: bool,
-    /// The group of joined arcs, or none.
+    /// The group of joined arcs to which the bucket belongs, or NONE.
     pub(crate) group: u32,
-    /// The node taken first, or none; for a random place any node.
+    /// The node that is taken first, or NONE; any node for a random place.
     head: u32,
-    /// The last node of a list.
+    /// The last node of a list, or NONE.
     tail: u32,
     store: Store,
 }
 
-/// Where the nodes are kept.
+/// Where the nodes are stored; a list links the memberships themselves.
 #[derive(Clone, Debug)]
 #[allow(
     clippy::box_collection,
@@ -242,7 +248,7 @@ impl Bucket {
         }
     }
 
-    /// The node taken first, or none; for a random place any node.
+    /// The node that is taken first, or NONE; any node for a random place.
     #[inline]
     pub(crate) fn first(&self) -> u32 {
         self.head
@@ -269,7 +275,7 @@ impl Bucket {
         into.extend(members.iter().map(|member| member.1));
     }
 
-    /// The nodes of a random place, in no order that means anything.
+    /// The nodes of a random place, in arbitrary order.
     pub(crate) fn array(&self) -> &[u32] {
         match &self.store {
             Store::Array(array) => array,
@@ -277,7 +283,7 @@ impl Bucket {
         }
     }
 
-    /// Adds a node; true when it is now the first. Only a heap asks for the rank.
+    /// Adds a node; returns true when the node is now the first. Only a heap calls `rank`.
     #[inline(always)]
     pub(crate) fn add(
         &mut self,
@@ -286,7 +292,7 @@ impl Bucket {
         rank: impl FnOnce() -> Rank,
     ) -> bool {
         if let Store::Fifo = self.store {
-            // By far the commonest, so tested before the table of the others.
+            // A list is by far the most frequent case, so it is tested before the others.
             nodes.set_before(index, self.tail);
             match self.tail {
                 NONE => self.head = index,
@@ -323,7 +329,7 @@ impl Bucket {
         self.head == index
     }
 
-    /// Takes a node out; true when it was the first.
+    /// Removes a node; returns true when the node was the first.
     #[inline(always)]
     pub(crate) fn remove(&mut self, nodes: &mut Nodes, index: u32, member: Member) -> bool {
         let was_first = self.head == index;

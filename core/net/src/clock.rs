@@ -1,14 +1,14 @@
 //! Simulated time: integer nanoseconds, seconds only at the border.
 
-/// The longest delay, so that a sum of delays cannot leave 64 bits unnoticed.
+/// The longest delay in nanoseconds: a sum of delays cannot overflow 64 bits unnoticed.
 const NANOSECONDS_MAX: f64 = 9e18;
 
-/// Seconds to the nearest nanosecond; none when negative, not a number or too long.
+/// Converts seconds to the nearest nanosecond; None when negative, not a number or too long.
 #[inline]
 pub(crate) fn nanoseconds(seconds: f64) -> Option<u64> {
     let scaled = seconds * 1e9;
     let fits = (0.0..=NANOSECONDS_MAX).contains(&scaled);
-    // Adding a half and cutting rounds like `round` here and needs no library call.
+    // Adding a half and truncating rounds like `round` here and needs no library call.
     let cut = if scaled < 4.5e15 {
         scaled + 0.5
     } else {
@@ -17,7 +17,7 @@ pub(crate) fn nanoseconds(seconds: f64) -> Option<u64> {
     fits.then_some(cut as u64)
 }
 
-/// Nanoseconds to seconds.
+/// Converts nanoseconds to seconds.
 pub(crate) fn seconds(nanoseconds: u64) -> f64 {
     nanoseconds as f64 / 1e9
 }

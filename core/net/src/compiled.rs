@@ -1,4 +1,4 @@
-//! The compiled net: what the engine reads while it fires, all names resolved to indices.
+//! The compiled net, which the engine reads while it fires; all names are resolved to indices.
 
 use std::collections::HashMap;
 
@@ -6,7 +6,8 @@ use crate::definition::FieldType;
 use crate::expression::{BinaryOperator, Code, Instruction, Library, Value};
 use crate::lists::Lists;
 
-/// The most fields that one join may compare; a join of more scans for the rest.
+/// Largest number of fields that one join compares; further equalities are tested on combinations
+/// of tokens.
 pub(crate) const KEY_FIELDS_MAX: usize = 3;
 
 /// The values of the joined fields; unused cells are zero.
@@ -22,11 +23,11 @@ pub struct Net {
     pub(crate) transition_numbers: HashMap<String, usize>,
     pub(crate) views: Vec<View>,
     pub(crate) library: Library,
-    /// The lists of the first tokens; every run begins with them.
+    /// The lists of the first tokens; every run begins with a copy.
     pub(crate) lists: Lists,
-    /// Whether a colour has lists, so that a run has to look after them.
+    /// Whether any colour contains lists, so that a run has to free unused cells.
     pub(crate) has_lists: bool,
-    /// Words from one row to the next: the widest colour.
+    /// Length of a row in words: that of the widest colour.
     pub(crate) stride: usize,
     pub(crate) definition: crate::definition::NetDefinition,
 }
@@ -36,9 +37,9 @@ pub struct Net {
 pub(crate) enum Discipline {
     Fifo,
     Lifo,
-    /// Uniform among those that fit, drawn when the transition fires.
+    /// Any fitting token with equal probability, drawn when the transition fires.
     Random,
-    /// Smallest field first, then the earliest arrival.
+    /// The token with the smallest value of a field; among equals, the earliest arrival.
     Least {
         field: u16,
         kind: FieldType,
@@ -52,23 +53,25 @@ pub(crate) struct Place {
     pub(crate) initial: Vec<Vec<u64>>,
     /// Views that every token of the place may belong to.
     pub(crate) views: Vec<u32>,
-    /// Views that want one value of one field: found without asking each.
+    /// Views that require one value of one field; they are found by that value, without testing
+    /// each view.
     pub(crate) dispatch: Option<Dispatch>,
-    /// Transitions that this place blocks, with the number of tokens that does.
+    /// Transitions that this place can block by an inhibitor arc, each with the number of tokens
+    /// that blocks.
     pub(crate) inhibits: Vec<(u32, u32)>,
-    /// Whether a reset arc may empty it, so that its tokens must be listed.
+    /// Whether a reset arc may empty the place, so that its tokens must be listed.
     pub(crate) resets: bool,
 }
 
 #[derive(Debug)]
 pub(crate) struct Dispatch {
     pub(crate) field: u16,
-    /// Wanted values in rising order, each with the views that want it.
+    /// Required values in ascending order, each with the views that require it.
     pub(crate) views: Vec<(u64, Vec<u32>)>,
 }
 
 impl Dispatch {
-    /// The views that want a value.
+    /// The views that require the value `word`.
     #[inline]
     pub(crate) fn of(&self, word: u64) -> &[u32] {
         match self.views.binary_search_by_key(&word, |entry| entry.0) {
@@ -85,24 +88,26 @@ impl Dispatch {
     }
 }
 
-/// One input arc's part of a place: the tokens that pass the arc's own condition, in order.
+/// The tokens of a place that meet the condition of one input arc, in the order in which they are
+/// taken.
 #[derive(Debug)]
 pub(crate) struct View {
     pub(crate) transition: u32,
     /// Whether any change of the view's tokens may change the transition's binding.
     pub(crate) searches: bool,
     pub(crate) discipline: Discipline,
-    /// The conditions on this token alone; arc 0 of the program is the token.
+    /// The conditions on a single token; in the code, that token is arc 0.
     pub(crate) filter: Filter,
-    /// Position among the transition's joined arcs, or none: then all tokens share one bucket.
+    /// Position among the transition's joined arcs. None without a join: then all tokens share one
+    /// bucket.
     pub(crate) joined: Option<u32>,
     /// The fields compared with the other joined arcs.
     pub(crate) keys: Vec<u16>,
-    /// How a token's bucket is found.
+    /// How the bucket of a token is found.
     pub(crate) key_kind: KeyKind,
 }
 
-/// How many fields a key has; nearly all have one.
+/// Number of fields of a key; nearly all keys have one.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum KeyKind {
     None,
@@ -111,17 +116,18 @@ pub(crate) enum KeyKind {
 }
 
 impl View {
-    /// Its position among the joined arcs.
+    /// Position of the arc among the joined arcs of its transition.
     pub(crate) fn slot(&self) -> u32 {
         self.joined.expect("only joined arcs have keys")
     }
 }
 
-/// A condition on one token; most are a field against a number and need no program.
+/// A condition on one token. Most compare a field with a number and need no code.
 #[derive(Debug)]
 pub(crate) enum Filter {
     Always,
-    /// An int, bool or enumeration between two words, both included, or outside of them.
+    /// An integer, truth value or enumeration value within the bounds (both included), or outside
+    /// of them.
     Within {
         field: u16,
         low: i64,
@@ -154,7 +160,8 @@ impl Filter {
     }
 }
 
-/// The values that compare so with a word: (lowest, highest, whether they are meant or the rest).
+/// The values for which a comparison with `word` is true, as (lowest, highest, whether the values
+/// are those inside the range).
 fn within(operator: BinaryOperator, word: i64) -> Option<(i64, i64, bool)> {
     match operator {
         BinaryOperator::Equal => Some((word, word, true)),
@@ -171,33 +178,34 @@ fn within(operator: BinaryOperator, word: i64) -> Option<(i64, i64, bool)> {
 pub(crate) struct Transition {
     pub(crate) name: String,
     pub(crate) page: String,
-    /// 0 is the highest priority of the net.
+    /// Priority as a rank; 0 is the highest priority of the net.
     pub(crate) level: u32,
     pub(crate) weight: Option<f64>,
     /// Transitions with weights, of the same priority, that share an input place.
     pub(crate) rivals: Vec<u32>,
     pub(crate) inputs: Vec<Input>,
-    /// Arcs joined by keys, in arc order.
+    /// The arcs that are joined by keys, in arc order.
     pub(crate) joined: Vec<u16>,
-    /// Which of `joined` ranks the groups: the first whose place is not random.
+    /// Index into `joined` of the arc that ranks the groups: the first whose place is not random.
     pub(crate) lead: u32,
-    /// Arcs without join, in arc order.
+    /// The arcs that are not joined, in arc order.
     pub(crate) free: Vec<u16>,
-    /// Conditions on several tokens that no key serves: tokens are tried one by one.
+    /// Conditions on several tokens that no join covers; they are tested on combinations of tokens.
     pub(crate) residual: Vec<Residual>,
-    /// True where the first tokens of the buckets need not be a binding.
+    /// True when the first tokens of the buckets may fail a condition, so that bindings must be
+    /// searched.
     pub(crate) searches: bool,
     pub(crate) has_random: bool,
     pub(crate) inhibit: Vec<(u32, u32)>,
-    /// Places emptied, each once.
+    /// Places that the transition empties, without repetitions.
     pub(crate) reset: Vec<u32>,
-    /// The whole condition, for those who try every combination of tokens.
+    /// The whole guard, for code that tries every combination of tokens.
     pub(crate) guard: Option<Code>,
     pub(crate) delay: Option<Value>,
-    /// Computed once a firing, before the delay and the outputs.
+    /// Values computed once per firing, before the delay and the outputs.
     pub(crate) locals: Box<[Value]>,
     pub(crate) outputs: Vec<Output>,
-    /// The input arcs whose tokens no output arc forwards.
+    /// The input arcs whose tokens are not forwarded by an output arc.
     pub(crate) released: Vec<u16>,
 }
 
@@ -205,11 +213,11 @@ pub(crate) struct Transition {
 pub(crate) struct Input {
     pub(crate) place: u32,
     pub(crate) view: u32,
-    /// As in the view.
+    /// Position among the joined arcs; None without a join.
     pub(crate) joined: Option<u32>,
-    /// Whether the token is drawn.
+    /// Whether the token is drawn at random.
     pub(crate) random: bool,
-    /// The variable's name, empty when it has none.
+    /// The variable's name; empty when the arc has none.
     pub(crate) variable: String,
 }
 
@@ -225,15 +233,16 @@ pub(crate) struct Residual {
 pub(crate) struct Output {
     pub(crate) place: u32,
     pub(crate) fields: Vec<Value>,
-    /// The input arc whose token goes on as it is, instead of a new one being written.
+    /// The input arc whose token is forwarded to the place; None when a new token is written.
     pub(crate) forwards: Option<u16>,
-    /// How many tokens are made; one where it says nothing.
+    /// Number of tokens that the arc makes; None: one.
     pub(crate) count: Option<Box<Value>>,
     pub(crate) delay: Option<Value>,
 }
 
 impl Output {
-    /// The input arc of which all fields are a copy, in order.
+    /// The input arc whose fields the output copies, all of them and in order; None if there is
+    /// none.
     pub(crate) fn copied_arc(&self) -> Option<u16> {
         let Some(&Value::Field { arc, .. }) = self.fields.first() else {
             return None;
@@ -247,7 +256,7 @@ impl Output {
 }
 
 impl Net {
-    /// What the net is called.
+    /// The name of the net.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -267,25 +276,26 @@ impl Net {
         self.place_numbers.get(name).copied()
     }
 
-    /// The most locals that a transition computes, and one more for the turn of an output arc.
+    /// Size of the parameter area of a run: the largest number of locals of a transition, plus one
+    /// for `turn` of an output arc.
     pub(crate) fn parameters_max(&self) -> usize {
         let locals = self.transitions.iter().map(|one| one.locals.len());
         locals.max().unwrap_or(0) + 1
     }
 
-    /// Where a message says that something happened.
+    /// The words that name a transition in an error message.
     pub(crate) fn context(&self, transition: usize) -> String {
         let transition = &self.transitions[transition];
         transition_context(&transition.page, &transition.name)
     }
 }
 
-/// The words that name a transition in every message.
+/// The words that name a transition by page and name in an error message.
 pub(crate) fn transition_context(page: &str, name: &str) -> String {
     format!("page {page}, transition {name}")
 }
 
-/// The words that name an output arc in every message.
+/// The words that name an output arc in an error message.
 pub(crate) fn output_context(page: &str, name: &str, arc: usize, place: &str) -> String {
     format!(
         "{}, output arc {} to {place}",

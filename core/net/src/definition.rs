@@ -1,4 +1,4 @@
-//! The net as data: what a JSON document says, before anything is checked.
+//! The net definition: the content of a JSON document, before compilation.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -13,65 +13,65 @@ use crate::error::{known, NetError, Result};
 use crate::functions::{self, FunctionDefinition, WrittenFunction};
 use crate::written::{Cell, Constant, WrittenInscription, WrittenToken};
 
-/// A whole net. Times in it are seconds, rows are lists of field values.
+/// A net. Times are in seconds; rows are lists of field values.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(try_from = "Written")]
 pub struct NetDefinition {
-    /// What the net is called in messages.
+    /// The name of the net, used in messages.
     pub name: String,
     /// Enumerations in order of their names, each with its values.
     pub enums: Vec<(String, Vec<String>)>,
-    /// Colour name to its fields in order; `[]` is the unit colour.
+    /// Fields of each colour, in order; `[]` is the unit colour.
     pub colours: BTreeMap<String, Vec<(String, FieldType)>>,
-    /// Named numbers that every inscription may use.
+    /// Constants by name, which every inscription may use.
     pub constants: BTreeMap<String, Number>,
-    /// Histograms that `empirical` draws from, by name.
+    /// Histograms by name, from which `empirical` draws.
     pub tables: BTreeMap<String, TableDefinition>,
-    /// Functions of the net's own, in order of their names.
+    /// Functions that inscriptions may call, in order of their names.
     pub functions: Vec<FunctionDefinition>,
-    /// The places, with their first tokens.
+    /// The places with their initial tokens.
     pub places: Vec<PlaceDefinition>,
-    /// The transitions, with their arcs.
+    /// The transitions with their arcs.
     pub transitions: Vec<TransitionDefinition>,
 }
 
-/// A whole net as a document has it, before the types that it names are resolved. Times are
-/// seconds, rows are lists of field values.
+/// A net as it is written in a document, before the types that it names are resolved. Times are in
+/// seconds; rows are lists of field values.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename = "net")]
 #[schemars(rename = "NetDefinition")]
 pub(crate) struct Written {
-    /// What the net is called in messages.
+    /// The name of the net, used in messages.
     name: String,
     /// Enumerations by name, each with its values.
     #[serde(default, deserialize_with = "unique_map")]
     enums: BTreeMap<String, Vec<String>>,
-    /// Colour name to its fields in order, each a name and a type; `[]` is the unit colour.
+    /// Fields of each colour in order, each with name and type; `[]` is the unit colour.
     #[serde(deserialize_with = "unique_map")]
     colours: BTreeMap<String, Vec<(String, String)>>,
-    /// Named numbers that every inscription may use.
+    /// Constants by name, which every inscription may use.
     #[serde(default, deserialize_with = "unique_map")]
     #[schemars(with = "BTreeMap<String, Constant>")]
     constants: BTreeMap<String, Number>,
-    /// Histograms that `empirical` draws from, by name.
+    /// Histograms by name, from which `empirical` draws.
     #[serde(default, deserialize_with = "unique_map")]
     tables: BTreeMap<String, TableDefinition>,
-    /// Functions that inscriptions may call, by name.
+    /// Functions by name, which inscriptions may call.
     #[serde(default, deserialize_with = "unique_map")]
     functions: BTreeMap<String, WrittenFunction>,
-    /// The places, with their first tokens.
+    /// The places with their initial tokens.
     places: Vec<PlaceDefinition>,
-    /// The transitions, with their arcs.
+    /// The transitions with their arcs.
     transitions: Vec<TransitionDefinition>,
 }
 
-/// A histogram: bins between rising edges, with the weight of each.
+/// A histogram: bins between ascending edges, each with a weight.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TableDefinition {
-    /// One more than there are bins.
+    /// Edges of the bins, one more than there are bins.
     pub edges: Vec<f64>,
-    /// Counts or shares; they need not add up to one.
+    /// Weight of each bin: a count or a share. The sum need not be one.
     pub weights: Vec<f64>,
 }
 
@@ -82,13 +82,13 @@ pub enum FieldType {
     Int,
     /// 64-bit floating point.
     Real,
-    /// true or false.
+    /// True or false.
     Bool,
-    /// Characters, which lie among the lists of a run: equal texts are one word.
+    /// A text, stored among the lists of a run; equal texts have the same word.
     Text,
     /// A value of the enumeration with that index.
     Enum(u16),
-    /// A record of the colour with that index, as lists hold it; no field has it.
+    /// A record of the colour with that index. Records exist in lists only; no field has this type.
     Record(u16),
     /// Any number of elements of one type.
     List(Element),
@@ -97,7 +97,7 @@ pub enum FieldType {
 /// The type of a list's elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Element {
-    /// Of `[]`, which fits every list; no colour has it.
+    /// The element type of `[]`, which fits every list; no colour has it.
     Nothing,
     /// Signed 64-bit integer.
     Int,
@@ -105,16 +105,17 @@ pub enum Element {
     Real,
     /// true or false.
     Bool,
-    /// Characters.
+    /// A text.
     Text,
     /// A value of the enumeration with that index.
     Enum(u16),
-    /// A record of the colour with that index: single values, and lists of what lists may hold.
+    /// A record of the colour with that index; its fields are single values or lists that may be
+    /// nested in a list.
     Record(u16),
 }
 
 impl Element {
-    /// The element type for a field's type; lists hold no lists.
+    /// The element type of a field type; None for a list, since lists do not contain lists.
     pub(crate) fn of(kind: FieldType) -> Option<Self> {
         match kind {
             FieldType::Int => Some(Element::Int),
@@ -127,7 +128,7 @@ impl Element {
         }
     }
 
-    /// The type of an element that is taken out; none where there can be no element.
+    /// The field type of an element that is taken out of a list; None for the empty list `[]`.
     pub(crate) fn field_type(self) -> Option<FieldType> {
         match self {
             Element::Nothing => None,
@@ -141,10 +142,10 @@ impl Element {
     }
 }
 
-/// How deep lists and records may be nested.
+/// Largest nesting depth of lists and records.
 const NESTING_MAX: u32 = 8;
 
-/// Whether lists may hold a colour's records: no value contains itself, however deep.
+/// Whether lists may contain records of a colour: no value may contain itself, at any depth.
 fn fits(
     name: &str,
     colours: &BTreeMap<String, Vec<(String, String)>>,
@@ -228,7 +229,7 @@ impl TryFrom<Written> for NetDefinition {
 }
 
 impl FieldType {
-    /// Whether its word is the number of a cell among a run's lists.
+    /// Whether a value of this type is stored as the number of a cell among a run's lists.
     pub(crate) fn has_cells(self) -> bool {
         matches!(
             self,
@@ -236,7 +237,7 @@ impl FieldType {
         )
     }
 
-    /// Whether it can be added and ordered.
+    /// Whether values of this type can be added and ordered.
     pub(crate) fn is_number(self) -> bool {
         matches!(self, FieldType::Int | FieldType::Real)
     }
@@ -262,75 +263,77 @@ impl fmt::Display for FieldType {
     }
 }
 
-/// One place.
+/// A place of the net.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PlaceDefinition {
-    /// Unique in the net.
+    /// Name of the place, unique in the net.
     pub name: String,
-    /// A colour of the net.
+    /// Name of the colour of the place's tokens.
     pub colour: String,
-    /// `fifo` (default), `lifo`, `random` or `min:<field>`: which waiting token is taken first.
+    /// Order in which waiting tokens are taken: `fifo` (default), `lifo`, `random` or
+    /// `min:<field>`.
     #[serde(default = "fifo")]
     pub discipline: String,
-    /// Rows available at time zero, in this order.
+    /// Rows of the tokens that are available at time zero, in this order.
     #[serde(default)]
     #[schemars(with = "Vec<Vec<Cell>>")]
     pub initial: Vec<Vec<Value>>,
-    /// The page on whose border the place lies; for drawings, without effect on a run.
+    /// The page on whose border the place is drawn; without effect on a run.
     #[serde(default)]
     pub port: Option<String>,
 }
 
-/// One transition.
+/// A transition of the net.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TransitionDefinition {
-    /// Unique in the net.
+    /// Name of the transition, unique in the net.
     pub name: String,
-    /// The page it is drawn on; named in messages.
+    /// The page on which the transition is drawn; used in messages.
     #[serde(default = "main_page")]
     pub page: String,
-    /// The higher goes first where several are enabled at one instant.
+    /// Priority: among transitions that are enabled at the same instant, the highest fires first.
     #[serde(default)]
     pub priority: i64,
-    /// Share of the firings where transitions with weights compete for the same token.
+    /// Share of the firings when transitions with weights compete for the same token.
     #[serde(default)]
     pub weight: Option<f64>,
     /// A condition on the bound tokens.
     #[serde(default)]
     pub guard: Option<String>,
-    /// The tokens taken.
+    /// Input arcs.
     #[serde(default, rename = "in")]
     pub inputs: Vec<InputDefinition>,
-    /// The places that block it while they hold tokens.
+    /// Inhibitor arcs.
     #[serde(default)]
     pub inhibit: Vec<InhibitDefinition>,
-    /// The places that it empties.
+    /// Reset arcs.
     #[serde(default)]
     pub reset: Vec<ResetDefinition>,
-    /// The tokens made.
+    /// Output arcs.
     #[serde(default, rename = "out")]
     pub outputs: Vec<OutputDefinition>,
-    /// Seconds added to the delay of every output arc, drawn once a firing.
+    /// Delay in seconds that is added to the delay of every output arc, evaluated once per firing.
     #[serde(default)]
     #[schemars(with = "Option<WrittenInscription>")]
     pub delay: Option<Value>,
-    /// Values computed once a firing, for the delay and the output arcs.
+    /// Values computed once per firing, for the delay and the output arcs.
     #[serde(default)]
     pub locals: Vec<LocalDefinition>,
 }
 
-/// A value that a transition computes once a firing, in order; it may draw.
+/// A value that a transition computes once per firing, after the previous locals; random draws are
+/// allowed.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LocalDefinition {
-    /// What the inscriptions of outputs call it.
+    /// Name of the value in later inscriptions.
     pub name: String,
-    /// The name of its type, as colours name those of fields.
+    /// Name of the value's type, as in the fields of a colour.
     #[serde(rename = "type")]
     pub kind: String,
-    /// An expression over the tokens taken and the locals before it.
+    /// An expression over the bound tokens and the previous locals.
     #[schemars(with = "WrittenInscription")]
     pub value: Value,
     /// The type that `kind` names.
@@ -338,51 +341,53 @@ pub struct LocalDefinition {
     pub(crate) resolved: FieldType,
 }
 
-/// An arc from a place: takes one token and binds it to a variable.
+/// An input arc: takes one token from a place and binds it to a variable.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct InputDefinition {
-    /// The place taken from.
+    /// The place from which the token is taken.
     pub place: String,
-    /// The variable that stands for the token; may be left out when nothing reads it.
+    /// Name of the variable that is bound to the token; optional when no inscription reads the
+    /// token.
     #[serde(default)]
     pub var: Option<String>,
 }
 
-/// An inhibitor arc: blocks while the place holds `at_least` available tokens.
+/// An inhibitor arc: blocks the transition while the place holds `at_least` available tokens.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct InhibitDefinition {
-    /// The place looked at.
+    /// The place whose tokens are counted.
     pub place: String,
-    /// How many available tokens block; 1 when left out.
+    /// Number of available tokens that blocks the transition; default 1.
     #[serde(default = "one")]
     pub at_least: u32,
 }
 
-/// A reset arc: takes every available token of the place, however many there are.
+/// A reset arc: removes every available token of the place.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ResetDefinition {
-    /// The place emptied.
+    /// The place that is emptied.
     pub place: String,
 }
 
-/// An arc to a place: makes one token.
+/// An output arc: puts tokens into a place.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct OutputDefinition {
-    /// The place put into.
+    /// The place that receives the tokens.
     pub place: String,
-    /// A list with one expression a field, or the name of a variable (its whole token).
+    /// A list with one expression for each field, or the name of a variable whose token is copied.
     #[serde(default)]
     #[schemars(with = "Option<WrittenToken>")]
     pub token: Option<Value>,
-    /// How many tokens it makes, 0 or more; 1 when left out. `turn` is 0 at the first of them.
+    /// Number of tokens, 0 or more; default 1. In the arc's expressions, `turn` numbers these
+    /// tokens from 0.
     #[serde(default)]
     #[schemars(with = "Option<WrittenInscription>")]
     pub count: Option<Value>,
-    /// Seconds until the token is available; an expression or a number.
+    /// Seconds until the token becomes available; an expression or a number.
     #[serde(default)]
     #[schemars(with = "Option<WrittenInscription>")]
     pub delay: Option<Value>,
@@ -410,13 +415,13 @@ impl NetDefinition {
         serde_json::from_str(text).map_err(|error| NetError::input("net", error.to_string()))
     }
 
-    /// The fields of a colour by its index.
+    /// The fields of the colour with this index.
     pub(crate) fn fields_of(&self, colour: u16) -> &[(String, FieldType)] {
         let fields = self.colours.values().nth(usize::from(colour));
         fields.expect("types name colours that there are")
     }
 
-    /// The index of a colour whose records some list holds; of others there are no such values.
+    /// The index of a colour whose records occur in a list; None for other colours.
     pub(crate) fn listed(&self, colour: &str) -> Option<u16> {
         let at = self.colours.keys().position(|name| name == colour)? as u16;
         let kind = FieldType::List(Element::Record(at));
@@ -428,7 +433,7 @@ impl NetDefinition {
     }
 }
 
-/// A map in which a name given twice is an error instead of a silent overwrite.
+/// Reads a map in which a repeated name is an error instead of a silent overwrite.
 fn unique_map<'de, D, V>(deserializer: D) -> std::result::Result<BTreeMap<String, V>, D::Error>
 where
     D: Deserializer<'de>,

@@ -1,4 +1,4 @@
-//! How long a firing's tokens are on their way: numbers and exponential draws first.
+//! Evaluates the delays of a firing; numbers and exponential draws are the fast cases.
 
 use crate::clock::{nanoseconds, seconds};
 use crate::engine::Engine;
@@ -6,7 +6,8 @@ use crate::error::{NetError, Result};
 use crate::expression::{exponential, Draw, Value};
 
 impl Engine<'_> {
-    /// A delay in nanoseconds; `arc` is the output arc whose delay it is, none for the transition.
+    /// Evaluates a delay, in nanoseconds. `arc` is the output arc to which the delay belongs; None
+    /// for the transition.
     #[inline(always)]
     pub(crate) fn delay(
         &mut self,
@@ -54,7 +55,7 @@ impl Engine<'_> {
         NetError::run(format!("{context}, at {time_s} s"), reason)
     }
 
-    /// The words after a transition's context that name a delay.
+    /// The words that name a delay in an error message, after those for the transition.
     fn delay_words(&self, transition: usize, arc: Option<usize>) -> String {
         match arc {
             Some(arc) => format!("{}, delay", self.arc_words(transition, arc)),

@@ -1,11 +1,12 @@
 //! The engine: one replication of a net, firing by firing.
 //!
-//! The law. A token is in its place from the time at which it becomes available. At one instant
-//! all tokens due arrive before anything fires. Among enabled transitions the highest priority
-//! fires first, then the one whose binding has been complete for longest (the order of its last
-//! token's arrival), then the one defined first. A transition's binding is the first in the order
-//! of its arcs, each place in its own order; tokens of random places are drawn when it fires.
-//! Only where transitions with weights compete for a token of the first one is the choice drawn.
+//! The firing rule. A token is in its place from the time at which it becomes available. At one
+//! instant all tokens that are due arrive before anything fires. Among enabled transitions the
+//! highest priority fires first, then the transition whose binding has been complete for longest
+//! (by the arrival of the binding's last token), then the transition that is defined first. A
+//! transition's binding is the first one in the order of its arcs, each place in its own order;
+//! tokens of random places are drawn when the transition fires. When transitions with weights
+//! compete for a token of the transition that would fire, the choice between them is drawn.
 
 use crate::bucket::NONE;
 use crate::clock::seconds;
@@ -20,10 +21,10 @@ use crate::outputs::Chain;
 use crate::search::Search;
 use crate::stream::Stream;
 
-/// Something that fired.
+/// One firing of a transition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Firing {
-    /// When, in nanoseconds.
+    /// Simulated time in nanoseconds.
     pub time_ns: u64,
     /// The transition's index in the net.
     pub transition: usize,
@@ -38,26 +39,27 @@ pub struct Engine<'n> {
     pub(crate) sequence: u64,
     pub(crate) streams: Vec<Stream>,
     search: Search,
-    /// Enabled transitions in no order, and the position of each in it.
+    /// Turns of the enabled transitions, unordered; `position` has the index of each transition in
+    /// this list.
     enabled: Vec<Turn>,
     position: Vec<u32>,
-    /// The binding found for each enabled transition, from `arcs_max` times its index on; random
-    /// places give any of their tokens.
+    /// The binding found for each enabled transition, beginning at `arcs_max` times the
+    /// transition's index. For random places, an arbitrary fitting token.
     found: Vec<u32>,
     arcs_max: usize,
     pub(crate) monitors: Vec<Monitor<'n>>,
-    /// The monitors of each transition.
+    /// The indices of the monitors that observe each transition.
     watched: Vec<Vec<u32>>,
     pub(crate) observes: bool,
-    /// What the laws are held against; nothing unless the run asserts them.
+    /// Sums for checking the laws; empty unless the run asserts the laws.
     pub(crate) laws: Laws,
     pub(crate) firings: u64,
-    /// How often each transition fired.
+    /// Number of firings of each transition.
     pub(crate) fired: Vec<u64>,
 }
 
-/// What decides the turn of an enabled transition, in one number: its level, the arrival that
-/// completed its binding, its index.
+/// Sort key of an enabled transition: its priority level, the arrival that completed its binding,
+/// and its index, in one number.
 type Turn = u128;
 
 fn turn(level: u32, arrival: u64, transition: usize) -> Turn {
@@ -69,7 +71,7 @@ fn transition_of(turn: Turn) -> usize {
 }
 
 impl<'n> Engine<'n> {
-    /// The net at time zero, with its first tokens and no monitor.
+    /// Creates a replication at time zero, with the initial tokens and no monitor.
     pub fn new(net: &'n Net, seed: u64, replication: u64) -> Result<Self> {
         Self::observed(net, &[], seed, replication)
     }
@@ -129,7 +131,7 @@ impl<'n> Engine<'n> {
         }
     }
 
-    /// Fires once if anything is enabled now.
+    /// Fires one transition if any is enabled now, and returns its index.
     #[inline]
     pub(crate) fn fire_now(&mut self) -> Result<Option<usize>> {
         while let Some(transition) = self.marking.next_dirty() {
@@ -149,13 +151,13 @@ impl<'n> Engine<'n> {
         Ok(Some(transition))
     }
 
-    /// The time of the next tokens on their way.
+    /// The earliest time at which a token in transit becomes available, ns.
     #[inline]
     pub(crate) fn next_time_ns(&self) -> Option<u64> {
         self.events.next_time_ns()
     }
 
-    /// Moves to the time of the next event; every token due then arrives.
+    /// Moves simulated time to the next event; every token that is then due arrives.
     pub(crate) fn advance(&mut self) -> Result<()> {
         let Some(time_ns) = self.events.next_time_ns() else {
             return Ok(());
@@ -172,7 +174,8 @@ impl<'n> Engine<'n> {
         Ok(())
     }
 
-    /// Fires once, moving time forward as far as needed; none when nothing can fire any more.
+    /// Fires one transition, after moving simulated time forward as far as necessary; None when
+    /// nothing can fire any more.
     pub fn step(&mut self) -> Result<Option<Firing>> {
         loop {
             if let Some(transition) = self.fire_now()? {
@@ -221,7 +224,7 @@ impl<'n> Engine<'n> {
         NetError::run(self.net.context(transition), reason)
     }
 
-    /// Decides again whether a transition is enabled and when its turn is.
+    /// Determines again whether a transition is enabled, and its sort key.
     #[inline(always)]
     fn look_again(&mut self, transition: usize) -> Result<()> {
         let definition = &self.net.transitions[transition];
@@ -253,7 +256,8 @@ impl<'n> Engine<'n> {
         Ok(())
     }
 
-    /// The arrival that completed the binding of first tokens; none without a binding.
+    /// The arrival number that completed the binding of the first tokens of all buckets; None
+    /// without such a binding.
     #[inline(always)]
     fn first_tokens(&mut self, transition: usize, definition: &Transition) -> Option<u64> {
         let group = match definition.joined.is_empty() {
@@ -295,14 +299,16 @@ impl<'n> Engine<'n> {
         }
     }
 
-    /// The tokens that an enabled transition would take; random places give any of theirs.
+    /// The tokens of an enabled transition's binding; for random places, an arbitrary fitting
+    /// token.
     #[inline]
     fn bound(&self, transition: usize) -> &[u32] {
         let start = transition * self.arcs_max;
         &self.found[start..start + self.net.transitions[transition].inputs.len()]
     }
 
-    /// Draws between the first transition and its enabled rivals that want one of its tokens.
+    /// Draws by weight between the transition that is next and its enabled rivals that compete for
+    /// one of its tokens.
     fn choose_by_weight(&mut self, first: usize) -> usize {
         let net = self.net;
         let weight = |transition: usize| net.transitions[transition].weight.unwrap_or(0.0);
@@ -331,7 +337,7 @@ impl<'n> Engine<'n> {
         *candidates.last().expect("the first is a candidate")
     }
 
-    /// Whether two bindings share a token, or a random place that both draw from.
+    /// Whether the bindings of two transitions share a token, or draw from the same random place.
     fn compete(&self, first: usize, rival: usize) -> bool {
         let net = self.net;
         let (mine, theirs) = (self.bound(first), self.bound(rival));
@@ -344,11 +350,12 @@ impl<'n> Engine<'n> {
         })
     }
 
-    /// Takes the binding's tokens and makes the output tokens.
+    /// Fires a transition: takes the tokens of its binding and makes the output tokens.
     fn fire(&mut self, transition: usize) -> Result<()> {
         self.firings += 1;
         self.fired[transition] += 1;
-        // What was found is lent out and not copied: nothing is looked for while it fires.
+        // The stored bindings are moved out instead of copied: nothing searches for bindings during
+        // a firing.
         let found = std::mem::take(&mut self.found);
         let start = transition * self.arcs_max;
         let bound = &found[start..start + self.net.transitions[transition].inputs.len()];
@@ -367,8 +374,9 @@ impl<'n> Engine<'n> {
         if !self.watched[transition].is_empty() {
             self.tell_monitors(transition, chosen)?;
         }
-        // Backwards: servers and states come last, and with them a group is no longer ready, so
-        // that it need not be ranked again for the token that waited.
+        // The tokens are taken in reverse order of the arcs. Arcs to servers and states come last
+        // by convention; once their token is gone the group is not ready, so it need not be ranked
+        // again.
         for &token in chosen.iter().rev() {
             self.marking.take(token);
         }
@@ -398,7 +406,7 @@ impl<'n> Engine<'n> {
         Ok(())
     }
 
-    /// A new token of an output arc, its row written.
+    /// Makes a new token of an output arc and writes its row. Returns the token's number.
     #[inline(always)]
     pub(crate) fn make(
         &mut self,
@@ -420,7 +428,7 @@ impl<'n> Engine<'n> {
         Ok(token)
     }
 
-    /// The words after a transition's context that name an output arc.
+    /// The words that name an output arc in an error message, after those for the transition.
     pub(crate) fn arc_words(&self, transition: usize, arc: usize) -> String {
         let definition = &self.net.transitions[transition];
         let place = &self.net.places[definition.outputs[arc].place as usize].name;
@@ -428,7 +436,7 @@ impl<'n> Engine<'n> {
         whole[self.net.context(transition).len()..].to_owned()
     }
 
-    /// The binding with the tokens of random places drawn uniformly from those that fit.
+    /// The binding, with the tokens of random places drawn uniformly from those that fit.
     #[cold]
     fn draw_tokens(&mut self, transition: usize, bound: &[u32]) -> Vec<u32> {
         let mut chosen = bound.to_vec();

@@ -1,31 +1,31 @@
-//! The errors of this crate: whose fault, where in the net or the run, and why.
+//! The errors of this crate: whether the input or the run is at fault, where in the net, and why.
 
-/// Whose fault an error is; the border maps it to an exception.
+/// Whether the input or the run is at fault; the Python bindings map each to an exception.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ErrorKind {
-    /// The net or the options are wrong; running again cannot help.
+    /// The net or the options are wrong; a second run would fail again.
     Input,
-    /// The net is well formed, but a run of it went wrong.
+    /// The net is well formed, but the run failed.
     Run,
 }
 
-/// One clear line: the place in the net or the run, and the reason.
+/// An error as one line: the location in the net or the run, and the reason.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{context}: {reason}")]
 pub struct NetError {
-    /// Whose fault it is.
+    /// Whether the input or the run is at fault.
     pub kind: ErrorKind,
-    /// Where: the page, transition and arc, or the replication and its time.
+    /// The location: page, transition and arc, or replication and simulated time.
     pub context: String,
     /// What was found and what is allowed.
     pub reason: String,
 }
 
-/// The result of every fallible operation here.
+/// The result type of this crate.
 pub type Result<T> = std::result::Result<T, NetError>;
 
 impl NetError {
-    /// The net or the options at `context` are wrong.
+    /// An error of the net or the options at `context`.
     pub fn input(context: impl Into<String>, reason: impl Into<String>) -> Self {
         Self {
             kind: ErrorKind::Input,
@@ -34,7 +34,7 @@ impl NetError {
         }
     }
 
-    /// The run stopped at `context`.
+    /// An error of a run at `context`.
     pub fn run(context: impl Into<String>, reason: impl Into<String>) -> Self {
         Self {
             kind: ErrorKind::Run,
@@ -46,7 +46,7 @@ impl NetError {
 
 const REASON_CHARACTERS_MAX: usize = 400;
 
-/// Text that may quote the input, made safe to print: no control characters, bounded length.
+/// Makes a text that may quote the input safe to print: no control characters, bounded length.
 fn one_line(text: &str) -> String {
     let mut line: String = text
         .chars()
@@ -59,7 +59,7 @@ fn one_line(text: &str) -> String {
     line
 }
 
-/// The names that would have been right, for the end of a message.
+/// The valid names, as text for the end of a message.
 pub(crate) fn known<'a>(names: impl Iterator<Item = &'a str>) -> String {
     const NAMES_MAX: usize = 12;
     let mut names: Vec<&str> = names.collect();

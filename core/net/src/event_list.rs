@@ -1,19 +1,20 @@
-//! The event list: a 4-ary heap of chains of tokens by time and order of making.
+//! The event list: a 4-ary heap of chains of tokens, ordered by time and order of creation.
 
 use crate::bucket::reserve;
 
-/// Tokens of one firing that become available together.
+/// Tokens of one firing that become available at the same time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Event {
     pub(crate) time_ns: u64,
-    /// Order of making; decides between events of one time.
+    /// Number of the event in order of creation; decides between events of the same time.
     pub(crate) sequence: u64,
     /// The first token of the chain.
     pub(crate) first_token: u32,
 }
 
-/// Pending events, earliest first. Four children a node: half the levels of a binary heap, and
-/// siblings share cache lines (facts: twice the rate of a binary heap below 500 events).
+/// Pending events, earliest first. With four children per node the heap has half the levels of a
+/// binary heap, and siblings share cache lines (measured: twice the rate of a binary heap below 500
+/// events).
 #[derive(Debug, Default)]
 pub(crate) struct EventList {
     heap: Vec<Event>,
@@ -27,7 +28,7 @@ impl Event {
         self.order() < other.order()
     }
 
-    /// Time and order of making as one number: compared without a branch.
+    /// Time and order of creation as one number, which is compared without a branch.
     #[inline]
     fn order(&self) -> u128 {
         (u128::from(self.time_ns) << 64) | u128::from(self.sequence)
@@ -40,7 +41,7 @@ impl EventList {
         self.heap.first().map(|event| event.time_ns)
     }
 
-    /// All pending events, in no order that means anything.
+    /// All pending events, in arbitrary order.
     pub(crate) fn pending(&self) -> &[Event] {
         &self.heap
     }

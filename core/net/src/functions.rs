@@ -1,7 +1,8 @@
-//! Functions of a net's own: parameters with types, a result, a body in the inscription language.
+//! Functions that a net defines: parameters with types, a result type, and a body in the
+//! inscription language.
 //!
-//! A function may call itself and the others. Nothing proves that it ends: calls are counted while
-//! they run, and one that goes on too long or too deep stops the run in one line.
+//! A function may call itself and other functions. Termination is not proved: calls are counted at
+//! run time, and too many or too deeply nested calls end the run with an error.
 
 use std::collections::BTreeMap;
 
@@ -11,30 +12,30 @@ use serde::Deserialize;
 use crate::definition::FieldType;
 use crate::expression::{is_draw, parse, Expression};
 
-/// One function, its types resolved.
+/// One function with resolved types.
 #[derive(Clone, Debug)]
 pub struct FunctionDefinition {
-    /// What inscriptions call it.
+    /// The name of the function.
     pub name: String,
     /// Names and types, in the order of the arguments.
     pub parameters: Vec<(String, FieldType)>,
-    /// The type of what it gives.
+    /// The type of the function's value.
     pub result: FieldType,
     /// An expression over the parameters.
     pub body: String,
-    /// Whether a call may draw at random, itself or through what it calls.
+    /// Whether a call may draw at random, directly or through other functions.
     pub draws: bool,
 }
 
 impl FunctionDefinition {
-    /// The types of its parameters and of its result.
+    /// The types of the function's parameters and of its result.
     pub(crate) fn kinds(&self) -> impl Iterator<Item = FieldType> + '_ {
         let parameters = self.parameters.iter().map(|one| one.1);
         parameters.chain([self.result])
     }
 }
 
-/// A function as the document has it.
+/// A function as it is written in the document.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename = "function")]
 #[schemars(rename = "FunctionDefinition")]
@@ -47,7 +48,7 @@ pub(crate) struct WrittenFunction {
     body: String,
 }
 
-/// The functions with their types, and which of them draw.
+/// Resolves the types of all functions, and determines which of them draw at random.
 pub(crate) fn resolved(
     written: &BTreeMap<String, WrittenFunction>,
     kind: &impl Fn(&str) -> Option<FieldType>,

@@ -1,4 +1,5 @@
-//! Guards taken apart: what one token decides alone, what a key joins, and what must be tried.
+//! Divides guards into conditions on a single token, equalities that a join serves, and conditions
+//! that are tested on combinations of tokens.
 
 use crate::compiled::{Residual, KEY_FIELDS_MAX};
 use crate::definition::FieldType;
@@ -6,23 +7,23 @@ use crate::expression::{
     compile, convert, parse, BinaryOperator, Code, Expression, Instruction, Scope, Value, Variable,
 };
 
-/// A guard by the way it is served.
+/// A guard, divided by how its conditions are evaluated.
 #[derive(Debug, Default)]
 pub(crate) struct Guard {
-    /// Conditions on one token, by arc; the program sees the token as arc 0.
+    /// Conditions on one token, by arc; in the code, that token is arc 0.
     pub(crate) filters: Vec<(u16, Vec<Instruction>)>,
-    /// `field == constant` conditions, by arc: a place can dispatch on them.
+    /// Conditions `field == constant`, by arc; a place can look tokens up by such a value.
     pub(crate) constants: Vec<(u16, u16, u64)>,
-    /// Joined arcs, each with the fields compared, in the same order for all.
+    /// Joined arcs, each with the fields compared, in the same order for all arcs.
     pub(crate) joined: Vec<(u16, Vec<u16>)>,
-    /// Conditions that must be tried on combinations of tokens.
+    /// Conditions that are tested on combinations of tokens.
     pub(crate) residual: Vec<Residual>,
 }
 
-/// A field of an arc's token.
+/// An arc, and the number of a field of its token.
 type Operand = (u16, u16);
 
-/// An equality of two fields with the condition it came from.
+/// An equality of two fields, and the condition that states it.
 struct Equality<'a> {
     sides: [Operand; 2],
     source: &'a Expression,
@@ -33,12 +34,12 @@ pub(crate) fn divide(text: &str, scope: Scope<'_>) -> Result<Guard, String> {
     divided(text, scope, true)
 }
 
-/// The same, with every comparison of different tokens left to be tried.
+/// Like `divide`, but comparisons of different tokens are all tested on combinations of tokens.
 pub(crate) fn divide_without_join(text: &str, scope: Scope<'_>) -> Result<Guard, String> {
     divided(text, scope, false)
 }
 
-/// The guard in one piece.
+/// Compiles the whole guard as one program.
 pub(crate) fn whole(text: &str, scope: Scope<'_>) -> Result<Code, String> {
     let typed = convert(compile(&parse(text)?, scope)?, FieldType::Bool)?;
     Ok(typed.code.into_boxed_slice())
@@ -87,7 +88,7 @@ fn divided(text: &str, scope: Scope<'_>, joins: bool) -> Result<Guard, String> {
 }
 
 impl Guard {
-    /// Adds a condition on one token: to the dispatch table if it can serve it, else a filter.
+    /// Adds a condition on one token: to the constants if it has that form, else to the filters.
     fn local(&mut self, atom: &Expression, arc: u16, scope: Scope<'_>) -> Result<(), String> {
         let typed = compile(atom, scope)?;
         if let [first, second, Instruction::Integer(BinaryOperator::Equal)] = *typed.code {
@@ -107,7 +108,8 @@ impl Guard {
     }
 }
 
-/// The conditions on one arc's token alone as one program, with the constants not dispatched on.
+/// Compiles the conditions on a single arc's token into one program, with those constants that are
+/// not used for look-up.
 pub(crate) fn filter_of<'a>(
     guard: &Guard,
     arc: u16,
@@ -116,7 +118,7 @@ pub(crate) fn filter_of<'a>(
     let mut code: Vec<Instruction> = Vec::new();
     let mut and = |condition: &[Instruction]| {
         if !code.is_empty() {
-            // On false: skip the next condition and the jump over the false value.
+            // On false: skips the next condition and the jump over the false value.
             code.push(Instruction::SkipUnless(condition.len() as u16 + 1));
         }
         let joins = !code.is_empty();
@@ -157,7 +159,8 @@ fn arcs_of(atom: &Expression, variables: &[Variable<'_>]) -> Vec<u16> {
     arcs
 }
 
-/// The two fields of `a.f == b.g`, when both are ints or bools, whose words compare exactly.
+/// The two fields of `a.f == b.g` if both are ints or bools, whose words can be compared exactly;
+/// else None.
 fn sides_of(atom: &Expression, variables: &[Variable<'_>]) -> Option<[Operand; 2]> {
     let Expression::Binary(BinaryOperator::Equal, left, right) = atom else {
         return None;
@@ -187,7 +190,7 @@ fn residual(atom: &Expression, scope: Scope<'_>) -> Result<Residual, String> {
     })
 }
 
-/// Fields that the equalities make equal, as sets sorted by arc.
+/// Classes of fields that the equalities make equal, each sorted by arc.
 fn classes_of(equalities: &[Equality<'_>]) -> Vec<Vec<Operand>> {
     let mut classes: Vec<Vec<Operand>> = Vec::new();
     for equality in equalities {
@@ -205,7 +208,7 @@ fn classes_of(equalities: &[Equality<'_>]) -> Vec<Vec<Operand>> {
     classes
 }
 
-/// The widest join: the set of arcs that most fields connect, larger sets first.
+/// The widest join: the set of arcs that most fields connect; among equals, the larger set.
 fn join_of(classes: &[Vec<Operand>]) -> Vec<(u16, Vec<u16>)> {
     let arcs_of = |class: &Vec<Operand>| {
         let mut arcs: Vec<u16> = class.iter().map(|operand| operand.0).collect();

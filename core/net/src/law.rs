@@ -1,5 +1,5 @@
-//! Laws that hold for any run, checked at the end of each: flow, and at stations Little's and
-//! the utilisation law (Denning and Buzen 1978), exact in nanoseconds.
+//! Laws that hold for any run, checked at the end of each run, exactly in nanoseconds: conservation
+//! of tokens, and for stations Little's law and the utilisation law (Denning and Buzen 1978).
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -12,33 +12,34 @@ use crate::engine::Engine;
 use crate::error::{known, NetError, Result};
 use crate::options::{RunOptions, StationDefinition};
 
-/// Servers that wait in one place, and the place that tokens in service are on their way to.
+/// A station: the place of its idle servers, and the place for which tokens in service are in
+/// transit.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Station {
     idle: usize,
     served: usize,
 }
 
-/// What a replication gathers about its stations.
+/// Sums that a replication collects for checking the laws.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Laws {
     stations: Vec<Station>,
-    /// The station of each place that served tokens come to; empty where no law is asserted.
+    /// The station of each place that receives served tokens; empty when no law is asserted.
     station_of: Vec<u32>,
-    /// The sum of the service times begun at each station, and their number.
+    /// Sum of the service times begun at each station, ns; `services` has their number.
     service_ns: Vec<u128>,
     services: Vec<u64>,
-    /// How many tokens counted arcs made in each place.
+    /// Number of tokens that arcs with a count put into each place.
     counted: BTreeMap<u32, u64>,
 }
 
 impl Laws {
-    /// A counted arc makes that number of tokens.
+    /// Records that an arc with a count made this number of tokens.
     pub(crate) fn make(&mut self, place: u32, tokens: u64) {
         *self.counted.entry(place).or_default() += tokens;
     }
 
-    /// A token is under way to a place for so long.
+    /// Records a token in transit to a place, with its delay in ns.
     #[inline(always)]
     pub(crate) fn serve(&mut self, place: u32, delay_ns: u64) {
         match self.station_of.get(place as usize) {
@@ -51,7 +52,7 @@ impl Laws {
     }
 }
 
-/// The stations of a run: the requested ones, then those that the net itself shows.
+/// The stations of a run: those in the options, then those that the structure of the net shows.
 pub(crate) fn stations(net: &Net, options: &RunOptions) -> Result<Vec<Station>> {
     if !options.laws {
         return Ok(Vec::new());
@@ -82,8 +83,8 @@ fn declared(net: &Net, station: &StationDefinition) -> Result<Station> {
     })
 }
 
-/// The places of which all that takes a token puts one back, and nothing else puts any there:
-/// then its tokens are servers, and the delays of the arcs back to it are services.
+/// Finds places whose tokens are servers: every transition that takes a token from the place puts
+/// one back, and no other transition puts one there. The delays of the arcs back are service times.
 fn shown_stations(net: &Net) -> Vec<usize> {
     let mut takers = vec![0; net.places.len()];
     let mut sound = vec![true; net.places.len()];
@@ -93,7 +94,7 @@ fn shown_stations(net: &Net) -> Vec<usize> {
             arcs.entry(input.place).or_default().0 += 1;
         }
         for output in &transition.outputs {
-            // How many tokens a counted arc puts is known when it fires.
+            // An arc with a count puts a number of tokens that is known only at the firing.
             let put = if output.count.is_some() { 2 } else { 1 };
             arcs.entry(output.place).or_default().1 += put;
         }
@@ -122,7 +123,7 @@ fn takers(net: &Net) -> Vec<Vec<u32>> {
 }
 
 impl Engine<'_> {
-    /// Gathers from now, time zero, on what the laws need.
+    /// Starts collecting the sums for these stations; called at time zero.
     pub(crate) fn watch_stations(&mut self, stations: &[Station]) {
         if stations.is_empty() {
             return;
@@ -131,7 +132,7 @@ impl Engine<'_> {
         let mut station_of = vec![NONE; net.places.len()];
         for (at, &station) in stations.iter().enumerate() {
             station_of[station.served] = at as u32;
-            // Its idle servers, and whatever waits for them.
+            // The idle place, where Little's law is asserted.
             self.marking.watch_stays(station.idle);
             for &taker in &takers[station.idle] {
                 let inputs = net.transitions[taker as usize].inputs.iter();
@@ -147,7 +148,7 @@ impl Engine<'_> {
         };
     }
 
-    /// All laws, and what they say of each station.
+    /// Checks all laws and returns the figures of each station as JSON. A violation is a panic.
     pub(crate) fn check_laws(&self) -> Result<Vec<Json>> {
         self.assert_flow();
         self.assert_little();
@@ -157,8 +158,9 @@ impl Engine<'_> {
             .collect()
     }
 
-    /// Little's law, L T = n W: the integral of a place's number of tokens is the sum of their
-    /// stays. The first is gathered from the number of tokens, the second token by token.
+    /// Asserts Little's law, L T = n W: the time integral of a place's number of tokens equals the
+    /// sum of their stays. The integral is collected from the number of tokens, the stays token by
+    /// token.
     fn assert_little(&self) {
         for place in self.marking.little_places() {
             let (came, stays_ns) = self.marking.stays(place).expect("the place is watched");
@@ -172,7 +174,8 @@ impl Engine<'_> {
         }
     }
 
-    /// The utilisation law, U T = n S: servers are busy for as long as services last.
+    /// Asserts the utilisation law, U T = n S: the servers' busy time equals the sum of the service
+    /// times. Returns the station's figures as JSON.
     fn utilisation(&self, at: usize, station: &Station) -> Result<Json> {
         let now_ns = self.marking.now_ns;
         let definition = &self.net.places[station.idle];
@@ -207,7 +210,7 @@ impl Engine<'_> {
         }))
     }
 
-    /// The remaining service time, at the end, of the services under way.
+    /// The remaining service time of the services in progress at the end, ns.
     fn still_to_serve(&self, station: &Station) -> u128 {
         let mut left_ns = 0;
         for event in self.events.pending() {
@@ -223,8 +226,9 @@ impl Engine<'_> {
         left_ns
     }
 
-    /// The law of flow, exact for any run: what a place holds, with what is on its way, is what
-    /// it began with and was given, less what was taken. Places with reset arcs are left out.
+    /// Asserts conservation of tokens, which is exact for any run: tokens in a place and in transit
+    /// to it equal its initial tokens plus those made minus those taken. Places with reset arcs are
+    /// left out.
     fn assert_flow(&self) {
         let net = self.net;
         let start = net.places.iter().map(|place| place.initial.len() as i128);
@@ -259,7 +263,8 @@ mod tests {
     use super::*;
     use crate::definition::NetDefinition;
 
-    /// Two servers, Poisson arrivals, 1,000 seconds; the engine after the run.
+    /// Runs two servers with Poisson arrivals for 1,000 simulated seconds, lets `tamper` change the
+    /// engine, and checks the laws.
     fn queue(tamper: impl Fn(&mut Engine<'_>)) -> Result<Vec<Json>> {
         let definition = json!({
             "name": "queue", "colours": {"unit": []},
@@ -295,7 +300,7 @@ mod tests {
         assert_eq!(names, ["source", "servers"]);
         assert_eq!(found[0]["utilisation"], json!(1.0));
         let utilisation = found[1]["utilisation"].as_f64().expect("a share");
-        // Five standard errors around 1 / 1.4.
+        // Tolerance: five standard errors around 1 / 1.4.
         assert!((utilisation - 1.0 / 1.4).abs() < 0.15, "{utilisation}");
     }
 

@@ -1,12 +1,12 @@
-//! Timed coloured Petri nets: a net as data in, firings and observations out.
+//! Timed coloured Petri nets: a net as data goes in, firings and observations come out.
 //!
-//! The data flows through the modules in this order: `definition` is a net as JSON says it,
-//! `expression` and `guard` type its inscriptions, `compile` makes a `compiled` net, `engine`
-//! fires it over a `marking` and an `event_list`, `monitor` watches, `run` makes replications.
-//! `explore` goes every way: the state space and the token game.
-//! `reference` is the naive engine that the tests hold against the real one.
+//! Data flows through the modules in this order: `definition` is the net as written in JSON,
+//! `expression` and `guard` type its inscriptions, `compile` makes a `compiled` net, `engine` fires
+//! it over a `marking` and an `event_list`, `monitor` observes, `run` makes replications. `explore`
+//! follows every possible firing: the state space and the token game. `reference` is a naive engine
+//! with which the tests compare the real one.
 //!
-//! Invariant: this crate knows nothing of what a net stands for.
+//! Invariant: this crate does not depend on what a net models.
 
 mod bucket;
 mod clock;

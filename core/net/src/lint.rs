@@ -1,10 +1,11 @@
-//! What a net is made of, and which of its arcs are slow.
+//! Reports the sizes of a net and its slow arcs.
 
 use serde_json::{json, Value as Json};
 
 use crate::compiled::{Discipline, Net};
 
-/// Sizes of the net, and the arcs whose tokens are tried one by one instead of found by key.
+/// Sizes of the net, and the arcs whose tokens are tested one by one instead of looked up by key,
+/// as JSON.
 pub fn lint(net: &Net) -> Json {
     let scans: Vec<Json> = (0..net.transitions.len())
         .flat_map(|at| scans(net, at))

@@ -1,9 +1,10 @@
-//! Lists as values: chains of cells, equal lists the same cell, so that one word says a whole list.
+//! Lists as values: chains of cells. Equal lists are the same cell, so one word identifies a whole
+//! list.
 //!
-//! A row holds the number of a list's first cell. Because every cell is made once, two lists are
-//! equal where their numbers are, and joins, guards and markings compare them like ints. Cells that
-//! no token leads to are found by a sweep when their number has doubled. A record in a list is a
-//! short list of its fields.
+//! A row holds the number of a list's first cell. Because every cell is stored once, lists are
+//! equal exactly if their numbers are, and joins, guards and markings compare lists like ints.
+//! Cells to which no token refers are freed by a sweep, when the number of cells has doubled. A
+//! record in a list is stored as a short list of its fields.
 
 use std::collections::{HashMap, HashSet};
 
@@ -13,13 +14,13 @@ use crate::expression::Fault;
 /// The word of the empty list.
 pub(crate) const EMPTY: u64 = 0;
 
-/// Where a list stops growing: an error says so before memory ends.
+/// Largest length of a list; a longer one is an error, before memory is exhausted.
 pub(crate) const LENGTH_MAX: u32 = 100_000;
 
-/// How many functions one value may call before they are taken not to end.
+/// Largest number of function calls in one evaluation; more are taken for an endless recursion.
 pub(crate) const CALLS_MAX: u32 = 1_000_000;
 
-/// Cells made before anybody looks for those that can go; few in tests, so that they sweep too.
+/// Number of cells before the first sweep; few in tests, so that tests sweep too.
 const SWEEP_MIN: usize = if cfg!(test) { 16 } else { 1 << 16 };
 
 #[derive(Clone, Copy, Debug)]
@@ -29,18 +30,18 @@ struct Cell {
     length: u32,
 }
 
-/// The cells of one run.
+/// The cells of the lists of one run.
 #[derive(Clone, Debug)]
 pub(crate) struct Lists {
-    /// The first stands for the empty list.
+    /// All cells; the first one stands for the empty list.
     cells: Vec<Cell>,
     known: HashMap<(u64, u32), u32>,
     free: Vec<u32>,
-    /// How many cells in use ask for a sweep.
+    /// Number of cells in use at which a sweep is due.
     sweep_at: usize,
-    /// Texts of the inscriptions, which stay.
+    /// Texts of inscriptions, which a sweep never frees.
     kept: Vec<u64>,
-    /// Functions called for the value that is made.
+    /// Number of function calls in the present evaluation.
     calls: u32,
 }
 
@@ -63,12 +64,12 @@ impl Lists {
         self.cells[list as usize]
     }
 
-    /// How many elements a list has.
+    /// Number of elements of a list.
     pub(crate) fn length(&self, list: u64) -> u64 {
         u64::from(self.cell(list).length)
     }
 
-    /// The elements, first to last.
+    /// The elements of a list, first to last.
     pub(crate) fn elements(&self, list: u64) -> impl Iterator<Item = u64> + '_ {
         let mut at = list;
         std::iter::from_fn(move || {
@@ -78,17 +79,17 @@ impl Lists {
         })
     }
 
-    /// The first element; none of an empty list.
+    /// The first element; None for an empty list.
     pub(crate) fn head(&self, list: u64) -> Option<u64> {
         (list != EMPTY).then(|| self.cell(list).head)
     }
 
-    /// All but the first element; none of an empty list.
+    /// All elements but the first; None for an empty list.
     pub(crate) fn tail(&self, list: u64) -> Option<u64> {
         (list != EMPTY).then(|| u64::from(self.cell(list).tail))
     }
 
-    /// The list with one element more at its front.
+    /// The list with `head` added in front.
     pub(crate) fn prepend(&mut self, head: u64, list: u64) -> Result<u64, Fault> {
         let (tail, length) = (list as u32, self.cell(list).length + 1);
         if let Some(&known) = self.known.get(&(head, tail)) {
@@ -112,20 +113,20 @@ impl Lists {
         Ok(u64::from(made))
     }
 
-    /// The record of some fields.
+    /// The record with these fields.
     pub(crate) fn record(&mut self, words: &[u64]) -> Result<u64, Fault> {
         let mut fields = words.iter().rev();
         fields.try_fold(EMPTY, |list, &word| self.prepend(word, list))
     }
 
-    /// Both lists as one; costs as many steps as the first is long.
+    /// The concatenation of both lists; the cost is proportional to the length of the first.
     pub(crate) fn concat(&mut self, first: u64, second: u64) -> Result<u64, Fault> {
         let elements: Vec<u64> = self.elements(first).collect();
         let mut prepended = elements.into_iter().rev();
         prepended.try_fold(second, |list, element| self.prepend(element, list))
     }
 
-    /// The list from last to first.
+    /// The list in reverse order.
     pub(crate) fn reverse(&mut self, list: u64) -> Result<u64, Fault> {
         let elements: Vec<u64> = self.elements(list).collect();
         let mut turned = EMPTY;
@@ -135,7 +136,7 @@ impl Lists {
         Ok(turned)
     }
 
-    /// A text as the list of its characters' numbers.
+    /// A text, as the list of its characters' code points.
     pub(crate) fn text(&mut self, text: &str) -> Result<u64, Fault> {
         let letters: Vec<char> = text.chars().collect();
         let mut letters = letters.into_iter().rev();
@@ -157,26 +158,27 @@ impl Lists {
             .collect()
     }
 
-    /// Counts a call of a function; false when one value has made too many.
+    /// Counts a function call; returns false when the number or depth of calls is too large.
     pub(crate) fn count_call(&mut self, depth: u32) -> bool {
         self.calls = if depth == 0 { 1 } else { self.calls + 1 };
         self.calls <= CALLS_MAX
     }
 
-    /// Whether it is time for a sweep.
+    /// Whether a sweep is due.
     pub(crate) fn is_full(&self) -> bool {
         self.known.len() >= self.sweep_at
     }
 
-    /// Frees every cell that none of `roots` leads to, each a word with its type; `fields` are
-    /// those of a colour's records.
+    /// Frees every cell that no root refers to. `roots` are words with their types; `fields`
+    /// returns the fields of a colour's records.
     pub(crate) fn sweep<'a>(
         &mut self,
         roots: impl Iterator<Item = (u64, FieldType)>,
         fields: &impl Fn(u16) -> &'a [(String, FieldType)],
     ) {
         let mut used = vec![false; self.cells.len()];
-        // By type, too: one cell may belong to a list of ints and to one of records.
+        // Visited cells by type, since one cell may belong to a list of ints and to a list of
+        // records.
         let mut opened = HashSet::new();
         let kept = self.kept.iter().map(|&word| (word, FieldType::Text));
         let mut open: Vec<(u64, FieldType)> = kept.collect();
@@ -215,7 +217,7 @@ impl Lists {
 
     fn mark(&self, list: u64, used: &mut [bool]) {
         let mut at = list;
-        // What follows a used cell was marked with it.
+        // The cells after a used cell are already marked.
         while at != EMPTY && !std::mem::replace(&mut used[at as usize], true) {
             at = u64::from(self.cell(at).tail);
         }
@@ -292,7 +294,8 @@ mod tests {
         let two = lists.record(&[7, 6]).expect("short");
         let kept = list(&mut lists, &[one, two]);
         lists.record(&[8, 8]).expect("short");
-        // First as ints, whose heads lead nowhere; then as what they are.
+        // The sweep first sees the cells as ints, whose heads refer to nothing, and then as
+        // records.
         let records = FieldType::List(Element::Record(0));
         let fields = ["a", "b"].map(|name| (name.to_owned(), FieldType::Int));
         lists.sweep([(kept, INTS), (kept, records)].into_iter(), &|_| &fields);

@@ -1,4 +1,4 @@
-//! Observers: attached on request, so that a run without them pays nothing.
+//! Monitors: they exist only when requested, so a run without monitors has no cost for them.
 
 use std::collections::HashMap;
 
@@ -15,7 +15,7 @@ use crate::marking::Area;
 use crate::options::MonitorDefinition;
 use crate::stream::Stream;
 
-/// A checked monitor; all replications share it.
+/// A checked monitor, shared by all replications.
 #[derive(Clone, Debug)]
 pub(crate) struct Plan {
     pub(crate) kind: PlanKind,
@@ -46,22 +46,22 @@ pub(crate) enum PlanKind {
     },
 }
 
-/// A monitor at work in one replication.
+/// The state of a monitor in one replication.
 #[derive(Debug)]
 pub(crate) struct Monitor<'p> {
     plan: &'p Plan,
-    /// Observations passed over so far.
+    /// Number of observations skipped during the warm-up.
     skipped: u64,
-    /// Observations made.
+    /// Number of observations.
     pub(crate) count: u64,
     rows: Vec<u64>,
     stays: Option<Histogram>,
-    /// When the sojourn of each key began.
+    /// Start of the sojourn in progress of each key, ns.
     open: HashMap<u64, u64>,
     unmatched: u64,
 }
 
-/// Checks the monitors against the net.
+/// Checks the monitors against the net and compiles their expressions.
 pub(crate) fn plan(net: &Net, monitors: &[MonitorDefinition]) -> Result<Vec<Plan>> {
     let one = |(index, monitor)| plan_one(net, monitor, &format!("monitor {index}"));
     monitors.iter().enumerate().map(one).collect()
@@ -138,7 +138,7 @@ fn plan_one(net: &Net, monitor: &MonitorDefinition, context: &str) -> Result<Pla
     })
 }
 
-/// A log outlives the lists of its run.
+/// Rejects lists in a log, because a log outlives the lists of its run.
 fn refuse_lists(fields: &[(Value, FieldType)], context: &str) -> Result<()> {
     match fields.iter().find(|entry| {
         matches!(
@@ -168,7 +168,7 @@ fn place_of(net: &Net, name: &str, context: &str) -> Result<usize> {
     })
 }
 
-/// An expression over the variables of a transition.
+/// Compiles an expression over the variables of a transition; returns its value and type.
 fn inscription(
     net: &Net,
     text: &str,
@@ -203,7 +203,7 @@ fn inscription(
 }
 
 impl Plan {
-    /// The transitions whose firings the monitor looks at.
+    /// The transitions whose firings the monitor observes.
     pub(crate) fn transitions(&self) -> Vec<usize> {
         match self.kind {
             PlanKind::Count { transition, .. } | PlanKind::Log { transition, .. } => {
@@ -216,7 +216,7 @@ impl Plan {
     }
 }
 
-/// When the monitors of a replication observed.
+/// The time interval of a replication in which monitors observed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Window {
     pub(crate) start_ns: u64,
@@ -238,8 +238,8 @@ impl<'p> Monitor<'p> {
         }
     }
 
-    /// Looks at a firing before its tokens leave. Before the warm-up ends (`observes` false)
-    /// nothing is counted, but sojourns start.
+    /// Observes a firing, before its tokens are taken. Before the end of the warm-up (`observes`
+    /// false) nothing is counted, but sojourns start.
     pub(crate) fn fired(
         &mut self,
         transition: usize,
@@ -303,7 +303,8 @@ impl<'p> Monitor<'p> {
         }
     }
 
-    /// Counts an observation, or passes it over while the monitor warms up.
+    /// Counts an observation, or skips it during the monitor's warm-up. Returns whether it was
+    /// counted.
     fn observe(&mut self) -> bool {
         if self.skipped < self.plan.warm_up_count {
             self.skipped += 1;
@@ -313,7 +314,7 @@ impl<'p> Monitor<'p> {
         true
     }
 
-    /// The observations, as JSON.
+    /// The result of the monitor as JSON.
     pub(crate) fn result(
         &self,
         net: &Net,
@@ -381,7 +382,7 @@ impl<'p> Monitor<'p> {
     }
 }
 
-/// Whether a monitor's condition holds; it does where there is none.
+/// Whether a monitor's condition holds; true without a condition.
 fn holds(
     when: Option<&Value>,
     binding: Binding<'_>,
@@ -393,7 +394,7 @@ fn holds(
     })
 }
 
-/// A quotient over the window; null where the window is empty.
+/// A quotient over the window's duration; null for an empty window.
 fn over(amount: f64, lasted: f64) -> Json {
     match lasted > 0.0 {
         true => json!(amount / lasted),
@@ -410,7 +411,8 @@ fn row_json(net: &Net, row: &[u64], fields: &[(Value, FieldType)]) -> Json {
     Json::Array(std::iter::once(json!(row[0])).chain(values).collect())
 }
 
-/// A field's value as JSON; a real that is no number becomes null. Only lists need `lists`.
+/// A field's value as JSON; a real that is not a number becomes null. `lists` is needed only for
+/// lists.
 pub(crate) fn word_json(net: &Net, lists: Option<&Lists>, word: u64, kind: FieldType) -> Json {
     match kind {
         FieldType::Int => json!(word as i64),

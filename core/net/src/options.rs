@@ -5,44 +5,44 @@ use serde::Deserialize;
 use crate::clock::nanoseconds;
 use crate::error::{NetError, Result};
 
-/// The options of a run. Every key may be left out.
+/// The options of a run; every key is optional.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct RunOptions {
-    /// With the replication number, decides every random draw.
+    /// Seed of all random draws, together with the number of the replication.
     pub seed: u64,
-    /// Independent runs of the net.
+    /// Number of independent runs of the net.
     pub replications: u32,
-    /// Threads that share the replications; the results do not depend on it.
+    /// Number of threads that run the replications; the results do not depend on it.
     pub threads: u32,
-    /// Simulated seconds after which a run ends.
+    /// Simulated seconds after which a replication ends.
     pub end_time_s: Option<f64>,
-    /// Firings after which a run ends.
+    /// Number of firings after which a replication ends.
     pub max_firings: u64,
-    /// Firings at one instant above which a run is a livelock.
+    /// Largest number of firings at one instant; more are reported as a livelock.
     pub max_instant_firings: u64,
-    /// Tokens above which a net grows without bound.
+    /// Largest number of tokens; more are reported as growth without bound.
     pub max_tokens: u64,
-    /// Simulated seconds after which monitors start to observe.
+    /// Simulated seconds after which monitors begin to observe.
     pub warm_up_s: f64,
-    /// What to observe; nothing else is.
+    /// The monitors; nothing else is observed.
     pub monitors: Vec<MonitorDefinition>,
-    /// Ends a run when a monitor has made enough observations.
+    /// Ends a replication when a monitor has made enough observations.
     pub until: Option<Until>,
-    /// Whether Little's law and the utilisation law are held against the run at its stations:
-    /// those that the net shows by itself, and those given in `stations`.
+    /// Whether Little's law and the utilisation law are asserted at the stations: those that the
+    /// structure of the net shows, and those listed in `stations`.
     pub laws: bool,
-    /// Stations that only the author of the net knows.
+    /// Further stations, which the structure of the net does not show.
     pub stations: Vec<StationDefinition>,
 }
 
-/// A station whose servers wait in one place and whose served tokens are on their way to another.
+/// A station: its servers wait in one place, and tokens in service are in transit to another.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StationDefinition {
     /// The place of the idle servers.
     pub idle: String,
-    /// The place that only served tokens come to; the delays of arcs to it are service times.
+    /// The place that only served tokens enter; the delays of arcs to it are service times.
     pub served: String,
 }
 
@@ -65,72 +65,73 @@ impl Default for RunOptions {
     }
 }
 
-/// A stop criterion: that many observations of one monitor.
+/// A stop criterion: a number of observations of one monitor.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Until {
-    /// Index into the monitors.
+    /// Index of the monitor in `monitors`.
     pub monitor: usize,
-    /// Observations, warm-up not counted.
+    /// Number of observations after the monitor's warm-up.
     pub count: u64,
 }
 
-/// Something to observe.
+/// A monitor.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum MonitorDefinition {
-    /// How often a transition fires.
+    /// Counts the firings of a transition.
     Count {
-        /// Its name.
+        /// Name of the transition.
         transition: String,
-        /// A condition over its variables: other firings are not counted.
+        /// A condition over the transition's variables; other firings are not counted.
         #[serde(default)]
         when: Option<String>,
-        /// Firings passed over first.
+        /// Number of firings that are skipped first.
         #[serde(default)]
         warm_up_count: u64,
     },
-    /// The time average and maximum of a place's available tokens.
+    /// Observes the time average and the maximum of a place's available tokens.
     Marking {
-        /// Its name.
+        /// Name of the place.
         place: String,
     },
-    /// Values of expressions at each firing.
+    /// Logs the values of expressions at each firing of a transition.
     Log {
-        /// Its name.
+        /// Name of the transition.
         transition: String,
         /// Expressions over the transition's variables.
         #[serde(default)]
         fields: Vec<String>,
-        /// A condition over its variables: other firings are not logged.
+        /// A condition over the transition's variables; other firings are not logged.
         #[serde(default)]
         when: Option<String>,
-        /// Rows kept; later ones are counted and dropped.
+        /// Largest number of rows that are kept; later ones are counted and dropped.
         #[serde(default = "log_rows")]
         limit: u64,
-        /// Firings passed over first.
+        /// Number of firings that are skipped first.
         #[serde(default)]
         warm_up_count: u64,
     },
-    /// Time from a firing of one transition to the firing of another with an equal key.
+    /// Measures the time from a firing of one transition to the firing of another with an equal
+    /// key.
     Sojourn {
-        /// Where the time starts.
+        /// Name of the transition at which the time starts.
         from: String,
-        /// Where it ends.
+        /// Name of the transition at which the time ends.
         to: String,
         /// An int expression over the variables of both transitions.
         key: String,
-        /// The key at the end, where it is written differently there.
+        /// The key at the end, if it is a different expression there.
         #[serde(default)]
         to_key: Option<String>,
-        /// Completed sojourns passed over first.
+        /// Number of completed sojourns that are skipped first.
         #[serde(default)]
         warm_up_count: u64,
     },
 }
 
 impl MonitorDefinition {
-    /// Observations passed over first.
+    /// Number of observations that are skipped first.
     pub(crate) fn warm_up_count(&self) -> u64 {
         match self {
             MonitorDefinition::Marking { .. } => 0,
@@ -145,11 +146,11 @@ fn log_rows() -> u64 {
     1_000_000
 }
 
-/// Far more than any machine has, and few enough to index.
+/// Largest number of replications; they can be indexed by 32 bits.
 const REPLICATIONS_MAX: u32 = 1_000_000;
 const THREADS_MAX: u32 = 1_024;
 const FIRINGS_MAX: u64 = 1_000_000_000_000;
-/// Tokens are numbered by 32 bits.
+/// Largest number of tokens: tokens are numbered by 32 bits.
 const TOKENS_MAX: u64 = 4_000_000_000;
 
 impl RunOptions {
@@ -161,7 +162,7 @@ impl RunOptions {
         Ok(options)
     }
 
-    /// Refuses values that have no meaning.
+    /// Rejects values outside their ranges.
     pub fn check(&self) -> Result<()> {
         let within = |key: &str, value: u64, least: u64, most: u64| {
             if (least..=most).contains(&value) {

@@ -1,5 +1,5 @@
-//! What a firing makes: its tokens, those that are due together as one event, and for the few
-//! transitions that have them the values computed once and the number of tokens of an arc.
+//! Makes the tokens of a firing. Tokens that are due at the same time form one event. Includes the
+//! values computed once per firing and the counts of output arcs.
 
 use crate::bucket::NONE;
 use crate::compiled::Output;
@@ -7,12 +7,13 @@ use crate::engine::Engine;
 use crate::error::{NetError, Result};
 use crate::event_list::Event;
 
-/// More tokens than this on one arc of one firing are an error and not memory.
+/// Largest number of tokens of one output arc in one firing; more are an error, before memory is
+/// exhausted.
 pub(crate) const TURNS_MAX: u64 = 100_000;
 
-/// The tokens of one firing that are due together, and when.
+/// The tokens of one firing that are due at the same time, and that time.
 pub(crate) struct Chain {
-    /// The delay of the transition, which every output has.
+    /// The delay of the transition, which is part of every output's delay, ns.
     base_ns: u64,
     pub(crate) first: u32,
     last: u32,
@@ -31,7 +32,7 @@ impl Chain {
 }
 
 impl Engine<'_> {
-    /// Makes one token of an output arc, and sends it on its way.
+    /// Makes one token of an output arc and schedules its arrival.
     #[inline(always)]
     pub(crate) fn put(
         &mut self,
@@ -58,7 +59,7 @@ impl Engine<'_> {
         if time_ns == self.marking.now_ns {
             return self.arrive(token);
         }
-        // Outputs in a row that are due together share an event.
+        // Consecutive outputs that are due at the same time share an event.
         if chain.first != NONE && time_ns == chain.due_ns {
             self.marking.nodes.tokens[chain.last as usize].next = token;
         } else {
@@ -81,7 +82,7 @@ impl Engine<'_> {
         });
     }
 
-    /// Evaluates a transition's locals, each for those that follow and for the outputs.
+    /// Evaluates a transition's locals, in order; each may use the earlier ones.
     #[inline(never)]
     pub(crate) fn compute_locals(&mut self, transition: usize, chosen: &[u32]) -> Result<()> {
         let net = self.net;
@@ -96,7 +97,7 @@ impl Engine<'_> {
         Ok(())
     }
 
-    /// Makes the tokens of a counted arc.
+    /// Makes the tokens of an arc with a count.
     #[inline(never)]
     pub(crate) fn put_counted(
         &mut self,
@@ -113,7 +114,7 @@ impl Engine<'_> {
         Ok(())
     }
 
-    /// How many tokens an output arc makes now.
+    /// Evaluates the number of tokens that an output arc makes.
     fn turns(&mut self, transition: usize, arc: usize, chosen: &[u32]) -> Result<u64> {
         let net = self.net;
         let Some(count) = &net.transitions[transition].outputs[arc].count else {
@@ -132,7 +133,7 @@ impl Engine<'_> {
     }
 }
 
-/// Why a count is none.
+/// The error text for an invalid count.
 pub(crate) fn bad_count(word: u64) -> String {
     format!(
         "the count is {}; it must be between 0 and {TURNS_MAX}",

@@ -1,4 +1,4 @@
-//! Random small nets: the engine and the naive reference must fire alike.
+//! Random small nets, on which the engine and the naive reference must fire alike.
 
 use serde_json::{json, Value as Json};
 
@@ -9,7 +9,7 @@ use crate::{compile, Engine, NetDefinition};
 const NETS: u64 = 400;
 const STEPS: usize = 120;
 
-/// Makes nets from one seed: few colours, many ties in time, every kind of guard.
+/// Makes nets from one seed, with few colours, many ties in time, and every form of guard.
 struct Maker(Stream);
 
 impl Maker {
@@ -96,7 +96,8 @@ impl Maker {
         let random = |&place: &usize| places[place]["discipline"] == "random";
         let draws = inputs.iter().any(random);
         if draws {
-            // The reference draws from a random place only where nothing else chooses there.
+            // With a random place, each place has at most one arc: the reference supports no other
+            // draws.
             inputs.sort_unstable();
             inputs.dedup();
             arcs = inputs.len();
@@ -257,7 +258,7 @@ impl Maker {
         output
     }
 
-    /// A list of ints, cut where it would grow for ever.
+    /// An expression for a list of ints, truncated so that it cannot grow without bound.
     fn queue(&mut self, v: &str) -> String {
         let made = match self.below(9) {
             0 => format!("cons({v}.n, {v}.q)"),
@@ -273,7 +274,8 @@ impl Maker {
         format!("if(length({v}.q) > 6, [], {made})")
     }
 
-    /// A list of records; an int for a real among its fields, and reals that are added.
+    /// An expression for a list of records, with an int where a real is expected and reals that are
+    /// added.
     fn pairs(&mut self, v: &str) -> String {
         let made = match self.below(6) {
             0 => format!("cons(pair({v}.n, 1, {v}.h, {v}.q, {v}.w), {v}.s)"),
@@ -322,10 +324,10 @@ impl Maker {
     }
 }
 
-/// Runs both; the first difference as words, and how often something fired.
+/// Runs both engines; returns the first difference as text, if any, and the number of firings.
 fn difference(reference_net: &Json, engine_net: &Json, seed: u64) -> (Option<String>, usize) {
     let read = |net: &Json| NetDefinition::from_json(&net.to_string()).expect("a net as data");
-    // Nets that the rules refuse (random places in joins) are none to compare.
+    // Nets that the compiler rejects (random places in joins) are skipped.
     let Ok(compiled) = compile(read(engine_net)) else {
         return (None, 0);
     };
@@ -375,7 +377,7 @@ fn engine_and_reference_fire_alike() {
     );
 }
 
-/// The harness must be able to fail: an engine with one rule broken has to be caught.
+/// An engine with one rule broken must be caught: the comparison has to be able to fail.
 #[test]
 fn broken_engines_are_caught() {
     let swapped = |net: &Json, old: &str, new: &str| {

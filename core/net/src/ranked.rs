@@ -1,9 +1,10 @@
 //! A binary heap whose members know their position, so that any of them can be removed.
 
-/// What orders members: a primary rank, then an arrival number.
+/// Sort key of a member: a primary rank, then an arrival number.
 pub(crate) type Rank = (u64, u64);
 
-/// Members with ranks, least first. The callers keep the positions and are notified of each move.
+/// Members with ranks, least first. The caller stores the position of each member and is notified
+/// of each move.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Ranked {
     heap: Vec<(Rank, u32)>,
@@ -37,7 +38,7 @@ impl Ranked {
         }
     }
 
-    /// Gives the member at `position` another rank.
+    /// Changes the rank of the member at `position`.
     #[inline]
     pub(crate) fn change(&mut self, position: u32, rank: Rank, moved: impl FnMut(u32, u32)) {
         let member = self.heap[position as usize].1;

@@ -1,4 +1,4 @@
-//! Replications on threads: each runs to its stop, the results come back in order.
+//! Runs replications on threads; the results are returned in order.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -14,32 +14,33 @@ use crate::law::{stations, Station};
 use crate::monitor::{plan, Plan, Window};
 use crate::options::RunOptions;
 
-/// Firings between two looks at the stop flag.
+/// Number of firings between two checks of the stop flag.
 const STOP_INTERVAL: u64 = 1 << 16;
 
-/// Firings at an instant beyond the limit, over which the culprits of a livelock are counted.
+/// Number of firings beyond the limit from which the most frequent transitions of a livelock are
+/// determined.
 const LIVELOCK_SAMPLE: u64 = 100_000;
 
-/// Places named where a net has died.
+/// Largest number of places that are named when no transition can fire any more.
 const LEFT_MAX: usize = 10;
 
-/// Why a replication ended.
+/// The reason for which a replication ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reason {
     /// The simulated end time was reached.
     EndTime,
-    /// The budget of firings was used up.
+    /// The largest number of firings was reached.
     MaxFirings,
     /// Nothing can fire any more.
     Dead,
-    /// A monitor made the wanted number of observations.
+    /// A monitor made the requested number of observations.
     Until,
-    /// The stop flag was raised.
+    /// The stop flag was set.
     Stopped,
 }
 
 impl Reason {
-    /// The word in results.
+    /// The name in results.
     pub fn name(self) -> &'static str {
         match self {
             Reason::EndTime => "end_time",
@@ -51,7 +52,7 @@ impl Reason {
     }
 }
 
-/// Runs all replications and returns their results as JSON; `stop` ends them early.
+/// Runs all replications and returns their results as JSON. Setting `stop` ends them early.
 pub fn run(net: &Net, options: &RunOptions, stop: &AtomicBool) -> Result<Json> {
     options.check()?;
     let plans = plan(net, &options.monitors)?;
@@ -70,7 +71,8 @@ pub fn run(net: &Net, options: &RunOptions, stop: &AtomicBool) -> Result<Json> {
             .expect("no replication panics with the lock")
             .insert(replication, result);
         if failed {
-            // Lower numbers are already running; nothing after the first error matters.
+            // Replications with lower numbers already run; those after the first error do not
+            // matter.
             next.store(options.replications, Ordering::Relaxed);
         }
     };
@@ -143,7 +145,8 @@ impl<'n> Replication<'n> {
         })
     }
 
-    /// Fires until a reason to end; the clock then stands at the last firing or the end time.
+    /// Fires until there is a reason to end. Simulated time is then that of the last firing, or the
+    /// end time.
     fn finish(&mut self, stop: &AtomicBool) -> Result<Reason> {
         let until = self.options.until.map(|until| (until.monitor, until.count));
         let most_tokens = usize::try_from(self.options.max_tokens).unwrap_or(usize::MAX);
@@ -182,8 +185,8 @@ impl<'n> Replication<'n> {
         }
     }
 
-    /// Ends the warm-up if its time comes before the clock moves to `time_ns`. A net that dies
-    /// while it warms up is discarded; its clock stays.
+    /// Ends the warm-up if its time comes before simulated time moves to `time_ns`. The
+    /// observations of a net that dies during the warm-up are discarded.
     fn warm_up_before(&mut self, time_ns: u64) {
         if self.engine.observes || time_ns < self.warm_up_ns || time_ns == u64::MAX {
             return;
@@ -193,7 +196,8 @@ impl<'n> Replication<'n> {
         self.engine.watch_places(self.plans);
     }
 
-    /// Fires on for a while and names what fires most at this instant.
+    /// Continues to fire for a while and returns an error that names the most frequent transitions
+    /// at this instant.
     #[cold]
     fn livelock(&mut self) -> NetError {
         let mut counts = vec![0u64; self.net.transitions.len()];
@@ -256,7 +260,7 @@ impl<'n> Replication<'n> {
         result
     }
 
-    /// The fullest places of a net in which nothing can fire, with their tokens: where it stands.
+    /// The fullest places of a net in which nothing can fire, with their tokens, as JSON.
     fn left(&self) -> Json {
         let totals = self.engine.marking.totals();
         let mut places: Vec<usize> = (0..totals.len()).filter(|&at| totals[at] > 0).collect();

@@ -1,4 +1,4 @@
-//! Finding a transition's first binding in arc order.
+//! Finds a transition's first binding in arc order.
 
 use crate::bucket::{Bucket, NONE};
 use crate::compiled::{Discipline, Net};
@@ -6,7 +6,7 @@ use crate::expression::{evaluate, Fault};
 use crate::marking::Marking;
 use crate::stream::Stream;
 
-/// Working space of a search; kept between searches so that none allocates.
+/// Working memory of a search, reused so that searches do not allocate.
 #[derive(Debug)]
 pub(crate) struct Search {
     /// The tokens bound so far, by arc.
@@ -17,12 +17,12 @@ pub(crate) struct Search {
     unused_stream: Stream,
 }
 
-/// Where the trial of one arc's tokens stands.
+/// The position in the enumeration of one arc's tokens.
 #[derive(Debug, Default)]
 struct Cursor {
-    /// The node under trial, or none at the end.
+    /// The node that is tested, or NONE at the end.
     node: u32,
-    /// The nodes of a heap in order, and the position in it.
+    /// The nodes of a heap in order; `at` is the position in it.
     sorted: Vec<u32>,
     at: usize,
 }
@@ -65,7 +65,8 @@ impl Search {
         }
     }
 
-    /// The first binding in arc order, written to `into` (one cell an arc); false without one.
+    /// Writes the first binding in arc order to `into` (one cell for each arc); returns false if
+    /// there is none.
     pub(crate) fn run(
         &mut self,
         net: &Net,
@@ -87,7 +88,7 @@ impl Search {
         self.best.clear();
         for index in 0..self.groups.len() {
             let (rank, group) = self.groups[index];
-            // Later groups start with later tokens, so they cannot hold an earlier binding.
+            // Later groups begin with later tokens, so they cannot contain an earlier binding.
             if rank > best {
                 break;
             }
@@ -109,7 +110,8 @@ impl Search {
         Ok(true)
     }
 
-    /// Tries the arcs' tokens in order, the last arc fastest, until all conditions hold.
+    /// Tests combinations of tokens in order, the last arc varying fastest, until all conditions
+    /// hold.
     fn nested(
         &mut self,
         net: &Net,
@@ -155,7 +157,7 @@ impl Search {
         }
     }
 
-    /// Whether the conditions that `arc` completes hold.
+    /// Whether all conditions hold that can be tested once `arc` is bound.
     fn holds(
         &mut self,
         net: &Net,

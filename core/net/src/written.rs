@@ -1,5 +1,5 @@
-//! What a document's inscriptions, cells and constants may be, for the JSON Schema alone: serde
-//! reads them as plain values, because messages name the value that does not fit.
+//! The JSON forms of inscriptions, cells and constants, used only for the JSON Schema. Serde reads
+//! them as plain values, so that messages can quote a wrong value.
 
 #![allow(dead_code)]
 
@@ -15,7 +15,7 @@ pub(crate) enum WrittenInscription {
     Expression(String),
 }
 
-/// The name of a variable, whose whole token is meant, or an inscription for each field.
+/// The name of a variable, whose whole token is copied, or an inscription for each field.
 #[derive(JsonSchema)]
 #[serde(untagged)]
 pub(crate) enum WrittenToken {
@@ -23,7 +23,7 @@ pub(crate) enum WrittenToken {
     Fields(Vec<WrittenInscription>),
 }
 
-/// The value of a token's field; lists hold single values or records.
+/// The value of a token's field; lists contain single values or records.
 #[derive(JsonSchema)]
 #[serde(untagged)]
 pub(crate) enum Cell {

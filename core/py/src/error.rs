@@ -25,7 +25,7 @@ pub fn from_load(error: dfslab_load::Error) -> PyErr {
     }
 }
 
-/// Register the exceptions.
+/// Adds the exception types to the module.
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("InputError", module.py().get_type::<InputError>())?;
     module.add("RunError", module.py().get_type::<RunError>())

@@ -8,7 +8,7 @@ mod trace;
 
 use pyo3::prelude::*;
 
-/// The compiled part of dfslab.
+/// Registers all functions and exception types of the module.
 #[pymodule]
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     error::register(module)?;

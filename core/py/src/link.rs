@@ -41,7 +41,7 @@ fn delay_line(py: Python<'_>, lines: &str, ready: Py<PyAny>) -> PyResult<String>
     })
 }
 
-/// Register the function.
+/// Adds the functions of this file to the module.
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(delay_line, module)?)
 }

@@ -190,7 +190,8 @@ fn merge_reports(py: Python<'_>, reports: Vec<String>) -> PyResult<String> {
     })
 }
 
-/// Adds notes on files that could not be removed to the exception that stopped the run.
+/// Adds notes on files that could not be removed to the exception that stopped the run. Returns the
+/// exception.
 fn with_what_is_left(
     py: Python<'_>,
     error: PyErr,
@@ -232,7 +233,7 @@ fn tuples(py: Python<'_>, outcome: Outcome) -> (String, Vec<SpanTuple>, Bound<'_
     (report, spans.collect(), PyBytes::new(py, &outcome.recorded))
 }
 
-/// Register the functions.
+/// Adds the functions of this file to the module.
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(capabilities, module)?)?;
     module.add_function(wrap_pyfunction!(stream_bytes, module)?)?;

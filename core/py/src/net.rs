@@ -77,7 +77,8 @@ fn wait(receiver: &mpsc::Receiver<Answer>, stop: &AtomicBool) -> PyResult<Answer
     }
 }
 
-/// The reachable markings of a small net and the properties derived from them, as JSON.
+/// Explores a small net. Returns its reachable markings and the properties derived from them, as
+/// JSON.
 #[pyfunction]
 #[pyo3(signature = (net_json, markings_max=100_000))]
 fn net_state_space(py: Python<'_>, net_json: &str, markings_max: usize) -> PyResult<String> {
@@ -110,13 +111,13 @@ impl NetGame {
         self.game().state().to_string()
     }
 
-    /// Fires one of the enabled bindings.
+    /// Fires the enabled binding with this index in `state`.
     fn fire(&self, choice: usize) -> PyResult<()> {
         self.game().fire(choice).map_err(to_python)
     }
 }
 
-/// Register the functions.
+/// Adds the functions of this file to the module.
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<NetGame>()?;
     module.add_function(wrap_pyfunction!(net_check, module)?)?;

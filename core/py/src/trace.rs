@@ -14,7 +14,7 @@ use crate::error::{InputError, RunError};
 /// (name, start_unix_ns, end_unix_ns, span_id, parent_id or 0, thread, bytes)
 type SpanTuple = (String, u64, u64, u64, u64, u64, u64);
 
-/// Adds these bindings to the module.
+/// Adds the functions of this file to the module.
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(trace_write, module)?)?;
     module.add_function(wrap_pyfunction!(trace_profile, module)?)?;

@@ -9,13 +9,13 @@ use serde::{Deserialize, Serialize};
 /// of any value.
 const SUB_BUCKET_BITS: u32 = 7;
 const SUB_BUCKETS: u64 = 1 << SUB_BUCKET_BITS;
-/// Enough for any u64.
+/// Number of buckets: enough for any u64.
 const BUCKETS: usize = ((64 - SUB_BUCKET_BITS as usize) + 1) << SUB_BUCKET_BITS;
 
 /// Counts of nanosecond values in log-linear buckets, with exact count, sum, minimum and maximum.
 ///
-/// The `hdrhistogram` crate was considered: it gives no sum and no exact extremes, and its merge is
-/// lossless only between equal configurations. This one always merges exactly.
+/// The `hdrhistogram` crate was considered: it has no sum and no exact extremes, and it merges
+/// without loss only between equal configurations. This histogram always merges exactly.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Histogram {
     counts: Vec<u64>,
@@ -26,18 +26,18 @@ pub struct Histogram {
     maximum: u64,
 }
 
-/// The sparse form that crosses borders.
+/// A histogram of values in nanoseconds, in sparse form.
 #[derive(Serialize, Deserialize, JsonSchema)]
 struct Sparse {
-    /// Lower ends of the buckets that hold any values, ns, and how many they hold.
+    /// The non-empty buckets as (lower bound in ns, number of values).
     buckets: Vec<(u64, u64)>,
     /// Sum of all values, ns.
     sum: u128,
-    /// Sum of their squares, ns².
+    /// Sum of the squared values, ns².
     sum_of_squares: u128,
-    /// The least value, ns; the largest number of all where there is none.
+    /// Smallest value, ns; the largest 64-bit integer for an empty histogram.
     minimum: u64,
-    /// The largest value, ns.
+    /// Largest value, ns; 0 for an empty histogram.
     maximum: u64,
 }
 
@@ -48,7 +48,7 @@ impl Default for Histogram {
 }
 
 impl Histogram {
-    /// An empty histogram; it allocates once and never again.
+    /// An empty histogram. Its memory is allocated once, here.
     pub fn new() -> Self {
         Histogram {
             counts: vec![0; BUCKETS],
@@ -60,14 +60,14 @@ impl Histogram {
         }
     }
 
-    /// Count one value in nanoseconds.
+    /// Counts one value in nanoseconds.
     #[inline]
     pub fn record(&mut self, value_ns: u64) {
         self.counts[index_of(value_ns)] += 1;
         self.count += 1;
         self.sum += u128::from(value_ns);
         self.sum_of_squares += u128::from(value_ns) * u128::from(value_ns);
-        // A new minimum is rare, so a branch costs less than an unconditional store.
+        // A new minimum is rare, so a branch costs less than a store for every value.
         if value_ns < self.minimum {
             self.minimum = value_ns;
         }
@@ -102,7 +102,7 @@ impl Histogram {
         index_of(value_ns)
     }
 
-    /// The value in the middle of a bucket.
+    /// Returns the value in the middle of a bucket, ns.
     pub fn bucket_middle_ns(number: usize) -> u64 {
         middle_of(number)
     }
@@ -112,7 +112,7 @@ impl Histogram {
         self.maximum = self.maximum.max(value_ns);
     }
 
-    /// Add everything that `other` counted; the order of merging never matters.
+    /// Adds all values of `other`; the order of merging does not matter.
     pub fn merge(&mut self, other: &Histogram) {
         for (mine, theirs) in self.counts.iter_mut().zip(&other.counts) {
             *mine += theirs;
@@ -124,7 +124,7 @@ impl Histogram {
         self.maximum = self.maximum.max(other.maximum);
     }
 
-    /// How many values were counted.
+    /// Number of values.
     pub fn count(&self) -> u64 {
         self.count
     }
@@ -134,12 +134,12 @@ impl Histogram {
         self.sum
     }
 
-    /// Exact sum of the squared values.
+    /// Exact sum of the squared values, ns².
     pub fn sum_of_squares_ns2(&self) -> u128 {
         self.sum_of_squares
     }
 
-    /// Smallest value, 0 when empty.
+    /// Smallest value in nanoseconds; 0 when empty.
     pub fn min_ns(&self) -> u64 {
         if self.count == 0 {
             0
@@ -148,7 +148,7 @@ impl Histogram {
         }
     }
 
-    /// Largest value, 0 when empty.
+    /// Largest value in nanoseconds; 0 when empty.
     pub fn max_ns(&self) -> u64 {
         self.maximum
     }
@@ -237,8 +237,9 @@ impl<'de> Deserialize<'de> for Histogram {
     }
 }
 
-/// Values below 128 have a bucket each; above, the leading bit determines the octave. The mantissa
-/// is then at least 128, so octaves follow each other without a gap.
+/// Index of the bucket of a value. Values below 128 have one bucket each; above, the leading bit
+/// determines the octave. The mantissa is then at least 128, so octaves follow each other without a
+/// gap.
 #[inline]
 fn index_of(value: u64) -> usize {
     let shift = (value | SUB_BUCKETS).ilog2() - SUB_BUCKET_BITS;

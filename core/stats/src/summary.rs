@@ -8,25 +8,25 @@ use crate::Histogram;
 /// Count, moments, extremes and quantiles of durations, in seconds.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Summary {
-    /// Values counted.
+    /// Number of values.
     pub count: u64,
-    /// Sum of all.
+    /// Sum of the values, seconds.
     pub sum_s: f64,
-    /// Mean.
+    /// Mean, seconds.
     pub mean_s: f64,
-    /// Standard deviation.
+    /// Standard deviation, seconds.
     pub sd_s: f64,
-    /// Smallest.
+    /// Smallest value, seconds.
     pub min_s: f64,
-    /// Largest.
+    /// Largest value, seconds.
     pub max_s: f64,
-    /// Median.
+    /// Median, seconds.
     pub p50_s: f64,
-    /// 90 % are below.
+    /// 90th percentile, seconds.
     pub p90_s: f64,
-    /// 99 % are below.
+    /// 99th percentile, seconds.
     pub p99_s: f64,
-    /// 99.9 % are below.
+    /// 99.9th percentile, seconds.
     pub p999_s: f64,
 }
 

@@ -1,4 +1,5 @@
-//! Prints how many spans a second each stage handles, on a synthetic trace like those of HDFS.
+//! Prints the spans per second of each stage of trace processing, on a synthetic trace like those
+//! of HDFS.
 
 #[path = "../tests/support/mod.rs"]
 mod support;
@@ -26,7 +27,7 @@ fn best_of<T>(spans: usize, what: &str, mut work: impl FnMut() -> T) -> T {
     outcome.expect("at least one round")
 }
 
-/// One file made a profile, for a profiler to look at.
+/// Converts one file to a profile, so that a profiler can measure it.
 fn one_file(path: &Path) {
     let start = Instant::now();
     let profile = profile_files(&[path], &Reading::default()).expect("a sound trace");

@@ -1,10 +1,9 @@
-//! Failed attempts that were retried: a separate rule in the grammar.
+//! Retried attempts get a separate rule in the grammar.
 //!
-//! A call that retries has as many shapes as there are ways to fail: each attempt ends elsewhere,
-//! and every set of such ends is another structure. A failed attempt, after which the same caller
-//! retried the same step, therefore does not count towards the shape of its caller. It is stored
-//! below the caller in separate nodes, with every count, byte and nanosecond, so callers keep the
-//! shape that they have without faults.
+//! A call with retries has as many shapes as there are ways to fail: each attempt may end at
+//! another step. A failed attempt that the same caller retried therefore does not count towards the
+//! caller's shape. The attempt is stored below the caller in separate nodes, with all its counts,
+//! bytes and nanoseconds, so that a caller has the same shape with and without faults.
 
 use std::collections::HashMap;
 
@@ -13,8 +12,8 @@ use crate::span::{Span, TextId};
 
 /// Marks the retried attempts among the calls of one caller, which are ordered by start.
 ///
-/// The last call of a name is never one: its outcome is the outcome of the step. Neither is a call
-/// that was still in progress when the last one began, since it is concurrent, not retried.
+/// The last call of a name is never marked: its outcome is that of the step. A call that was still
+/// in progress when the last one began is not marked either, since it is concurrent, not retried.
 pub fn mark(spans: &[Span], siblings: &[u32], again: &mut [bool]) {
     let mut latest_start_ns: HashMap<TextId, u64, Mixing> = HashMap::default();
     for &sibling in siblings.iter().rev() {

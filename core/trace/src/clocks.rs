@@ -1,10 +1,10 @@
-//! Estimates the clock offsets between hosts from causality: a call lies inside its caller.
+//! Estimates the clock offsets between hosts from causality: a call runs while its caller runs.
 //!
-//! A call that one host makes on another's behalf starts no earlier and ends no later than the call
-//! that caused it. Each such pair bounds the offset of the callee's clock; the offset that agrees
-//! with most pairs is taken (an asynchronous call outlives its caller and is outvoted). A clock is
-//! corrected only if a zero offset does not satisfy the majority; then by the middle of the
-//! interval that does, as in NTP (RFC 5905, section 8). Half the interval's width is the residual.
+//! A call between hosts starts no earlier and ends no later than the call that caused it. Each such
+//! pair bounds the offset of the callee's clock. The estimate is the offset that agrees with most
+//! pairs; asynchronous calls, which outlive their callers, are outvoted. A clock is corrected only
+//! if a zero offset does not agree with the majority. The correction is the middle of the interval
+//! that does, as in NTP (RFC 5905, section 8); half the interval's width is the residual.
 
 use std::collections::BTreeMap;
 
@@ -14,22 +14,24 @@ use serde::Serialize;
 use crate::span::TextId;
 use crate::tree::{Forest, NONE};
 
-/// One host's clock compared with the clock of the host that it is measured from.
+/// The clock of one host compared with that of a reference host.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct AlignedClock {
-    /// The host, as the spans name it.
+    /// Name of the host, as in the spans.
     pub host: String,
-    /// How far it is ahead of the first host's, nanoseconds; its spans are moved back by this.
+    /// Time by which this clock is ahead of the first host's clock, ns; the host's spans are moved
+    /// back by this time.
     pub ahead_ns: i64,
-    /// It may be further off by so much, nanoseconds; chains of hosts add up.
+    /// Largest remaining error of `ahead_ns`, ns; errors add up along a chain of hosts.
     pub residual_ns: u64,
-    /// Calls across hosts that the estimate uses, all along the chain.
+    /// Number of calls between hosts on which the estimate is based, over the whole chain of hosts.
     pub calls: u64,
-    /// Of these, calls that contradict it: asynchronous ones, or a clock that drifts.
+    /// Number of these calls that contradict the estimate: asynchronous calls, or calls during
+    /// clock drift.
     pub against: u64,
 }
 
-/// The offset of the second of two hosts' clocks, as their calls bound it.
+/// The offset between the clocks of two hosts, as bounded by the calls between them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Reading {
     ahead_ns: i64,
@@ -103,7 +105,7 @@ fn difference(left: u64, right: u64) -> Option<i64> {
     i64::try_from(i128::from(left) - i128::from(right)).ok()
 }
 
-/// The offset that most intervals contain; zero if it is among the best.
+/// The offset that is in most of the intervals; zero if no other offset is in more of them.
 fn vote(bounds: Vec<(i64, i64)>) -> Reading {
     let calls = bounds.len() as u64;
     let allows = |offset: i64| {

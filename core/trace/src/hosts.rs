@@ -71,8 +71,8 @@ impl Share {
 /// Sums of a node's calls by host.
 pub type ByHost = BTreeMap<TextId, Share>;
 
-/// The calls of every host except each node's first, whose sums are the node's total minus these.
-/// For a trace of one host this costs one comparison a call.
+/// Sums over the calls of each host except a node's first host, whose sums are the node's total
+/// minus these. For a trace of one host this costs one comparison per call.
 #[derive(Clone, Debug, Default)]
 pub struct Elsewhere {
     shares: HashMap<(u32, TextId), Share, Mixing>,

@@ -13,7 +13,8 @@ pub fn assign_trace_ids(store: &mut SpanStore) {
         .zip(&store.spans)
         .map(|(place, span)| (span.span_id, place))
         .collect();
-    // Union-find over child and parent, instead of a walk up, cannot loop in a ring of parents.
+    // Union-find over child and parent does not loop when parents form a ring, as a walk towards
+    // the root would.
     let mut links: Vec<u32> = (0..store.spans.len() as u32).collect();
     for (place, span) in (0u32..).zip(&store.spans) {
         for other in [span.span_id, span.parent_id] {

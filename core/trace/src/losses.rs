@@ -6,60 +6,62 @@ use serde::{Deserialize, Serialize};
 /// Spans repaired or dropped, one counter for each kind of damage; two of them add up.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 pub struct Losses {
-    /// Dropped: the same span again, equal in every field.
+    /// Dropped: a span that equals an earlier span in every field.
     pub duplicates: u64,
-    /// Dropped: another span under an identity already taken; the longest one stays.
+    /// Dropped: a different span with an id that is already used; the longest of them stays.
     pub conflicting_duplicates: u64,
     /// Dropped: trace or span id of all zeros.
     pub zero_ids: u64,
     /// Dropped: trace or span id of the wrong length or not hexadecimal.
     pub bad_ids: u64,
-    /// Made a root: the span names itself as its parent.
+    /// Made roots: spans that name themselves as their parents.
     pub self_parents: u64,
-    /// Made a root: the parent is in none of the files, or its id is malformed.
+    /// Made roots: spans whose parent is in none of the files, or whose parent id is malformed.
     pub missing_parents: u64,
-    /// Broken at its earliest member: a ring of parents.
+    /// Broken at the earliest member: cycles of parents.
     pub cycles: u64,
-    /// Made zero long: the span ends before it starts.
+    /// Set to zero length: spans that end before they start.
     pub end_before_start: u64,
-    /// Clipped in the parent's self time: the child sticks out of its parent.
+    /// Clipped for the parent's self time: children that extend beyond their parents.
     pub outside_parent: u64,
-    /// Re-hung at the deepest level that is kept, with every sum intact.
+    /// Moved up to the deepest level that is kept, with unchanged sums: spans below that level.
     pub deep_spans: u64,
-    /// Cut to the longest name that is kept.
+    /// Truncated to the largest length: long names.
     pub long_names: u64,
-    /// Replaced character by character: a name that is not UTF-8.
+    /// Replaced character by character: names that are not UTF-8.
     pub bad_text: u64,
-    /// Counted as zero bytes: a size that is negative, fractional or not a number.
+    /// Counted as zero bytes: sizes that are negative, fractional or not numbers.
     pub bad_sizes: u64,
-    /// Dropped: a time that is missing, negative or beyond 2^64 nanoseconds.
+    /// Dropped: times that are missing, negative or beyond 2^64 nanoseconds.
     pub bad_times: u64,
-    /// Dropped: a beginning without an end, or an end without a beginning.
+    /// Dropped: starts without an end, or ends without a start.
     pub unpaired: u64,
-    /// Passed over: a line of a log that is no finished call.
+    /// Skipped: lines of a log that are no finished calls.
     pub other_lines: u64,
-    /// Hung apart from their tree, with every sum intact: came after the tree was merged.
+    /// Stored as a separate tree, with unchanged sums: spans that arrived after their tree was
+    /// merged.
     pub late_spans: u64,
-    /// Merged before they were whole, to stay within the memory: traces longer than the window.
+    /// Merged before they were complete, to bound memory: traces longer than the window.
     pub cut_traces: u64,
-    /// Without their service: the resource came so late that its spans were already merged.
+    /// Left without a service: spans that were merged before their resource was read.
     pub late_resources: u64,
-    /// Merged by their name alone, with every sum intact: more shapes than are kept apart.
+    /// Merged by name alone, with unchanged sums: calls beyond the largest number of shapes.
     pub merged_shapes: u64,
-    /// Merged under one name, with every sum intact: more names than are kept apart.
+    /// Merged under one name, with unchanged sums: calls beyond the largest number of names.
     pub merged_names: u64,
-    /// Attributed to the first host of their place: more hosts and places than are kept apart.
+    /// Attributed to the first host of their node: calls beyond the largest number of per-host
+    /// sums.
     pub merged_hosts: u64,
-    /// Read as far as they go: files that end in the middle of something.
+    /// Read up to the truncation: files that end within a value.
     pub truncated_files: u64,
-    /// Dropped: bytes at the end of such files that make nothing whole.
+    /// Dropped: bytes at the end of truncated files that form no complete value.
     pub unread_bytes: u64,
-    /// Not there: bytes that such files announce beyond their end; more may be missing.
+    /// Absent: bytes that truncated files announce beyond their end; more may be absent.
     pub missing_bytes: u64,
 }
 
 impl Losses {
-    /// Every kind with its count, in the order of the fields.
+    /// Every kind of damage with its count, in the order of the fields.
     pub fn by_kind(&self) -> [(&'static str, u64); 25] {
         [
             ("duplicates", self.duplicates),
@@ -119,7 +121,7 @@ impl Losses {
         self.missing_bytes = self.missing_bytes.saturating_add(other.missing_bytes);
     }
 
-    /// The kinds that happened, as "3 zero_ids, 1 cycles", or "none".
+    /// The kinds with a count above zero, as "3 zero_ids, 1 cycles", or "none".
     pub fn in_words(&self) -> String {
         let happened: Vec<String> = self
             .by_kind()

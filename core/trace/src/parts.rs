@@ -33,7 +33,7 @@ pub struct Part {
 }
 
 impl Part {
-    /// A summary as a shard of a larger one.
+    /// Converts a summary to a shard of a larger one.
     pub fn of(name: &str, summary: &Summary) -> Self {
         let profile = &summary.profile;
         Part {

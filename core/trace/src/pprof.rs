@@ -34,7 +34,7 @@ struct ValueType {
     unit: i64,
 }
 
-/// The first location is the innermost call.
+/// One sample; the first location is that of the innermost call.
 #[derive(Clone, PartialEq, Message)]
 struct Sample {
     #[prost(uint64, repeated, tag = "1")]

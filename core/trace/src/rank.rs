@@ -13,34 +13,35 @@ use crate::selection::{Choice, Selection};
 use crate::statistics::Sums;
 use crate::tree::NONE;
 
-/// What a caller may choose about a report.
+/// Options of a report.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Options {
-    /// Names that mean waiting, not working; `*` and `?` stand for any text and any character.
+    /// Names of calls that wait instead of work; `*` and `?` match any text and any character.
     pub wait_patterns: Vec<String>,
-    /// The longest ranking that is written; the report says how many entries are beyond it.
+    /// Largest number of entries in a ranking; the report has the number of further entries.
     pub ranking_limit: usize,
-    /// How many times faster each step is made to ask what that would gain; more than one.
+    /// Factor, above one, by which each step is made faster to estimate its gain.
     #[serde(deserialize_with = "above_one")]
     pub factor: f64,
-    /// The probability with which calls were kept, for calls that do not record it.
+    /// Sampling probability of calls that do not record one.
     #[serde(deserialize_with = "probability")]
     pub sampled: f64,
-    /// What the files are, as `InputFormat` names it; where this is empty, their contents say it.
+    /// Format of the files, by its name in `InputFormat`; if empty, the format is recognised by
+    /// content.
     pub format: String,
-    /// Which calls are kept, and under what names.
+    /// Rules for which calls are kept, and the names of steps.
     pub choice: Choice,
 }
 
 /// How trace files are read.
 #[derive(Clone, Debug)]
 pub struct Reading {
-    /// The probability with which calls were kept, for calls that do not record it.
+    /// Sampling probability of calls that do not record one.
     pub sampled: f64,
-    /// What the files are, if their contents are not to say.
+    /// Format of the files; None: the format is recognised by content.
     pub format: Option<InputFormat>,
-    /// Which calls are kept, and under what names.
+    /// Rules for which calls are kept, and the names of steps.
     pub selection: Selection,
 }
 
@@ -102,28 +103,30 @@ impl Default for Options {
     }
 }
 
-/// The time spent in one path, or under one name.
+/// The time of all calls with one path, or with one name.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Entry {
-    /// What was called.
+    /// Name of the calls.
     pub name: String,
-    /// Every name from the root to this call, joined by "/"; by name, the name itself.
+    /// Names from the root to the call, joined by "/"; in the ranking by name, the name.
     #[schemars(extend("format" = "call-path"))]
     pub path: String,
-    /// Calls; where a recorder kept only some, an estimate of all, as are all sums.
+    /// Number of calls. If the recorder sampled calls, this and all sums are estimates for all
+    /// calls.
     pub count: u128,
-    /// Calls recorded.
+    /// Number of recorded calls.
     pub read: u64,
-    /// Calls that reported an error.
+    /// Number of calls that reported an error.
     pub errors: u128,
-    /// Sum of durations, seconds. By name, a call inside a call of the same name counts twice.
+    /// Sum of durations, seconds. In the ranking by name, a call within a call of the same name
+    /// counts twice.
     pub total_s: f64,
     /// Sum of self times, seconds.
     pub self_s: f64,
-    /// Mean duration, seconds; none where no time is known.
+    /// Mean duration, seconds; none where no durations are known.
     #[schemars(with = "Option<f64>")]
     pub mean_s: f64,
-    /// This self time as a fraction of all self time, of work and of waits together.
+    /// Self time as a fraction of the self time of all calls, work and waits.
     pub share: f64,
     /// Bytes moved.
     pub bytes: u128,
@@ -131,31 +134,32 @@ pub struct Entry {
     pub total_ns: u128,
     /// Sum of self times, nanoseconds, exact.
     pub self_ns: u128,
-    /// Calls that failed before their caller made the same step again, and their durations' sum.
+    /// Number of failed calls that their caller retried.
     pub again: u128,
-    /// Nanoseconds, exact.
+    /// Sum of the durations of these failed calls, ns, exact.
     pub again_ns: u128,
-    /// What they do or wait for, in profiles of processes.
+    /// Cost class: what the calls do or wait for; in profiles of processes only.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kind: Option<String>,
-    /// Calls with known times, where servers only count calls; else the times of all are known.
+    /// Number of calls with known durations, where some servers only count calls; otherwise none,
+    /// and all durations are known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timed: Option<u128>,
-    /// The processes that made them, in profiles of processes.
+    /// The processes that made the calls; in profiles of processes only.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub instances: Vec<String>,
 }
 
-/// The rankings of one profile, each by falling self time.
+/// The rankings of one profile, each by descending self time.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Rankings {
-    /// Work, by path.
+    /// Calls that work, by path.
     pub ranking: Vec<Entry>,
-    /// Work, by name.
+    /// Calls that work, by name.
     pub ranking_by_name: Vec<Entry>,
-    /// Waits, by path.
+    /// Calls that wait, by path.
     pub waits: Vec<Entry>,
-    /// Entries left out of the three lists because of the limit.
+    /// Number of entries left out of the three rankings because of the limit.
     pub ranking_beyond_limit: u64,
 }
 
@@ -225,7 +229,8 @@ pub(crate) fn seconds(nanoseconds: u128) -> f64 {
     nanoseconds as f64 / 1e9
 }
 
-/// A profile's nodes merged by their path of names: nodes of different shapes share one path.
+/// Nodes of a profile merged by their path of names: nodes of different shapes can have the same
+/// path.
 pub(crate) struct Paths<'a> {
     /// (parent path or `NONE`, name, sums), each after its parent.
     paths: Vec<(u32, &'a str, PathSums)>,

@@ -1,35 +1,36 @@
-//! How often a step is repeated: the counts that a loop's rule in the grammar stands for.
+//! Distribution of the number of repetitions of a step, for the rules of the grammar that are
+//! loops.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::statistics::Numbers;
 
-/// The numbers of calls at one place, one number for each call above that has any there.
+/// Number of calls of one node within one call of its parent, over all parent calls that have any.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 pub struct Repeats {
-    /// Calls above.
+    /// Number of parent calls.
     callers: u64,
     least: u64,
     most: u64,
     times: Numbers,
 }
 
-/// How often a step came in one call of the step above it.
+/// Distribution of the number of calls of a step within one call of its parent step.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Times {
-    /// Calls above in which it came at all.
+    /// Number of parent calls with at least one call of the step.
     pub callers: u64,
-    /// The fewest times that it came in one of them.
+    /// Smallest number of calls of the step within one of these parent calls.
     pub least: u64,
-    /// Half of them had no more.
+    /// Median number of calls of the step within one of these parent calls.
     pub p50: u64,
-    /// The most times.
+    /// Largest number of calls of the step within one of these parent calls.
     pub most: u64,
 }
 
 impl Repeats {
-    /// One call above had this many.
+    /// Adds a parent call with `times` calls of the step.
     #[inline]
     pub fn record(&mut self, times: u64) {
         self.least = self.least_with(times);
@@ -38,7 +39,7 @@ impl Repeats {
         self.times.record(times);
     }
 
-    /// Adds another's; in whatever order, the outcome is the same.
+    /// Adds another distribution; the order of merging does not matter.
     pub fn merge(&mut self, other: &Repeats) {
         if other.callers == 0 {
             return;
@@ -56,7 +57,7 @@ impl Repeats {
         }
     }
 
-    /// What they say; nothing at the top, where nobody calls.
+    /// The figures of the distribution; None for root calls, which have no parent.
     pub fn told(&self) -> Option<Times> {
         (self.callers > 0).then(|| Times {
             callers: self.callers,

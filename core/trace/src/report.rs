@@ -1,4 +1,4 @@
-//! A profile as plain data for other rooms: one JSON document, or folded stacks.
+//! A profile as plain data for other programs: one JSON document, or folded stacks.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,40 +19,41 @@ use crate::statistics::Exemplar;
 use crate::timeline::Timeline;
 use crate::tree::NONE;
 
-/// Everything a profile says.
+/// A profile with its rankings and the results of the analyses of its spans.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[schemars(rename = "TraceProfile")]
 pub struct Report {
-    /// Spans recorded.
+    /// Number of spans recorded.
     pub spans: u64,
-    /// Trees before compression.
+    /// Number of call trees before compression.
     pub trees: u64,
-    /// Trees after compression.
+    /// Number of call trees after compression.
     pub shapes: u64,
-    /// How far compression went.
+    /// Sizes before and after compression.
     pub reduction: Reduction,
-    /// What was repaired or dropped, by kind; the kinds are those of the recorder.
+    /// Numbers of repaired or dropped records, by kind; the kinds are those of the recorder.
     #[schemars(with = "BTreeMap<String, u64>")]
     pub losses: Losses,
-    /// What was left out because a user chose so, by rule; nothing of it is in the rest.
+    /// Calls that the user's rules dropped, by rule; they are in no other figure.
     pub left_out: AllLeftOut,
-    /// How the recorder sampled, if it did: then counts and sums below are estimates.
+    /// Sampling by the recorder; none if all calls were recorded. With sampling, counts and sums
+    /// are estimates.
     pub sampling: Option<Sampling>,
-    /// The compressed trees, the longest total first.
+    /// The compressed trees, in descending order of total time.
     pub roots: Vec<TreeNode>,
     /// The rankings.
     #[serde(flatten)]
     pub rankings: Rankings,
-    /// What each step would gain, where the spans themselves were replayed.
+    /// The estimated gain from each faster step; none if the spans were not replayed.
     pub savings: Option<Savings>,
-    /// The hosts' clocks, where calls between hosts determine them.
+    /// Clock offsets of the hosts, where calls between hosts determine them.
     pub clocks: Vec<AlignedClock>,
-    /// The slowest trees in time, where the spans themselves are at hand.
+    /// The slowest trees on a time axis; empty if the spans are not available.
     pub timelines: Vec<Timeline>,
-    /// The processes, where each wrote a separate profile: never filled in from spans.
+    /// The processes that each wrote a profile; always empty for traces of spans.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub processes: Vec<Process>,
-    /// Whether some of these are servers that only count.
+    /// Whether some of the processes are servers that only count calls.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub counted: bool,
 }
@@ -60,28 +61,28 @@ pub struct Report {
 /// A process that wrote a separate profile.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Process {
-    /// What it is.
+    /// The type of the process, such as the name of a daemon.
     pub service: String,
-    /// Which one it is.
+    /// The name of the process among those of its type.
     pub instance: String,
-    /// Its number on its host; 0 where it is not known.
+    /// Process id on its host; 0 if unknown.
     pub pid: u64,
-    /// Whether it has ended.
+    /// Whether the process has ended.
     pub last: bool,
     /// The file of its profile.
     pub file: String,
 }
 
-/// What is known of a recorder that kept only some calls.
+/// Sampling by a recorder that kept only some calls.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Sampling {
-    /// Spans that stand for more than themselves.
+    /// Number of recorded spans with a sampling weight above one.
     pub spans_weighted: u64,
-    /// All spans, as far as those recorded stand for them.
+    /// Estimated number of all spans: the sum of the weights of the recorded ones.
     pub spans_estimated: u128,
-    /// The smallest probability with which one was kept.
+    /// Smallest sampling probability of a span.
     pub probability_least: f64,
-    /// The largest.
+    /// Largest sampling probability of a span.
     pub probability_most: f64,
 }
 
@@ -98,22 +99,22 @@ impl Sampling {
     }
 }
 
-/// Spans and trees before and after compression.
+/// Numbers of spans and trees before and after compression.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Reduction {
-    /// Spans recorded.
+    /// Number of spans recorded.
     pub spans_before: u64,
-    /// Nodes kept.
+    /// Number of nodes after compression.
     pub spans_after: u64,
-    /// Fraction of spans that compression took away.
+    /// Fraction of spans that compression removed.
     pub spans_removed: f64,
-    /// Call trees recorded.
+    /// Number of call trees recorded.
     pub trees_before: u64,
-    /// Trees of distinct shape.
+    /// Number of trees of distinct shape.
     pub trees_after: u64,
-    /// Fraction of trees that compression took away.
+    /// Fraction of trees that compression removed.
     pub trees_removed: f64,
-    /// Rows of all files, in profiles of processes.
+    /// Number of rows of all files; in profiles of processes only.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rows: Option<u64>,
 }
@@ -121,13 +122,14 @@ pub struct Reduction {
 /// One node of a compressed tree.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct TreeNode {
-    /// What was called.
+    /// Name of the calls.
     pub name: String,
-    /// Calls merged here; where a recorder kept only some, an estimate of all, as are all sums.
+    /// Number of calls merged in this node. If the recorder sampled calls, this and all sums are
+    /// estimates for all calls.
     pub count: u128,
-    /// Calls recorded.
+    /// Number of recorded calls.
     pub read: u64,
-    /// Calls that reported an error.
+    /// Number of calls that reported an error.
     pub errors: u128,
     /// Bytes moved.
     pub bytes: u128,
@@ -135,17 +137,17 @@ pub struct TreeNode {
     pub total_s: f64,
     /// Sum of self times, seconds.
     pub self_s: f64,
-    /// Shortest call, seconds; none where a server reported sums only.
+    /// Shortest duration, seconds; none where a server reported sums only.
     #[schemars(with = "Option<f64>")]
     pub min_s: f64,
-    /// Longest call, seconds; none where a server reported sums only.
+    /// Longest duration, seconds; none where a server reported sums only.
     #[schemars(with = "Option<f64>")]
     pub max_s: f64,
-    /// Median duration, seconds, within the histogram's error; none where a
-    /// server reported sums only.
+    /// Median duration, seconds, within the error of the histogram; none where a server reported
+    /// sums only.
     #[schemars(with = "Option<f64>")]
     pub p50_s: f64,
-    /// 99th percentile of durations, seconds, within the histogram's error; none where a
+    /// 99th percentile of durations, seconds, within the error of the histogram; none where a
     /// server reported sums only.
     #[schemars(with = "Option<f64>")]
     pub p99_s: f64,
@@ -156,49 +158,51 @@ pub struct TreeNode {
     pub total_ns: u128,
     /// Sum of self times, nanoseconds, exact.
     pub self_ns: u128,
-    /// Whether these calls failed before their caller made the same step again.
+    /// Whether the calls of this node are failed attempts that their caller retried.
     pub again: bool,
-    /// How many of them come in one call above that has any; nothing at the top.
+    /// Distribution of the number of these calls within one call of the parent; none for root
+    /// calls.
     pub times: Option<Times>,
-    /// "blocked" where the recorder says that most of these calls only waited, else "service".
+    /// "blocked" if the recorder classifies most of these calls as waits, else "service".
     pub kind: &'static str,
-    /// Calls with known times, where servers only count calls; else the times of all are known.
+    /// Number of calls with known durations, where some servers only count calls; otherwise none,
+    /// and all durations are known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timed: Option<u128>,
-    /// Time that other processes worked on these calls, nanoseconds, in profiles of processes.
+    /// Time for which other processes worked on these calls, ns; in profiles of processes only.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub served_ns: Option<u128>,
-    /// The processes that made them, in profiles of processes.
+    /// The processes that made the calls; in profiles of processes only.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub instances: Vec<String>,
-    /// Where the trace has several hosts, each one's calls; in profiles of processes, each one's.
+    /// Sums by host if the trace has several hosts; in profiles of processes, sums by process.
     #[schemars(with = "BTreeMap<String, (u64, u128, u128, u128, Option<f64>)>")]
     pub of: BTreeMap<String, OfHost>,
-    /// Calls to look up in the trace.
+    /// Exemplars: calls to look up in the trace.
     pub exemplars: Vec<ExemplarNote>,
-    /// The calls below, the longest total first.
+    /// Child nodes, in descending order of total time.
     pub children: Vec<TreeNode>,
 }
 
-/// One host's calls as they were recorded: how many, their self time (nanoseconds), bytes, sum of
-/// durations and standard deviation of durations (nanoseconds).
+/// Recorded calls of one host: number, self time (ns), bytes, sum of durations (ns) and standard
+/// deviation of durations (ns).
 pub type OfHost = (u64, u128, u128, u128, f64);
 
-/// A call to look up in the trace; its ids are hexadecimal, as in OTLP JSON.
+/// An exemplar: a call to look up in the trace. Its ids are hexadecimal, as in OTLP JSON.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct ExemplarNote {
-    /// Why it was kept: "slowest" or "sampled".
+    /// Why the exemplar was kept: "slowest" or "sampled".
     pub kind: &'static str,
-    /// 32 hexadecimal digits.
+    /// Trace id, 32 hexadecimal digits.
     pub trace_id: String,
-    /// 16 hexadecimal digits.
+    /// Span id, 16 hexadecimal digits.
     pub span_id: String,
-    /// How long it took, seconds.
+    /// Duration of the call, seconds.
     pub duration_s: f64,
 }
 
 impl Report {
-    /// Writes a profile out in full.
+    /// Converts a profile to a report.
     pub fn of(profile: &Profile, options: &Options) -> Self {
         let (nodes, shapes) = (profile.nodes().len() as u64, profile.tree_shapes());
         Self {
@@ -258,7 +262,7 @@ fn nested(profile: &Profile) -> Vec<TreeNode> {
     in_order(roots)
 }
 
-/// Each node's calls by the names of the hosts; nothing where all calls are of one host.
+/// The calls of each node by host name; empty maps if all calls are of one host.
 fn told_by_host(profile: &Profile) -> Vec<BTreeMap<String, OfHost>> {
     let by_host = profile.by_host();
     let hosts: BTreeSet<TextId> = by_host.iter().flat_map(BTreeMap::keys).copied().collect();
@@ -347,7 +351,7 @@ impl ExemplarNote {
     }
 }
 
-/// Folded stacks: "root;call;call N" a line, N being self time in nanoseconds, sorted by stack.
+/// Folded stacks, sorted by stack: each line is "root;call;call N", where N is self time in ns.
 pub fn folded(profile: &Profile) -> String {
     let paths = Paths::of(profile);
     let mut lines: Vec<String> = paths
@@ -361,7 +365,7 @@ pub fn folded(profile: &Profile) -> String {
     lines.concat()
 }
 
-/// A name without the characters that have a meaning in folded stacks.
+/// A name without the characters that have a special meaning in folded stacks.
 fn frame(name: &str) -> String {
     if name.is_empty() {
         return "(unnamed)".to_owned();

@@ -1,7 +1,8 @@
-//! Which calls are kept, and under what names: a user's choice for spans of any source.
+//! Selection of calls by the user: which calls are kept, and which names they get.
 //!
-//! A dropped call's time is its caller's own: what it called hangs under the nearest caller that
-//! is kept. How much was left out is reported by rule, so that nothing disappears silently.
+//! The time of a dropped call counts as its caller's own time, and the calls within it are moved
+//! below the nearest kept caller. The dropped calls are reported by rule, so that nothing
+//! disappears silently.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -13,7 +14,7 @@ use crate::shape::Mixing;
 use crate::span::{Span, SpanStore, TextId, Texts};
 use crate::tree::{Forest, NONE};
 
-/// A rule: a call fits if all given patterns match.
+/// A rule: a call matches if all given patterns match.
 #[derive(Clone, Debug, Default)]
 struct Rule {
     step: Option<String>,
@@ -23,7 +24,7 @@ struct Rule {
 }
 
 impl Rule {
-    /// A pattern of steps, or terms as "service=…,kind=wait".
+    /// Parses a pattern of steps, or terms as "service=…,kind=wait".
     fn parse(text: &str) -> Result<Rule, String> {
         let mut rule = Rule::default();
         const KEYS: [&str; 4] = ["step", "service", "host", "kind"];
@@ -64,35 +65,35 @@ impl Rule {
     }
 }
 
-/// A user's choice as it is written; empty lists choose nothing.
+/// The user's rules as text; an empty list has no effect.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Choice {
-    /// Calls that fit none of these are dropped, if there are any.
+    /// Rules of calls to keep; if there are any, calls that match none of them are dropped.
     pub keep: Vec<String>,
-    /// Calls that fit one of these are dropped.
+    /// Rules of calls to drop.
     pub drop: Vec<String>,
-    /// Names of steps, and the patterns of the calls that are taken for them; the first that fits
-    /// counts. Rules see these names.
+    /// Names of steps with the patterns of their calls; the first match counts. Rules refer to
+    /// these names.
     pub steps: Vec<(String, Vec<String>)>,
 }
 
-/// What one rule left out.
+/// The calls that one rule dropped.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 pub struct LeftOut {
-    /// Calls recorded.
+    /// Number of dropped calls.
     pub calls: u64,
-    /// Of these, calls that no kept call is around: their time is nobody's.
+    /// Number of dropped calls without a kept caller; their time is attributed to no call.
     pub without_caller: u64,
     /// Bytes moved.
     pub bytes: u128,
-    /// Sum of durations, nanoseconds.
+    /// Sum of durations, ns.
     pub total_ns: u128,
-    /// Sum of self times, nanoseconds: what callers take for their own, as far as it lies in them.
+    /// Sum of self times, ns. Where there is a kept caller, this time counts as the caller's own.
     pub self_ns: u128,
 }
 
-/// What was left out, by the rule as it was written.
+/// The dropped calls by the text of the rule.
 pub type AllLeftOut = BTreeMap<String, LeftOut>;
 
 /// Adds the counts of `other` to `sum`.
@@ -110,7 +111,7 @@ pub fn add_left_out(sum: &mut AllLeftOut, other: &AllLeftOut) {
 /// The rule name under which calls that fit no `keep` rule are counted.
 const NOT_KEPT: &str = "not among those to keep";
 
-/// Most verdicts that are remembered: only forged names are more.
+/// Maximum number of cached decisions; only forged names need more.
 const VERDICTS_MAX: usize = 1 << 16;
 
 /// A compiled selection, with a cache of its decisions by name.
@@ -121,14 +122,14 @@ pub struct Selection {
     /// The names under which each `drop` rule, and lastly the missing `keep`, is reported.
     told: Vec<String>,
     steps: Vec<(String, Vec<String>)>,
-    /// For each name, the name of the step that replaces it.
+    /// The name of the step that replaces each name.
     renamed: HashMap<TextId, TextId, Mixing>,
     /// By name, service, host and wait: the index of the rule that drops the call, or None.
     verdicts: HashMap<(TextId, TextId, TextId, bool), Option<usize>, Mixing>,
 }
 
 impl Selection {
-    /// Reads a choice.
+    /// Parses the user's rules.
     ///
     /// # Errors
     /// One line that names the rule and what is allowed.

@@ -1,4 +1,4 @@
-//! Shapes: the structure of a call tree, without the number of repetitions and the durations.
+//! Shapes: the structure of a call tree, without numbers of repetitions and durations.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
@@ -8,10 +8,10 @@ use crate::span::{TextId, Texts};
 /// A shape's index in its table.
 pub type ShapeId = u32;
 
-/// Every shape once: a name and the set of the shapes below it, each counted once.
+/// A table of distinct shapes. A shape is a name and the set of child shapes, each counted once.
 ///
-/// Siblings of one shape are merged, so three packets and three hundred make the same shape, and
-/// since concurrency reorders siblings, their order plays no part. Shapes are compared exactly,
+/// Siblings of one shape are merged, so three packets and three hundred packets make the same
+/// shape. Concurrency reorders siblings, so their order is ignored. Shapes are compared exactly,
 /// not by hash: a key is the name followed by the sorted numbers of the distinct child shapes.
 #[derive(Clone, Debug, Default)]
 pub struct Shapes {
@@ -28,8 +28,8 @@ pub struct Shapes {
 
 const UNKNOWN: ShapeId = ShapeId::MAX;
 
-/// Maximum number of shapes, and of words in their keys. Beyond it, as with forged or endlessly
-/// varied trees, a shape consists of the name only.
+/// Maximum number of shapes, and of words in their keys. Beyond this limit, which only forged or
+/// extremely varied trees reach, a shape consists of the name only.
 const SHAPES_MAX: usize = 1 << 17;
 const WORDS_MAX: usize = 1 << 22;
 
@@ -37,7 +37,7 @@ const WORDS_MAX: usize = 1 << 22;
 const RECENT_WORDS: usize = 8;
 
 impl Shapes {
-    /// The shape of `name` with `children`, which need be neither sorted nor unique.
+    /// Returns the shape of `name` with `children`, which need be neither sorted nor unique.
     pub fn intern(
         &mut self,
         name: TextId,
@@ -82,7 +82,8 @@ impl Shapes {
         known.filter(|&shape| shape != UNKNOWN)
     }
 
-    /// The number of the shape of a name and the children behind it.
+    /// Returns the shape whose key is `scratch`: a name followed by child shapes. Adds the shape if
+    /// it is new.
     fn find(&mut self, scratch: &mut [u32], texts: &Texts) -> ShapeId {
         scratch[1..].sort_unstable();
         let mut distinct = 1 + distinct_in_sorted(&mut scratch[1..]);
@@ -109,12 +110,12 @@ impl Shapes {
         id
     }
 
-    /// The root's name.
+    /// The name of the shape's root.
     pub fn name(&self, shape: ShapeId) -> TextId {
         self.keys[shape as usize][0]
     }
 
-    /// The distinct shapes below; their numbers are smaller than the shape's own.
+    /// The distinct child shapes; their numbers are smaller than that of the shape.
     pub fn children(&self, shape: ShapeId) -> &[ShapeId] {
         &self.keys[shape as usize][1..]
     }
@@ -157,14 +158,14 @@ fn distinct_in_sorted(values: &mut [u32]) -> usize {
 const FNV_OFFSET: u64 = 0xcbf2_9ce4_8422_2325;
 const FNV_PRIME: u64 = 0x0000_0100_0000_01b3;
 
-/// FNV-1a: the same number for the same text on every machine.
+/// FNV-1a hash: the same number for the same text on every machine.
 pub fn digest_of(text: &str) -> u64 {
     text.bytes().fold(FNV_OFFSET, |digest, byte| {
         (digest ^ u64::from(byte)).wrapping_mul(FNV_PRIME)
     })
 }
 
-/// The finaliser of SplitMix64: every bit of the input moves every bit of the output.
+/// The finaliser of SplitMix64: every bit of the input affects every bit of the output.
 pub fn mix(value: u64) -> u64 {
     let value = (value ^ (value >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let value = (value ^ (value >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
@@ -176,7 +177,7 @@ pub fn mix(value: u64) -> u64 {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct MixingHasher(u64);
 
-/// Builds it.
+/// The builder of `MixingHasher`, for hash maps.
 pub type Mixing = BuildHasherDefault<MixingHasher>;
 
 impl Hasher for MixingHasher {

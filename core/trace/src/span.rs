@@ -37,7 +37,7 @@ const OTHER_NAMES: &str = "(other names)";
 /// One timed call, as OpenTelemetry defines it; times are nanoseconds since 1970.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 pub struct Span {
-    /// The trace it belongs to; never zero in a store.
+    /// The id of the span's trace; never zero in a store.
     pub trace_id: u128,
     /// The span's id within the trace; never zero in a store.
     pub span_id: u64,
@@ -61,7 +61,7 @@ pub struct Span {
     pub status_error: bool,
     /// Whether the recorder classifies the call as a wait (attribute `dfslab.kind`).
     pub wait: bool,
-    /// Index of its sampling weight in the texts' table; zero if unknown.
+    /// Index of the span's sampling weight in the table of texts; zero if unknown.
     pub sampling: u16,
 }
 
@@ -172,13 +172,14 @@ impl Texts {
         self.ids.contains_key(text)
     }
 
-    /// The text behind a number that this table gave out.
+    /// The text with this number.
     pub fn text(&self, id: TextId) -> &str {
         &self.texts[id as usize]
     }
 }
 
-/// A slot from the length and the ends, in which the names of one program differ.
+/// A slot computed from the text's length and ends, in which the names of one program usually
+/// differ.
 fn slot(text: &[u8]) -> usize {
     let end = |byte: Option<&u8>| usize::from(byte.copied().unwrap_or_default());
     (text.len() * 7 + end(text.first()) * 3 + end(text.last())) % RECENT_SLOTS
@@ -228,7 +229,7 @@ impl SpanStore {
         }
     }
 
-    /// Keeps a span whose ids are usable; one with a zero id is counted and dropped.
+    /// Adds a span; a span with a zero id is counted as a loss and dropped.
     pub fn push(&mut self, span: Span) {
         if span.trace_id == 0 || span.span_id == 0 {
             self.losses.zero_ids += 1;

@@ -11,18 +11,19 @@ use crate::span::{cut_ns, Span};
 /// Number of slowest calls that a node keeps, and size of its uniform sample.
 pub const EXEMPLARS_EACH: usize = 2;
 
-/// Nodes with no more calls than this keep the durations themselves: most nodes of an irregular
-/// trace have a call or two, and a histogram each would cost a thousand times their spans.
+/// Largest number of calls for which a node stores each duration. Most nodes of an irregular trace
+/// have one or two calls, and a histogram for each would take a thousand times the memory of the
+/// spans.
 const EXACT_MAX: usize = 24;
 
-/// One call that stands for those merged with it, and can be looked up in the trace.
+/// One of the merged calls, which can be looked up in the trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub struct Exemplar {
-    /// Its trace.
+    /// The trace id of the call.
     pub trace_id: u128,
-    /// Its identity in the trace.
+    /// The span id of the call.
     pub span_id: u64,
-    /// How long it took.
+    /// Duration of the call, ns.
     pub duration_ns: u64,
 }
 
@@ -31,20 +32,22 @@ impl Exemplar {
         (self.duration_ns, self.trace_id, self.span_id)
     }
 
-    /// A fixed pseudo-random number for each span: keeping the largest samples uniformly, and the
-    /// outcome does not depend on the order of merging (bottom-k sampling, Cohen & Kaplan 2007).
+    /// A fixed pseudo-random number of the span. Keeping the spans with the largest numbers is
+    /// uniform sampling, and the result does not depend on the order of merging (bottom-k sampling,
+    /// Cohen & Kaplan 2007).
     fn lot(&self) -> (u64, u128, u64) {
         let of_trace = lot_of_trace(self.trace_id);
         (mix(of_trace ^ self.span_id), self.trace_id, self.span_id)
     }
 }
 
-/// The part of a call's lot that all calls of its trace share.
+/// The part of the random number that all calls of a trace share.
 pub fn lot_of_trace(trace_id: u128) -> u64 {
     mix(trace_id as u64 ^ mix((trace_id >> 64) as u64))
 }
 
-/// Values of a node: a list while they are few, a log-linear histogram when there are many.
+/// Durations of a node: a list while there are few calls, a log-linear histogram when there are
+/// many.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub(crate) enum Numbers {
     Few(Vec<u64>),
@@ -57,8 +60,9 @@ impl Default for Numbers {
     }
 }
 
-/// The buckets of `Histogram` between the shortest and the longest call: a step's durations differ
-/// by some powers of ten, not by nineteen, and a profile has thousands of steps.
+/// The buckets of a `Histogram` between the shortest and the longest call. The durations of a step
+/// span a few powers of ten, and a profile has thousands of steps, so complete histograms would
+/// waste memory.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 pub(crate) struct Buckets {
     first: usize,
@@ -68,11 +72,11 @@ pub(crate) struct Buckets {
 /// Statistics over all calls at one node of a profile.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct Statistics {
-    /// Calls merged here.
+    /// Number of calls merged in the node.
     pub count: u64,
-    /// Calls that reported an error.
+    /// Number of calls that reported an error.
     pub errors: u64,
-    /// Calls that the recorder classifies as waits.
+    /// Number of calls that the recorder classifies as waits.
     pub waits: u64,
     /// Bytes moved by all calls.
     pub bytes: u128,
@@ -80,9 +84,9 @@ pub struct Statistics {
     pub total_ns: u128,
     /// Sum of self times, nanoseconds, exact.
     pub self_ns: u128,
-    /// The shortest call.
+    /// The shortest duration, ns.
     pub min_ns: u64,
-    /// The longest call.
+    /// The longest duration, ns.
     pub max_ns: u64,
     /// Sums of durations and of their squares, each duration cut by `cut_ns`.
     cut_ns: u128,
@@ -93,27 +97,29 @@ pub struct Statistics {
     /// A call below either threshold is not kept as an exemplar.
     least_slow_ns: u64,
     least_lot: u64,
-    /// The additional calls that sampled calls represent, where a recorder sampled.
+    /// Sums over the calls that were not recorded, estimated from the sampling weights; None
+    /// without sampling.
     beyond: Option<Box<Sums>>,
 }
 
-/// Sums over calls. `Statistics::estimated` gives those of all calls that the recorded stand for.
+/// Sums over calls. `Statistics::estimated` returns the sums over all calls that the recorded calls
+/// represent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 pub struct Sums {
-    /// Calls.
+    /// Number of calls.
     pub count: u128,
-    /// Calls that reported an error.
+    /// Number of calls that reported an error.
     pub errors: u128,
     /// Bytes moved.
     pub bytes: u128,
-    /// Durations, nanoseconds.
+    /// Sum of durations, ns.
     pub total_ns: u128,
-    /// Self times, nanoseconds.
+    /// Sum of self times, ns.
     pub self_ns: u128,
 }
 
 impl Sums {
-    /// These sums, each changed by `change`, which gets the other's value as well.
+    /// Combines each sum with that of `other` by the function `change`.
     fn with(self, other: Sums, change: impl Fn(u128, u128) -> u128) -> Sums {
         Sums {
             count: change(self.count, other.count),
@@ -124,7 +130,7 @@ impl Sums {
         }
     }
 
-    /// Adds another's.
+    /// Adds the sums of `other`.
     pub fn add(&mut self, other: Sums) {
         *self = self.with(other, u128::saturating_add);
     }
@@ -154,7 +160,7 @@ impl Default for Statistics {
 }
 
 impl Statistics {
-    /// Adds one call; `of_trace` is its trace's part of its lot.
+    /// Adds one call; `of_trace` is the trace's part of the call's random number.
     #[inline(always)]
     pub fn record(&mut self, span: &Span, self_ns: u64, of_trace: u64) {
         let duration_ns = span.duration_ns();
@@ -178,7 +184,8 @@ impl Statistics {
         self.remember(call, of_trace);
     }
 
-    /// Adds the weight of a recorded call (in units of 2^-20, at least one).
+    /// Adds the unrecorded calls that a recorded call represents; `weight` is in units of 2^-20, at
+    /// least one.
     #[cold]
     pub fn weigh(&mut self, span: &Span, self_ns: u64, weight: u64) {
         let more = u128::from(weight - ONE);
@@ -193,7 +200,7 @@ impl Statistics {
         self.beyond.get_or_insert_default().add(beyond);
     }
 
-    /// Weighted sums, which estimate all calls; the exact sums where all were recorded.
+    /// Weighted sums, which estimate all calls; the exact sums if all calls were recorded.
     pub fn estimated(&self) -> Sums {
         let recorded = Sums {
             count: self.count.into(),
@@ -277,7 +284,8 @@ impl Statistics {
 
     #[inline(always)]
     fn remember(&mut self, exemplar: Exemplar, of_trace: u64) {
-        // Nearly no call is kept once there are many, which two comparisons decide.
+        // Once a node has many calls, hardly any call becomes an exemplar; two comparisons decide
+        // that.
         if exemplar.duration_ns >= self.least_slow_ns {
             self.remember_slow(exemplar);
         }
@@ -322,7 +330,7 @@ fn keep_largest<Key: Ord>(
 }
 
 impl Numbers {
-    /// Adds one.
+    /// Adds one value.
     #[inline(always)]
     pub(crate) fn record(&mut self, value: u64) {
         match self {
@@ -332,7 +340,7 @@ impl Numbers {
         }
     }
 
-    /// Adds all of another.
+    /// Adds all values of another.
     pub(crate) fn merge(&mut self, other: &Numbers) {
         match other {
             Numbers::Few(values) => values.iter().for_each(|&value| self.record(value)),

@@ -42,7 +42,7 @@ impl Default for Window {
 /// Complete traces are processed in batches of about this many spans, which fit a cache.
 const PORTION_SPANS: usize = 1 << 9;
 
-/// Identities of merged traces are remembered for this many to twice as many traces.
+/// The ids of at least this many merged traces are remembered, and of at most twice that number.
 const REMEMBERED: usize = 1 << 18;
 
 /// Accumulates spans into a profile.
@@ -50,18 +50,19 @@ const REMEMBERED: usize = 1 << 18;
 pub struct Stream {
     window: Window,
     store: SpanStore,
-    /// Which trace each span in the store belongs to, as far as they have been looked at.
+    /// The trace of each span in the store, up to the last span examined.
     traces: Traces,
     profile: Profile,
-    /// None where only the profile is requested; then no clock is set either.
+    /// The sample of traces. None if only the profile is requested; clock offsets are then not
+    /// estimated.
     sample: Option<Sample>,
     merged: Merged,
-    /// Where portions are recovered, one after the other in the same memory.
+    /// Memory in which one batch of traces after another is reconstructed.
     forest: Forest,
-    /// How far the clocks of hosts are ahead, nanoseconds.
+    /// Time by which the clock of each host is ahead, ns.
     ahead_ns: HashMap<TextId, i64, Mixing>,
     selection: Selection,
-    /// What the files are, if their contents are not to say.
+    /// Format of the files; None: recognised by content.
     format: Option<InputFormat>,
     arrived: u64,
     arrived_before: u64,
@@ -69,14 +70,15 @@ pub struct Stream {
 
 /// The result of a stream.
 pub struct Summary {
-    /// Everything, compressed.
+    /// The compressed profile of all spans.
     pub profile: Profile,
-    /// A random sample of complete trees, or all if there are few, for analyses that need the
-    /// spans. The selection is not applied to it.
+    /// A random sample of complete trees (all trees if there are few), for analyses that need
+    /// spans. The user's selection is not applied to it.
     pub sample: Forest,
-    /// Trees that are not in the sample.
+    /// Number of trees that are not in the sample.
     pub trees_left_out: u64,
-    /// The hosts' clocks, as far as calls between them show; the spans are moved accordingly.
+    /// Clock offsets of the hosts, as far as calls between hosts determine them; spans are
+    /// corrected by them.
     pub clocks: Vec<AlignedClock>,
 }
 
@@ -84,7 +86,7 @@ impl Stream {
     /// An empty stream.
     ///
     /// # Panics
-    /// Unless the window is larger than its quiet part.
+    /// If the window is not larger than its quiet part.
     pub fn new(window: Window) -> Self {
         assert!(
             window.quiet < window.spans,
@@ -97,20 +99,20 @@ impl Stream {
         }
     }
 
-    /// From now on no calls are kept for questions beyond the profile.
+    /// Keeps no sample from now on, so that only the profile is available.
     pub(crate) fn without_sample(mut self) -> Self {
         self.sample = None;
         self
     }
 
-    /// Whether a profile without a sample is another one than with it: only calls between hosts
-    /// show clocks that are wrong.
+    /// Whether the profile would differ with a sample: only calls between several hosts show wrong
+    /// clocks.
     pub(crate) fn misses_sample(&self) -> bool {
         self.sample.is_none() && self.profile.has_several_hosts()
     }
 
-    /// Reads files that may share traces, always going on with the one that is furthest behind; no
-    /// further than to where it misses its sample.
+    /// Reads files that may share traces; the next bytes are always read from the file that is
+    /// furthest behind. Stops as soon as the profile turns out to need a sample.
     pub fn read_files<P: AsRef<Path>>(&mut self, paths: &[P]) -> Result<()> {
         let open = |path: &P| Ok((0, Reader::open(path.as_ref(), self.format)?));
         let mut readers: Vec<(u64, Reader)> = paths.iter().map(open).collect::<Result<_>>()?;
@@ -138,7 +140,7 @@ impl Stream {
         Ok(())
     }
 
-    /// Takes one message that is not a file; `name` is what errors call it.
+    /// Reads one message that is not a file; `name` is its name in errors.
     pub fn read(&mut self, name: &Path, input: impl Read + Send) -> Result<()> {
         let mut reader = Reader::new(name, input)?;
         loop {
@@ -177,7 +179,7 @@ impl Stream {
         self.merge(0);
     }
 
-    /// Ends the stream where only its profile is requested.
+    /// Ends the stream and returns only the profile.
     pub fn into_profile(mut self) -> Profile {
         self.merge_all();
         let mut profile = self.profile;
@@ -202,10 +204,10 @@ impl Stream {
         }
     }
 
-    /// Calls that do not record the probability with which they were kept have this one.
+    /// Sets the sampling probability of calls that do not record one.
     ///
     /// # Panics
-    /// Unless it is above 0 and at most 1.
+    /// Unless the probability is above 0 and at most 1.
     pub fn assume_sampled(&mut self, probability: f64) {
         let weight = weight_of(probability).expect("a probability");
         self.store.texts.assume_weight(weight);
@@ -216,7 +218,7 @@ impl Stream {
         self.format = format;
     }
 
-    /// From now on only these calls are kept, under these names.
+    /// Applies the user's selection to all further traces.
     pub fn select(&mut self, selection: Selection) {
         self.selection = selection;
     }
@@ -254,7 +256,7 @@ impl Stream {
         self.traces = traces.drop_whole(&mut self.store.spans);
     }
 
-    /// Takes a whole trace into the portion, which is merged when it is large enough.
+    /// Adds a complete trace to the batch, which is merged when it is large enough.
     fn take_whole(&mut self, spans: &[Span], runs: &[Run]) {
         let portion = &mut self.forest.spans;
         let first = portion.len();
@@ -275,7 +277,7 @@ impl Stream {
         }
     }
 
-    /// Merges the portion that lies in the forest, which is empty again afterwards.
+    /// Merges the batch and empties it.
     fn recover(&mut self) {
         if self.forest.spans.is_empty() {
             return;
@@ -301,7 +303,7 @@ fn set_back(spans: &mut [Span], ahead_ns: &HashMap<TextId, i64, Mixing>) {
     }
 }
 
-/// Spans of one trace that follow one another in the window.
+/// Consecutive spans of one trace in the window.
 #[derive(Clone, Copy, Default)]
 struct Run {
     slot: u32,
@@ -314,24 +316,24 @@ struct Held {
     trace_id: u128,
     spans: usize,
     runs: usize,
-    /// The place of its latest span.
+    /// Position of the trace's latest span.
     latest: usize,
     whole: bool,
 }
 
-/// Which trace each span in the window belongs to: most come in rows.
+/// The trace of each span in the window, as runs: spans of one trace are mostly consecutive.
 #[derive(Default)]
 struct Traces {
-    /// Each trace's number, in the order of arrival.
+    /// The number of each trace, in the order of arrival.
     slots: HashMap<u128, u32, Mixing>,
     held: Vec<Held>,
     runs: Vec<Run>,
-    /// Spans in all runs.
+    /// Number of spans in all runs.
     spans: usize,
 }
 
 impl Traces {
-    /// Looks at spans that came behind those known.
+    /// Adds the spans that arrived since the last call.
     fn note(&mut self, spans: &[Span]) {
         for run in spans.chunk_by(|left, right| left.trace_id == right.trace_id) {
             self.add(run[0].trace_id, run.len());
@@ -359,8 +361,8 @@ impl Traces {
         self.runs.push(Run { slot, first, spans });
     }
 
-    /// Marks the quiet traces as whole, and the largest others if too much would stay; how many
-    /// those are.
+    /// Marks the quiet traces as complete. Also marks the largest other traces if more than
+    /// `stay_max` spans would stay; returns the number of these.
     fn choose(&mut self, quiet: usize, stay_max: usize) -> u64 {
         let mut stay = 0;
         for held in &mut self.held {
@@ -384,7 +386,7 @@ impl Traces {
         cut
     }
 
-    /// The runs of whole traces, one trace after the other.
+    /// The runs of complete traces, trace by trace.
     fn whole_runs(&self) -> Vec<Run> {
         let mut free = Vec::with_capacity(self.held.len());
         let mut end = 0;
@@ -403,7 +405,7 @@ impl Traces {
         found
     }
 
-    /// Removes the spans of whole traces; what is known of the others.
+    /// Removes the spans of complete traces from `spans`; returns the runs of the others.
     fn drop_whole(self, spans: &mut Vec<Span>) -> Traces {
         let mut left = Traces::default();
         for run in &self.runs {
@@ -418,7 +420,8 @@ impl Traces {
     }
 }
 
-/// Identities of traces that have been merged, in two generations, the older to be forgotten.
+/// Ids of merged traces in two generations; the older generation is dropped when the younger one is
+/// full.
 #[derive(Default)]
 struct Merged {
     older: HashSet<u64, Mixing>,
@@ -426,7 +429,7 @@ struct Merged {
 }
 
 impl Merged {
-    /// Whether the trace was merged before; from now on it was.
+    /// Whether the trace was merged before; marks the trace as merged.
     fn knows(&mut self, trace_id: u128) -> bool {
         let digest = mix(trace_id as u64 ^ mix((trace_id >> 64) as u64));
         if self.newer.len() >= REMEMBERED {

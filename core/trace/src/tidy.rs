@@ -1,17 +1,17 @@
-//! Builds trees in one pass from spans in canonical form.
+//! Reconstructs trees in one pass from spans in canonical form.
 //!
-//! Most programs number their spans as they begin: a call follows its caller, and calls of one
-//! caller are ordered by start. One pass over such spans then yields what `tree` needs several
-//! passes for; all other input is left to `tree`.
+//! Most programs number their spans in order of start: a call follows its caller, and calls of one
+//! caller are ordered by start. For such spans one pass yields what `tree` computes in several
+//! passes; `tree` handles all other input.
 
 use crate::span::{Span, DEPTH_MAX, NONE};
 
-/// A caller whose child calls follow.
+/// A caller in whose list of children the pass is.
 #[derive(Clone, Copy, Debug, Default)]
 struct Caller {
-    /// Start of its latest child, ns.
+    /// Start of the latest child, ns.
     latest_ns: u64,
-    /// End of the time covered by its children so far, ns.
+    /// End of the time that the children so far cover, ns.
     covered_ns: u64,
     depth: u32,
 }
@@ -25,15 +25,16 @@ pub struct Walk {
 }
 
 impl Walk {
-    /// Each span's parent and own time, if the spans of each trace, which are in one piece, are
-    /// tidy: sound, with rising numbers, each behind its caller and none failed below one; callers
-    /// are there and not too deep, and have their calls in order.
+    /// Computes the parent and the self time of each span, and returns true, if the spans are in
+    /// canonical form. In this form each trace is contiguous, ids ascend, every span is valid and
+    /// follows its caller, no call failed, depth is bounded, and the calls of a caller are ordered
+    /// by start.
     pub fn link(&mut self, spans: &[Span], parents: &mut Vec<u32>, self_ns: &mut Vec<u64>) -> bool {
         parents.resize(spans.len(), NONE);
         self_ns.resize(spans.len(), 0);
         self.callers.resize(spans.len(), Caller::default());
         self.outside = 0;
-        // As slices of one length they need no looking after.
+        // Slices of equal length make bounds checks unnecessary.
         let parents = &mut parents[..spans.len()];
         let self_ns = &mut self_ns[..spans.len()];
         let callers = &mut self.callers[..spans.len()];
@@ -84,9 +85,9 @@ impl Walk {
     }
 }
 
-/// Where a span's parent stands among those before it in its trace, which have rising numbers.
+/// Position of a span's parent among the earlier spans of its trace, whose ids ascend.
 fn find(before: &[Span], span: &Span) -> Option<usize> {
-    // Numbers without gaps, as one counter gives them, lead straight there.
+    // If ids have no gaps, as those from one counter, their difference is the distance.
     let back = span.span_id.wrapping_sub(span.parent_id) as usize;
     let guess = before.len().wrapping_sub(back);
     match before.get(guess) {
@@ -104,7 +105,7 @@ mod tests {
     use crate::tree::Forest;
     use proptest::prelude::*;
 
-    /// Two traces, each a chain of numbers with gaps, whose calls begin one after the other.
+    /// Two traces, each a chain of ids with gaps, whose calls begin one after the other.
     fn tidy(shape: &[(usize, u64, u64)]) -> Vec<Span> {
         let mut spans: Vec<Span> = Vec::new();
         for trace_id in [9, 4] {
@@ -128,7 +129,7 @@ mod tests {
         spans
     }
 
-    /// What both ways find, and whether the short one was gone.
+    /// Compares the results of both algorithms; returns whether the one-pass algorithm was used.
     fn compared(spans: &[Span]) -> bool {
         let store = SpanStore {
             spans: spans.to_vec(),

@@ -1,4 +1,4 @@
-//! Single call trees as they were in time, to be looked at: the slowest of each kind.
+//! Timelines: the slowest call tree of each type.
 
 use std::collections::BTreeMap;
 
@@ -10,57 +10,59 @@ use crate::selection::Selection;
 use crate::span::Texts;
 use crate::tree::{Forest, NONE};
 
-/// Kinds of trees (by the name at the top) that are shown, those with most time.
+/// Largest number of types of trees (by root name) that are shown: those with most time.
 const KINDS_MAX: usize = 3;
-/// Most calls of a tree that are shown: the longest.
+/// Largest number of calls of a tree that are shown: the longest.
 const CALLS_MAX: usize = 100;
 
-/// One call tree.
+/// One call tree on a time axis.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Timeline {
-    /// 32 hexadecimal digits. Of spans only.
+    /// Trace id, 32 hexadecimal digits. In traces of spans only.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trace_id: Option<String>,
-    /// What was called.
+    /// Name of the root call.
     pub name: String,
-    /// How long it took, seconds.
+    /// Duration of the root call, seconds.
     pub duration_s: f64,
-    /// Shorter calls of the tree that are not shown.
+    /// Number of shorter calls of the tree that are not shown.
     pub left_out: u64,
-    /// The path in another process that it was done for, in profiles of processes.
+    /// The path of the call in another process that caused this tree; in profiles of processes
+    /// only.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("format" = "call-path"))]
     pub cause: Option<String>,
-    /// The others, each behind its caller, in the order of their beginnings.
+    /// The other calls, in order of start, each after its caller.
     pub calls: Vec<TimelineCall>,
 }
 
-/// One call of it.
+/// One call of a timeline.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct TimelineCall {
-    /// What was called.
+    /// Name of the call.
     pub name: String,
-    /// Service and host, as far as they are known.
+    /// Service and host of the call, as far as they are known.
     pub place: String,
-    /// Calls around it.
+    /// Number of calls around this call.
     pub depth: u32,
-    /// When it began after the tree did, seconds; negative where clocks say so.
+    /// Start of the call, seconds after the start of the tree; negative if clocks disagree.
     pub start_s: f64,
-    /// How long it took, seconds.
+    /// Duration of the call, seconds.
     pub duration_s: f64,
-    /// Whether the recorder says that it only waited.
+    /// Whether the recorder classifies the call as a wait.
     pub wait: bool,
-    /// Whether it reported an error.
+    /// Whether the call reported an error.
     pub error: bool,
-    /// What it was about, as its recorder says.
+    /// The object of the call (such as a file), as recorded.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub about: Option<String>,
 }
 
-/// The slowest tree of each of the kinds with most time, without the calls that are left out.
+/// The slowest tree of each of the types with most time, without the calls that the options leave
+/// out.
 ///
 /// # Panics
-/// If nothing could be read under these options.
+/// If the options are invalid; reading the files would have failed with an error.
 pub fn timelines(sample: &Forest, options: &Options) -> Vec<Timeline> {
     let mut selection = Selection::of(&options.choice).expect("a choice that was read under");
     if !selection.drops() {
@@ -71,8 +73,8 @@ pub fn timelines(sample: &Forest, options: &Options) -> Vec<Timeline> {
     slowest_of_each(&chosen, &sample.texts)
 }
 
-/// Of the trees of one name: all time in nanoseconds, how slow the slowest is (with what decides
-/// between equals), and where it stands.
+/// Trees of one root name: their total time in ns, the sort key of the slowest one, and its root's
+/// index.
 type Kind = (u128, (u64, u128, u64), u32);
 
 fn slowest_of_each(forest: &Forest, texts: &Texts) -> Vec<Timeline> {

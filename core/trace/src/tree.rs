@@ -8,7 +8,7 @@ use crate::tidy::Walk;
 
 pub use crate::span::{DEPTH_MAX, NONE};
 
-/// Every node's children, as ranges of one list.
+/// The children of every node, as ranges of one list.
 #[derive(Clone, Debug, Default)]
 pub struct Children {
     starts: Vec<u32>,
@@ -16,12 +16,12 @@ pub struct Children {
 }
 
 impl Children {
-    /// Lists the children again, in the memory of the old lists.
+    /// Builds the lists again, in the same memory.
     fn fill(&mut self, parents: &[u32]) {
         let starts = &mut self.starts;
         starts.clear();
-        // Counted two places ahead, a node's entry is first where its list begins, then, once the
-        // list is full, where the next one does.
+        // Counts are stored two positions ahead. A node's entry is first the start of its list, and
+        // once the list is full, the start of the next one.
         starts.resize(parents.len() + 2, 0);
         for &parent in parents.iter().filter(|&&parent| parent != NONE) {
             starts[parent as usize + 2] += 1;
@@ -52,33 +52,33 @@ impl Children {
     }
 }
 
-/// Call trees: one node a span, linked by index.
+/// Call trees: each span is a node, and nodes are linked by index.
 #[derive(Clone, Debug, Default)]
 pub struct Forest {
     /// The spans, sorted by trace and span id, without duplicates.
     pub spans: Vec<Span>,
-    /// Each span's parent, or `NONE` for a root.
+    /// The parent of each span, or `NONE` for a root.
     pub parents: Vec<u32>,
-    /// Each span's children.
+    /// The children of each span.
     pub children: Children,
-    /// Every node, parents before their children.
+    /// All nodes, parents before their children.
     pub order: Vec<u32>,
-    /// Duration minus the union of the children's intervals clipped to the span, nanoseconds.
+    /// Self time: duration minus the union of the children's intervals, clipped to the span, ns.
     pub self_ns: Vec<u64>,
-    /// Whether each call failed before its caller made the same step again; empty if none did.
+    /// Whether each call is a failed attempt that its caller retried; empty if there is none.
     pub again: Vec<bool>,
     /// Names, services and hosts.
     pub texts: Texts,
-    /// What reading and recovery repaired or dropped.
+    /// Numbers of spans that reading and reconstruction repaired or dropped.
     pub losses: Losses,
     walk: Walk,
 }
 
 impl Forest {
-    /// Recovers the trees; the outcome does not depend on the order of the spans.
+    /// Reconstructs the trees; the result does not depend on the order of the spans.
     ///
     /// # Panics
-    /// With 2^32 - 1 spans or more.
+    /// For 2^32 - 1 spans or more.
     pub fn recover(store: SpanStore) -> Self {
         let mut forest = Self {
             spans: store.spans,
@@ -90,7 +90,7 @@ impl Forest {
         forest
     }
 
-    /// Recovers the trees of spans of which each trace is in one piece.
+    /// Reconstructs the trees of spans in which each trace is contiguous.
     pub(crate) fn of_traces(spans: Vec<Span>, texts: Texts) -> Self {
         let mut forest = Self {
             spans,
@@ -101,8 +101,8 @@ impl Forest {
         forest
     }
 
-    /// Makes trees of `spans`, which may be anything, in the memory of the trees before; `grouped`
-    /// if each trace is in one piece. Losses are added to what is known.
+    /// Reconstructs trees from `spans`, which may be damaged, in the memory of the previous trees.
+    /// `grouped`: each trace is contiguous. Adds losses to the present ones.
     pub(crate) fn untangle(&mut self, texts: &Texts, grouped: bool) {
         assert!(
             self.spans.len() < NONE as usize,
@@ -123,8 +123,7 @@ impl Forest {
         }
     }
 
-    /// Whether the spans are as programs write them; if so, they are linked and their own time is
-    /// measured.
+    /// Whether the spans are in canonical form; if so, links them and computes self times.
     fn is_tidy(&mut self) -> bool {
         let (parents, self_ns) = (&mut self.parents, &mut self.self_ns);
         let tidy = self.walk.link(&self.spans, parents, self_ns);
@@ -135,7 +134,7 @@ impl Forest {
         tidy
     }
 
-    /// The same for whatever spans.
+    /// Reconstructs trees from spans that are not in canonical form.
     fn repair(&mut self, texts: &Texts, grouped: bool) {
         self.keep_one_each(texts, grouped);
         let downwards = self.find_parents();
@@ -167,7 +166,7 @@ impl Forest {
         }
     }
 
-    /// Whether a call failed before its caller made the same step again.
+    /// Whether a call is a failed attempt that its caller retried.
     #[inline]
     pub fn is_again(&self, node: u32) -> bool {
         self.again.get(node as usize).is_some_and(|&again| again)
@@ -182,7 +181,7 @@ impl Forest {
     }
 
     fn keep_one_each(&mut self, texts: &Texts, grouped: bool) {
-        // The usual case needs no sorting: programs number their spans as they come.
+        // The usual case needs no sorting: programs number their spans in order.
         let follows = |pair: &[Span]| {
             let same = pair[0].trace_id == pair[1].trace_id;
             !same || pair[0].span_id < pair[1].span_id
@@ -254,7 +253,7 @@ impl Forest {
         kept
     }
 
-    /// Links the spans; whether every parent stands before its children, which rules out rings.
+    /// Links the spans; returns whether every parent precedes its children, which excludes cycles.
     fn find_parents(&mut self) -> bool {
         self.parents.clear();
         self.parents.resize(self.spans.len(), NONE);
@@ -396,7 +395,8 @@ impl Forest {
         self.losses.outside_parent = outside;
     }
 
-    /// Moves calls that are too deep below the ancestor above the last level; self times stay.
+    /// Moves calls that are too deep up, below their ancestor at the last level but one; self times
+    /// are unchanged.
     fn limit_depth(&mut self) {
         let mut depths = vec![1u32; self.spans.len()];
         let deep_before = self.losses.deep_spans;
@@ -418,9 +418,9 @@ impl Forest {
     }
 }
 
-/// Position of a parent in a trace sorted by span id, searched from a place in it.
+/// Position of a parent in a trace sorted by span id; the search begins at `place`.
 fn find(trace: &[Span], place: usize, parent_id: u64) -> Option<usize> {
-    // Numbers without gaps, as one counter gives them, lead straight there.
+    // If ids have no gaps, as those from one counter, their difference is the distance.
     let back = trace[place].span_id.wrapping_sub(parent_id);
     let guess = place.wrapping_sub(back as usize);
     if trace

@@ -20,16 +20,17 @@ use crate::tree::{Forest, NONE};
 /// How a trace is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OutputFormat {
-    /// OTLP JSON: one document, or one a line when there are many spans.
+    /// OTLP JSON: one document, or one per line when there are many spans.
     Json,
-    /// OTLP protobuf: messages back to back, which protobuf reads as one.
+    /// OTLP protobuf: concatenated messages, which protobuf reads as one.
     Protobuf,
 }
 
-/// Spans a message: enough to amortise its frame, few enough to hold in memory twice.
+/// Spans per message: enough that the frame costs little, few enough to hold the message in memory
+/// twice.
 const SPANS_PER_MESSAGE: usize = 65_536;
 
-/// Writes every span of the store to `path`, replacing what is there.
+/// Writes all spans of the store to `path` and replaces an existing file.
 pub fn write_file(store: &SpanStore, path: &Path, format: OutputFormat) -> Result<()> {
     let temporary = temporary_beside(path);
     let written =
@@ -64,11 +65,12 @@ fn write_new(store: &SpanStore, path: &Path, format: OutputFormat) -> std::io::R
         .sync_all()
 }
 
-/// Whole call trees as one document of OTLP JSON, of a limited number of spans but for the first
-/// tree, and how many trees are not in it. Calls are those that the options keep.
+/// Converts whole call trees to one OTLP JSON document. The document has at most `spans_max` spans,
+/// or the first tree if that is larger. Returns the document and the number of trees that are not
+/// in it. Calls that the options leave out are not written.
 ///
 /// # Panics
-/// If nothing could be read under these options.
+/// If the options are invalid; reading the files would have failed with an error.
 pub fn otlp_text(sample: &Forest, spans_max: usize, options: &Options) -> (String, u64) {
     let mut selection = Selection::of(&options.choice).expect("a choice that was read under");
     let mut chosen = sample.clone();
@@ -169,7 +171,7 @@ fn otlp_span(span: &Span, texts: &Texts) -> otlp::Span {
         end_time_unix_nano: span.end_ns,
         attributes: given
             .map(|(key, value)| {
-                // OTLP has no unsigned integer; a size of 2^63 or more is not one of this world.
+                // OTLP has no unsigned integers; sizes of 2^63 or more do not occur in practice.
                 attribute(key, any_value::Value::IntValue(value as i64))
             })
             .chain(span.wait.then(|| {

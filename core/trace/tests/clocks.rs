@@ -1,4 +1,4 @@
-//! Clocks of hosts that were set apart on purpose are found, and what they tell is put right.
+//! Planted clock offsets between hosts are found and corrected.
 
 mod support;
 
@@ -11,8 +11,8 @@ use support::Random;
 
 const HOSTS: [&str; 4] = ["client", "namenode", "datanode-1", "datanode-2"];
 
-/// Calls of a client to a NameNode and a DataNode, which asks a second one; each way takes 50 to
-/// 250 us, and every tenth write goes on after its cause has ended.
+/// Returns calls of a client to a NameNode and a DataNode, which calls a second DataNode. Each
+/// network delay is 50 to 250 us, and every tenth write outlives its caller.
 fn calls(seed: u64, ahead_ns: [i64; 4], count: u64) -> SpanStore {
     let mut random = Random(seed);
     let mut store = SpanStore::default();
@@ -66,7 +66,8 @@ proptest! {
             let place = HOSTS.iter().position(|host| *host == clock.host).expect("a host");
             let off = (clock.ahead_ns - ahead[place]).unsigned_abs();
             prop_assert!(off <= clock.residual_ns, "{:?} is off by {}", clock, off);
-            // Forty calls leave less than the longest way, on each step of the chain.
+            // With forty calls, the residual of each step of the chain is at most the longest
+            // network delay.
             prop_assert!(clock.residual_ns <= 2 * 4_500_000);
         }
     }
@@ -105,7 +106,7 @@ fn files_are_read_with_the_clocks_set() {
         std::fs::remove_file(&path).expect("it was there");
         (summary.profile.losses.outside_parent, summary.profile.spans)
     };
-    // The asynchronous calls alone stick out of their causes, one in ten trees.
+    // Only the asynchronous calls extend beyond their callers, in one of ten trees.
     let sound = outside([0; 4]);
     assert_eq!(sound, (5, 200));
     assert_eq!(outside([0, 900_000_000, -70_000_000, 30_000_000]), sound);

@@ -1,4 +1,4 @@
-//! A kept corpus of hostile traces of every format, and seeded damage to sound ones.
+//! A stored corpus of hostile traces of every format, and seeded random damage to valid traces.
 
 mod support;
 
@@ -12,7 +12,7 @@ use support::{random_forest, report_of, temporary, Random};
 const TURNS: u64 = 250;
 const SEED: u64 = 20_181_015;
 
-/// What came of a file: what is in it and what was lost, or one line that refuses it.
+/// Reads a file: returns the number of spans and the losses, or the error in one line.
 fn outcome(path: &Path) -> Result<(u64, String), String> {
     match profile_files(&[path], &Reading::default()) {
         Ok(profile) => {
@@ -79,7 +79,7 @@ fn every_sound_file_loses_nothing_that_it_should_not() {
     }
 }
 
-/// Hostile things to put where something else stood.
+/// Hostile bytes, which replace parts of a valid file.
 const EVIL: [&[u8]; 16] = [
     b"",
     b"\xff",
@@ -112,7 +112,7 @@ fn damaged(whole: &[u8], random: &mut Random) -> Vec<u8> {
             bytes = lines.join(&b'\n');
         }
         3 => {
-            // One part of the file over another: identities meet where they should not.
+            // Copies one part of the file over another, so that ids occur in the wrong places.
             let (from, to) = (place(random, whole), place(random, whole));
             let length = (random.below(80) as usize).min(whole.len() - from.max(to));
             bytes.copy_within(from..from + length, to);

@@ -1,4 +1,5 @@
-//! Loops and retries as grammar: however often steps are repeated or fail, shapes stay few.
+//! Loops and retries as rules of a grammar: the number of shapes stays small for any number of
+//! repetitions or failures.
 
 mod support;
 
@@ -8,7 +9,7 @@ use dfslab_trace::{Forest, Options, Profile, Report, Span, SpanStore, TreeNode};
 use proptest::prelude::*;
 use support::{profile_of, random_forest, report_of, Random};
 
-/// One trace that is written call by call.
+/// A trace under construction, to which calls are added one by one.
 struct Trace<'s> {
     store: &'s mut SpanStore,
     trace_id: u128,
@@ -26,7 +27,7 @@ impl<'s> Trace<'s> {
         }
     }
 
-    /// Begins a call below another (0 at the top); it is as long as it takes until `end`.
+    /// Begins a call below another (0: a root) and returns its id; `end` ends the call.
     fn begin(&mut self, name: &str, parent_id: u64) -> u64 {
         self.number += 1;
         self.now_ns += 10;
@@ -57,7 +58,7 @@ impl<'s> Trace<'s> {
 
 const STEPS: [&str; 6] = ["locate", "connect", "send", "sync", "confirm", "close"];
 
-/// Writes whose attempts fail up to `retries_max` times, each at a step of its own.
+/// Returns writes whose attempts fail up to `retries_max` times, each at a random step.
 fn with_faults(traces: u64, retries_max: u64, seed: u64) -> SpanStore {
     let (mut random, mut store) = (Random(seed), SpanStore::default());
     for trace_id in 1..=traces {
@@ -79,7 +80,8 @@ fn with_faults(traces: u64, retries_max: u64, seed: u64) -> SpanStore {
     store
 }
 
-/// Distinct structures as they are without the rule for attempts, from the definition.
+/// Returns the number of distinct structures without the rule for retries, computed from the
+/// definition.
 fn structures_without_rule(store: &SpanStore) -> usize {
     fn structure(forest: &Forest, node: u32) -> String {
         let below: BTreeSet<String> = forest
@@ -108,7 +110,8 @@ fn retries_make_no_shapes_where_there_were_ever_more() {
         before = without;
         let profile = profile_of(&store);
         assert_eq!(profile.tree_shapes(), 1, "{retries_max} retries");
-        // A way to fail is a place with its steps, once; and the way that succeeds.
+        // Nodes: the root, the successful attempt with its steps, and each possible failure with
+        // the steps before it.
         let places = 1 + (1 + STEPS.len()) + if retries_max == 0 { 0 } else { 6 + 21 };
         assert_eq!(profile.nodes().len(), places, "{retries_max} retries");
         let failed = |span: &&Span| span.status_error && store.texts.text(span.name) == "attempt";
@@ -160,7 +163,7 @@ fn what_fails_for_good_and_what_fails_beside_others_is_no_retry() {
     let write = trace.begin("write", 0);
     trace.step("send", write, true);
     trace.step("confirm", write, false);
-    // Three at the same time, of which one fails.
+    // Three concurrent copies, of which one fails.
     let copies: Vec<u64> = (0..3).map(|_| trace.begin("copy", write)).collect();
     for (copy, failed) in copies.into_iter().zip([true, false, false]) {
         trace.end(copy, failed);
@@ -180,10 +183,12 @@ fn what_fails_for_good_and_what_fails_beside_others_is_no_retry() {
     assert_eq!(errors, 5);
 }
 
-/// A place's calls above, fewest and most calls of one, and whether they were made again.
+/// For a node: number of parent calls, fewest and most calls within one of them, and whether they
+/// were retried.
 type Seen = (u64, u64, u64, bool);
 
-/// Each call's place, by the definition: the structures from the root down to it.
+/// Returns the sums of each node by the definition: its key is the path of structures from the root
+/// to the call.
 fn naive(forest: &Forest) -> BTreeMap<String, (u64, u128, Seen)> {
     let again = |node: u32| {
         let span = &forest.spans[node as usize];

@@ -1,4 +1,5 @@
-//! Hostile, damaged and foreign files never crash: one clear line, or losses counted by kind.
+//! Hostile, damaged and foreign files never crash: the result is an error in one line, or losses
+//! counted by kind.
 
 mod support;
 
@@ -132,7 +133,8 @@ fn every_truncation_of_a_protobuf_is_refused_with_its_offset() {
     }
 }
 
-/// A truncated file: what was whole in it and what was lost, or why nothing is.
+/// Reads a truncated file: returns the number of complete spans and the losses, or the error in one
+/// line.
 fn salvaged(bytes: &[u8], name: &str) -> Result<(u64, Losses), String> {
     let path = temporary(name);
     std::fs::write(&path, bytes).expect("a writable folder");

@@ -1,4 +1,4 @@
-//! Whose calls they are: sums by host as a naive reader has them, in any order of merging.
+//! Sums by host equal those of a naive computation, in any order of merging.
 
 mod support;
 
@@ -9,7 +9,7 @@ use support::{random_forest, Random};
 
 const HOSTS: u64 = 4;
 
-/// Random trees whose spans are each of one of some hosts, or of none that is told.
+/// Returns random trees whose spans each belong to one of a few hosts, or to an unknown one.
 fn several_hosts(seed: u64) -> SpanStore {
     let (mut store, mut random) = (random_forest(seed, 300, 12, 5), Random(seed));
     for at in 0..store.spans.len() {
@@ -26,7 +26,7 @@ fn profile_of(store: &SpanStore) -> Profile {
     Profile::of(&Forest::recover(store.clone()))
 }
 
-/// The store's traces, each whole, dealt out to so many stores.
+/// Distributes the store's traces, each complete, over `parts` stores.
 fn dealt(store: &SpanStore, parts: u128) -> Vec<SpanStore> {
     let part = |number| SpanStore {
         spans: store
@@ -43,7 +43,7 @@ fn dealt(store: &SpanStore, parts: u128) -> Vec<SpanStore> {
 
 type Sums = BTreeMap<(String, String), (u64, u128, u128)>;
 
-/// Calls, bytes and durations by name and host, as the report's trees have them.
+/// Adds calls, bytes and durations of the report's trees by name and host to `sums`.
 fn told(roots: &[TreeNode], sums: &mut Sums) {
     for node in roots {
         let all: u64 = node.of.values().map(|of| of.0).sum();

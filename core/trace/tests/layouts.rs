@@ -1,4 +1,4 @@
-//! Spans told by comparison with earlier ones are what a walk through each of them tells.
+//! Spans decoded by comparison with earlier ones equal those decoded by a full parse.
 
 mod support;
 
@@ -23,7 +23,7 @@ fn pair(key: &str, value: Value) -> KeyValue {
     }
 }
 
-/// An attribute of any kind, of use or not.
+/// Returns a random attribute of any type, relevant or not.
 fn attribute(random: &mut Random) -> KeyValue {
     let number = Value::IntValue((random.next() >> random.below(64)) as i64);
     match random.below(12) {
@@ -74,7 +74,7 @@ fn span(random: &mut Random, number: u64) -> Written {
     }
 }
 
-/// Spans as they stand in a file, one behind the other in one scope.
+/// Returns a file with these spans, consecutive in one scope.
 fn file_of(spans: &[Vec<u8>]) -> Vec<u8> {
     let block = |tag: u8, inner: &[u8]| {
         let mut bytes = vec![tag];
@@ -86,13 +86,13 @@ fn file_of(spans: &[Vec<u8>]) -> Vec<u8> {
     block(0x0a, &block(0x12, &scope))
 }
 
-/// What a file holds, in words, and what reading it lost.
+/// The spans of a file with texts instead of numbers, and the losses.
 type Said = (Vec<(Span, String)>, Losses);
 
-/// What reading a file gives; nothing where it is wrong.
+/// Reads a file; None if the file is invalid.
 fn told(file: &[u8]) -> Option<Said> {
     let mut store = SpanStore::default();
-    // A file of unusable spans is refused, whatever they lost.
+    // A file without a usable span is an error, whatever its losses.
     let outcome = read_bytes(Path::new("trace"), file, &mut store);
     let unusable = |error: &str| error.contains("no usable span");
     if outcome.is_err_and(|error| !unusable(&error.to_string())) {
@@ -114,17 +114,17 @@ fn told(file: &[u8]) -> Option<Said> {
     Some((words.collect(), store.losses))
 }
 
-/// Each span in a file of its own, of which none has an earlier one.
+/// Reads each span from a separate file, so that no span has an earlier one to compare with.
 fn singly(spans: &[Vec<u8>]) -> Option<Said> {
     joined(&spans.iter().map(|span| alone(span)).collect::<Vec<_>>())
 }
 
-/// One span in a file of its own.
+/// Reads one span from a file that contains nothing else.
 fn alone(span: &[u8]) -> Option<Said> {
     told(&file_of(&[span.to_vec()]))
 }
 
-/// What files hold one after the other; one that is wrong spoils all.
+/// Concatenates the results of several files; None if one of them is invalid.
 fn joined(files: &[Option<Said>]) -> Option<Said> {
     let (mut all, mut losses) = (Vec::new(), Losses::default());
     for file in files {
@@ -164,10 +164,11 @@ fn spans_beside_like_ones_are_told_as_they_are_alone() {
 
 #[test]
 fn a_changed_byte_is_seen_as_it_is_alone() {
-    // Few kinds of spans, all of which have been met before the one that is changed.
+    // Few layouts, all of which occur before the changed span.
     let kinds = encoded(7, 12);
     let kinds = [kinds.clone(), kinds.clone(), kinds].concat();
-    // What a span is alone does not depend on the others, so only the changed one is read again.
+    // The result for a single span does not depend on other spans, so only the changed span is read
+    // again.
     let known: Vec<_> = kinds.iter().map(|span| alone(span)).collect();
     let mut random = Random(9);
     let (mut same, mut wrong) = (0, 0);

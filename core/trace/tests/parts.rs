@@ -1,4 +1,5 @@
-//! Files read apart and put together: the same bytes, whatever the order and the grouping.
+//! Shards are read separately and merged: the result has the same bytes, whatever the order and the
+//! grouping.
 
 mod support;
 
@@ -34,7 +35,7 @@ fn part(paths: &[PathBuf]) -> Part {
     Part::from_bytes(&bytes).expect("as it was written")
 }
 
-/// Files of some traces each, or each with a share of every trace.
+/// Writes files of a few traces each; with `shared`, each file has a part of every trace.
 fn files(name: &str, shared: bool) -> Vec<PathBuf> {
     let store = random_forest(5, 400, 12, 6);
     let number = |path: u64| temporary(&format!("{name}-{path}"));
@@ -75,7 +76,8 @@ fn any_order_of_parts_gives_the_bytes_of_one_reader() {
         .iter()
         .map(|path| part(std::slice::from_ref(path)))
         .collect();
-    // Savings are replayed with tables numbered by who read what, so their last digits may differ.
+    // Savings are left out: their replay uses tables numbered by reader, so their last digits may
+    // differ.
     let profile = |summary: &Summary| Report::of(&summary.profile, &Options::default());
     let one = text(&together(parts.clone(), Selection::default()));
     assert!(profile(&together(parts.clone(), Selection::default())) == profile(&whole));

@@ -1,4 +1,5 @@
-//! A recorder that kept only some calls: counts and sums are scaled to all, and said to be.
+//! Traces by a recorder that sampled: counts and sums are scaled to all calls, and marked as
+//! estimates.
 
 mod support;
 
@@ -7,7 +8,7 @@ use std::path::Path;
 use dfslab_trace::{weight_of, Options, Report, Stream, TreeNode, Window};
 use support::Random;
 
-/// Traces of a call with two calls below; the durations tell the traces apart.
+/// Number of traces, each a call with two calls below; the durations identify the traces.
 const TRACES: u64 = 40_000;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -18,11 +19,11 @@ enum Told {
     Attribute,
     /// Jaeger's tags, on the first span alone.
     FirstSpan,
-    /// Only the user knows.
+    /// The probability is not recorded; only the user knows it.
     Nowhere,
 }
 
-/// (kept traces, kept nanoseconds of the first call, document)
+/// Returns (number of kept traces, sum of durations of their first calls in ns, document).
 fn recorded(told: Told, probability: f64, seed: u64) -> (u64, u128, String) {
     let (mut random, mut spans) = (Random(seed), Vec::new());
     let (mut kept, mut kept_ns) = (0, 0);
@@ -103,14 +104,15 @@ fn planted_counts_come_back_within_the_error_of_the_lot() {
         assert_eq!((report.spans, report.trees), (3 * kept, kept));
         let node = first(&report);
         assert_eq!(node.read, kept);
-        // Of a binomial count the estimate has this standard error; five of them are enough.
+        // The estimate from a binomial count has this standard error; the tolerance is five of
+        // them.
         let error = (TRACES as f64 * (1.0 - probability) / probability).sqrt();
         let missed = (node.count as f64 - TRACES as f64).abs();
         assert!(
             missed < 5.0 * error,
             "{told:?}, seed {seed}: {missed} of {error}"
         );
-        // The estimates themselves are exact: what was kept, divided by the probability.
+        // The estimates themselves are exact: the kept amount divided by the probability.
         let exact = |kept: f64, found: u128| (found as f64 * probability / kept - 1.0).abs() < 1e-5;
         assert!(exact(kept as f64, node.count), "{told:?}: {}", node.count);
         assert!(exact(kept_ns as f64, node.total_ns), "{told:?}");

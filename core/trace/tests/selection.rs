@@ -1,4 +1,5 @@
-//! A user's choice of calls: what is left out is told to the nanosecond, the rest is as planted.
+//! The user's selection of calls: dropped calls are counted to the nanosecond, and the others are
+//! unchanged.
 
 mod support;
 
@@ -66,7 +67,8 @@ fn a_dropped_call_is_its_callers_own_time() {
     assert_eq!((left.calls, left.total_ns, left.self_ns), packets);
     assert_eq!((left.without_caller, some.trees, all.trees), (0, 30, 30));
     assert_eq!(some.spans + left.calls, all.spans);
-    // Disk and mirror hang under the block now, whose own time is also that of its packets.
+    // The disk and mirror calls are now children of the block, whose self time includes that of its
+    // packets.
     for step in ["diskWrite", "mirrorWrite"] {
         assert_eq!(sums(some, step), sums(&all, step));
     }
@@ -177,7 +179,7 @@ proptest! {
             .iter()
             .map(|span| forest.texts.text(span.name) != dropped)
             .collect();
-        // Links of the kept alone, one by one; then a forest of nothing else.
+        // Links each kept call to its nearest kept caller, then builds a forest of the kept calls.
         for node in 0..forest.spans.len() {
             let mut above = forest.parents[node];
             while above != u32::MAX && !is_kept[above as usize] {

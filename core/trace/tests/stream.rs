@@ -1,4 +1,4 @@
-//! Windows of any size lose nothing: sums stay exact, and what hangs apart is counted.
+//! Windows of any size lose no data: sums stay exact, and spans in separate trees are counted.
 
 mod support;
 

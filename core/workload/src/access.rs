@@ -9,7 +9,8 @@ use crate::{draw, Size, SpecError};
 /// Rounds of the Feistel network that shuffles blocks: four pass the usual tests (Luby and
 /// Rackoff 1988).
 const ROUNDS: u64 = 4;
-/// Purposes of the random numbers drawn here; `stream.rs` has further ones.
+/// First identifier of the random numbers that are drawn here; each purpose has a different
+/// identifier, and `stream.rs` has further ones.
 const PLACE: u64 = 16;
 const LENGTH: u64 = 17;
 const ROUND: u64 = 32;
@@ -27,7 +28,7 @@ pub enum Order {
     Random,
     /// Every block once, in random order.
     Shuffled,
-    /// Each transfer begins this number of blocks after the one before. At the end of the file a
+    /// Each transfer begins this number of blocks after the previous one. At the end of the file a
     /// new pass begins one block further, so that every block is visited.
     Strided(u64),
     /// This number of bytes is skipped after every transfer.
@@ -52,7 +53,7 @@ pub struct Access {
     /// sequential, transfers begin at multiples of `transfer_size_bytes`. None: every transfer has
     /// that size.
     pub transfer_size: Option<Size>,
-    /// Close and open the file between transfers.
+    /// Whether to close and open the file between transfers.
     pub reopen: bool,
 }
 
@@ -91,20 +92,20 @@ impl Access {
     }
 }
 
-/// One operation of one client on one file: the arguments that determine its offsets.
+/// One operation of one client on one file, with all values that determine its offsets.
 #[derive(Clone, Copy, Debug)]
 pub struct Passage {
     /// Seed of the stream.
     pub seed: u64,
-    /// The client that does the operation.
+    /// The client that executes the operation.
     pub client: u32,
-    /// All clients of the stream.
+    /// Number of clients of the stream.
     pub clients: u32,
-    /// The file.
+    /// Number of the file.
     pub file: u64,
     /// Bytes of the file.
     pub file_bytes: u64,
-    /// Largest bytes of a transfer.
+    /// Maximum size of a transfer, bytes.
     pub transfer_size_bytes: u64,
     /// Number of the operation in its client's stream.
     pub index: u64,
@@ -257,8 +258,8 @@ fn offset(access: &Access, passage: &Passage, turn: u64) -> u64 {
     block * transfer
 }
 
-/// The `turn`-th block of a strided order: each block is `stride` after the one before, and each
-/// pass begins one block after the start of the pass before.
+/// The `turn`-th block of a strided order. Each block is `stride` blocks after the previous one,
+/// and each pass begins one block later than the previous pass.
 fn strided(blocks: u64, stride: u64, turn: u64) -> u64 {
     let (rows, longer) = (blocks / stride, blocks % stride);
     // The first `longer` passes have one block more than the others.

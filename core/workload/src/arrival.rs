@@ -10,23 +10,24 @@ use self::profile::Profile;
 use crate::random::{normal, unit};
 use crate::{draw, SpecError};
 
-/// Purposes of the random numbers drawn here.
+/// First identifier of the random numbers that are drawn here; each purpose has a different
+/// identifier.
 const GAP: u64 = 24;
 const GAP_AGAIN: u64 = 25;
 const LENGTH: u64 = 26;
-/// A schedule of a client is drawn on by its operations, so it never runs dry.
+/// Largest rate of arrivals per second.
 const MOST_RATE_PER_S: f64 = 1e9;
 
 /// When operations are scheduled to start.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Arrival {
-    /// When the client's operation before it has ended, plus the think time.
+    /// After the end of the client's previous operation, plus the think time.
     #[default]
     Closed,
-    /// At times that do not depend on how long operations take.
+    /// At times that do not depend on the duration of operations.
     Open(Open),
-    /// At these times after the start, in seconds, ascending: one list for each client.
+    /// At the given times in seconds after the common start, ascending: one list for each client.
     Given(Vec<Vec<f64>>),
 }
 
@@ -43,8 +44,8 @@ pub struct Open {
     /// last factor holds for ever. Empty: the factor is 1.
     #[serde(default)]
     pub profile: Vec<(f64, f64)>,
-    /// What arrives are sessions of requests, each of which waits for the one before. None: single
-    /// operations arrive.
+    /// Sessions of requests, each of which waits for the previous one, arrive instead of single
+    /// operations. None: single operations arrive.
     #[serde(default)]
     pub session: Option<Session>,
 }
@@ -63,7 +64,7 @@ pub enum Process {
     Lognormal(f64),
 }
 
-/// A session: each request follows the end of the one before after a think time (a partly open
+/// A session: each request follows the end of the previous one after a think time (a partly open
 /// workload; Schroeder, Wierman and Harchol-Balter 2006, "Open versus closed: a cautionary tale").
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -80,7 +81,7 @@ pub struct Session {
 pub enum Start {
     /// Nanoseconds after the common start.
     At(u64),
-    /// Nanoseconds after the end of the client's operation before it.
+    /// Nanoseconds after the end of the client's previous operation.
     After(u64),
     /// Never: the list of given times is exhausted.
     Never,
@@ -159,17 +160,18 @@ pub struct Schedule<'a> {
     seed: u64,
     client: u32,
     think_ns: u64,
-    /// Arrivals so far, and the time of the next one for a process of rate 1 (per client).
+    /// Number of arrivals so far; `unit_time` is the time of the next arrival of a process of
+    /// rate 1 (per client).
     arrivals: u64,
     unit_time: f64,
     /// This client's phase within the interval between arrivals, 0 to 1, when all intervals are
     /// constant.
     share: f64,
     profile: Profile,
-    /// Nanoseconds between a client's arrivals, where the rate is constant.
+    /// Time between a client's arrivals if the rate is constant, ns.
     gap_ns: Option<f64>,
-    /// Nanoseconds between a client's arrivals, where in addition they are evenly spaced single
-    /// operations.
+    /// Time between a client's arrivals if they are evenly spaced single operations at a constant
+    /// rate, ns.
     even_ns: Option<f64>,
     /// Requests remaining in the current session.
     session_left: u64,

@@ -151,7 +151,7 @@ impl OperationKind {
 /// One operation of one client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Operation {
-    /// The client that does it.
+    /// The client that executes the operation.
     pub client: u32,
     /// Index of the operation in its client's stream.
     pub index: u64,
@@ -166,7 +166,7 @@ pub struct Operation {
     /// For a single transfer, its offset. For an operation that accesses a file in another order
     /// than front to back, the file's bytes. Otherwise 0.
     pub offset_bytes: u64,
-    /// The client that owns the file; usually the client that does the operation.
+    /// The client that owns the file; usually the client that executes the operation.
     pub owner: u32,
     /// The phase of the stream to which the operation belongs.
     pub phase: u32,

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::spec::{Phase, StreamSpec};
 use crate::{draw, OperationKind};
 
-/// Purposes of the random numbers drawn here.
+/// Identifier of the random numbers that are drawn here; each purpose has a different identifier.
 const SIZE: u64 = 3;
 const SIZE_AGAIN: u64 = 4;
 const SIZE_MORE: u64 = 100;

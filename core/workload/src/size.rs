@@ -16,7 +16,7 @@ const MOST_POINTS: u64 = 32;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Size {
-    /// Constant.
+    /// One size, bytes.
     Fixed(u64),
     /// Uniform between two sizes, both included.
     Uniform {
@@ -27,7 +27,7 @@ pub enum Size {
     },
     /// Lognormal, truncated at the maximum.
     Lognormal {
-        /// Median, bytes.
+        /// Median of the untruncated distribution, bytes.
         median: f64,
         /// Standard deviation of the logarithm.
         sigma: f64,
@@ -36,23 +36,23 @@ pub enum Size {
     },
     /// Normal, truncated at 0 and at the maximum.
     Normal {
-        /// Mean, bytes.
+        /// Mean of the untruncated distribution, bytes.
         mean: f64,
-        /// Standard deviation, bytes.
+        /// Standard deviation of the untruncated distribution, bytes.
         sd: f64,
         /// Largest, bytes.
         max: u64,
     },
     /// Gamma, truncated at the maximum.
     Gamma {
-        /// Mean, bytes.
+        /// Mean of the untruncated distribution, bytes.
         mean: f64,
         /// Shape parameter: 1 is exponential; larger values are narrower.
         shape: f64,
         /// Largest, bytes.
         max: u64,
     },
-    /// One of several sizes, by weight.
+    /// One of several sizes in bytes, by weight.
     Choice(Vec<(u64, f64)>),
 }
 

@@ -45,10 +45,10 @@ pub struct StreamSpec {
     /// Think time between the operations of a client, in seconds.
     #[serde(default)]
     pub think_time_s: f64,
-    /// Phases, each of which all clients begin at a barrier, instead of one mix.
+    /// Phases, which all clients begin together at a barrier; they replace the single mix.
     #[serde(default)]
     pub phases: Vec<Phase>,
-    /// A sequence of operations to replay, instead of a mix.
+    /// A sequence of operations to replay; it replaces the mix.
     #[serde(default)]
     pub given: Vec<Given>,
     /// When operations are scheduled to start.
@@ -99,19 +99,19 @@ pub struct Phase {
 pub struct Share {
     /// The operation.
     pub operation: OperationKind,
-    /// Its weight, relative to the others.
+    /// Weight of the operation, relative to the other weights.
     #[serde(default = "one")]
     pub weight: f64,
-    /// The access pattern of this operation, where it differs from the phase's.
+    /// The access pattern of this operation; None: that of the phase.
     #[serde(default)]
     pub access: Option<Access>,
-    /// How this operation selects its file, where it differs from the phase; not Zipf.
+    /// How this operation selects its file, except Zipf; None: as in the phase.
     #[serde(default)]
     pub file_choice: Option<FileChoice>,
     /// Whether written data is forced to disk. None: as the target is configured.
     #[serde(default)]
     pub fsync: Option<bool>,
-    /// Think time before this operation, seconds, where it differs from the phase's.
+    /// Think time before this operation, seconds; None: that of the phase.
     #[serde(default)]
     pub think_time_s: Option<f64>,
 }
@@ -156,7 +156,7 @@ pub enum FileChoice {
     Uniform,
     /// Zipf: the k-th file has a probability proportional to k to the power of minus this exponent.
     Zipf(f64),
-    /// The file created last.
+    /// The file that was created last.
     Newest,
 }
 
@@ -167,9 +167,10 @@ pub enum Files {
     /// The client's own files.
     #[default]
     Own,
-    /// Those of the client this many numbers further on, as they are when the phase begins.
+    /// The files of the client whose number is larger by this distance, as they are when the phase
+    /// begins.
     Neighbour(u32),
-    /// Those of all clients, as they are when the phase begins.
+    /// The files of all clients, as they are when the phase begins.
     Shared,
 }
 
@@ -177,7 +178,7 @@ pub enum Files {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Given {
-    /// The client that does the operation.
+    /// The client that executes the operation.
     #[serde(default)]
     pub client: u32,
     /// The operation type.
@@ -191,7 +192,7 @@ pub struct Given {
     /// Offset of a single transfer.
     #[serde(default)]
     pub offset_bytes: u64,
-    /// The client that owns the file. None: the client that does the operation.
+    /// The client that owns the file. None: the client that executes the operation.
     #[serde(default)]
     pub owner: Option<u32>,
 }
@@ -222,10 +223,10 @@ impl Layout {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Prepare {
-    /// Their data is written.
+    /// The files are written with data.
     #[default]
     Written,
-    /// They are created empty; positional writes fill them later.
+    /// The files are created empty; positional writes fill them later.
     Empty,
 }
 
@@ -258,8 +259,8 @@ impl StreamSpec {
         }
     }
 
-    /// Whether any client accesses another's files: then no client may remove its files before all
-    /// are done.
+    /// Whether any client accesses files of another client. If so, no client may remove its files
+    /// before all clients are done.
     pub fn takes_others(&self) -> bool {
         let given = |one: &Given| one.owner.is_some_and(|owner| owner != one.client);
         self.given.iter().any(given) || self.all_phases().iter().any(|p| p.files != Files::Own)

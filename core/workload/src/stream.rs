@@ -27,11 +27,11 @@ struct Live {
     owner: u32,
     /// Number of single transfers made in the file so far.
     turn: u32,
-    /// An open operation keeps the file open.
+    /// Whether an open operation keeps the file open.
     held: bool,
-    /// The extended attribute is set.
+    /// Whether the extended attribute is set.
     tagged: bool,
-    /// The file has its alternative name.
+    /// Whether the file has its alternative name.
     renamed: bool,
 }
 

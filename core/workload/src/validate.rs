@@ -6,7 +6,7 @@ use crate::error::SpecError;
 use crate::spec::{FileChoice, Files, MixOrder, Phase, Prepare, StreamSpec};
 use crate::OperationKind;
 
-/// More operations than this for one client are taken for a mistake.
+/// Largest number of operations of one client; a larger number is treated as a mistake.
 const MOST_OPERATIONS: u64 = 1_000_000_000;
 /// Every client keeps state for its files: 10 million take about 1 GB.
 const MOST_FILES: u64 = 10_000_000;

@@ -20,7 +20,8 @@ Number = Annotated[float, BeforeValidator(_not_finite)]
 
 
 class FittedConstant(Document):
-    """A calibrated constant. `learnt`: the share of its prior variance that the data removed."""
+    """A calibrated constant in SI units. `learnt`: the share of its prior variance that the data
+    removed."""
 
     key: str
     meaning: str
@@ -33,8 +34,8 @@ class FittedConstant(Document):
 class CalibrationFit(Document):
     """The fit behind a prediction by the sequence model.
 
-    Bounds of the rate (operations per second), response times without any other client (seconds, by
-    operation), and the constants.
+    Bounds of the rate (operations per second), response times in seconds of each operation for a
+    single client, and the constants.
     """
 
     bounds_per_s: tuple[Number, Number]
@@ -58,8 +59,8 @@ class Importance(Document):
 
 
 class RegressionFit(Document):
-    """A fitted regression. `value_is`: "mean" or "median". `dropped`: excluded quantities by
-    reason."""
+    """A fitted regression. `value_is`: whether predictions are the "mean" or the "median".
+    `dropped`: excluded quantities by reason."""
 
     value_is: str
     r_squared: Number
@@ -70,8 +71,9 @@ class RegressionFit(Document):
 
 
 class OpenLoadAnswer(Document):
-    """An open workload: the declared and the largest rate, the size of the call queue (None:
-    unbounded), and the share of calls that find it full."""
+    """The answer for an open workload: the declared and the largest rate in operations per
+    second, the size of the call queue (None: unbounded), and the share of calls that find the
+    queue full."""
 
     offered_per_s: Number
     largest_rate_per_s: Number
@@ -82,9 +84,9 @@ class OpenLoadAnswer(Document):
 class StreamSimulation(Document):
     """How much of a stream its net simulated, and at what granularity.
 
-    Simulated operations of each client, and the operations that it offers; clients; replications;
-    firings summed over replications; the largest number of units into which a pipelined transfer is
-    split.
+    Fields: simulated operations of each client, and the number in the stream; clients;
+    replications; firings summed over replications; the largest number of units into which a
+    pipelined transfer is split.
     """
 
     operations_per_client: int
@@ -96,8 +98,8 @@ class StreamSimulation(Document):
 
 
 class NetworkLevel(Document):
-    """The answer at one level of detail of the network: rate, its error relative to the finest
-    level, firings, and processor time in seconds."""
+    """The answer at one level of detail of the network: rate per second, its error relative to the
+    finest level, firings, and processor time in seconds."""
 
     throughput_bytes_per_s: float
     error: float

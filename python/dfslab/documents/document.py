@@ -12,6 +12,6 @@ class Document(BaseModel):
 
 
 class StrictDocument(Document):
-    """A document in which an unknown key is an error, as it is where the document is read."""
+    """A document in which an unknown key is an error, both when read and when constructed."""
 
     model_config = ConfigDict(extra="forbid")

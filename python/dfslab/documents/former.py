@@ -18,7 +18,7 @@ from dfslab.documents.document import Document
 from dfslab.documents.measured_load import MeasuredLoad, ProgramRun
 from dfslab.documents.traces.trace_profile import TraceProfile
 
-# The former name of all parts together, and the part to which each of its keys belonged.
+# The former name of the table that held all parts, and the part to which each of its keys belonged.
 FORMER = "detail"
 
 
@@ -49,7 +49,7 @@ def _parts(detail: Mapping[str, Any]) -> dict[str, Document | None]:
 
 
 def _made(kind: type[Document], table: Mapping[str, Any], key: str) -> Document | None:
-    """A part with the fields of the table; None when the table has no `key`."""
+    """Returns a part with the fields of the table; None when the table has no `key`."""
     return kind.model_validate(table) if key in table else None
 
 
@@ -62,8 +62,8 @@ def _load(detail: Mapping[str, Any]) -> MeasuredLoad:
 
 
 def _profile(given: Mapping[str, Any] | None) -> TraceProfile | None:
-    """A profile that lacks fields of today's form cannot be drawn and is dropped; its trace
-    remains."""
+    """Returns a stored profile. None if it lacks fields of today's form, so that it cannot be
+    drawn; its trace file remains."""
     try:
         return TraceProfile.model_validate(given) if given else None
     except ValidationError:

@@ -6,310 +6,316 @@ from dfslab.documents.document import Document
 
 
 class AuditReport(Document):
-    """What became of the files whose making and last change were acknowledged."""
+    """Result of the check of files whose creation and last change were acknowledged by the
+    target."""
 
-    # Other files, whose last change was not acknowledged: nothing is promised of these.
+    # Files left out of the check, because their last change was not acknowledged.
     doubtful: int
-    # Files that had to be there.
+    # Number of files checked.
     files: int
-    # Not there.
+    # Files that do not exist.
     missing: int
-    # Not to be read: nobody answers, or another error.
+    # Files that could not be read: the server does not answer, or another error.
     unreadable: int
-    # Of these, as they were written, from the first byte to the last.
+    # Files that hold exactly the bytes that were written.
     whole: int
-    # There with other bytes, fewer or more.
+    # Files that hold other, fewer or more bytes than were written.
     wrong: int
 
 
 class Resident(Document):
-    """What of the clients' files, up to 64 of a process, was in the page cache before they
-    began."""
+    """Share of the clients' files (at most 64 files of a process) that was in the page cache
+    before the clients began.
+    """
 
-    # Bytes of the files that were looked at.
+    # Size of the checked files in bytes.
     prepared_bytes: int
-    # Bytes of theirs in the cache.
+    # Bytes of the checked files that were in the page cache.
     resident_bytes: int
 
 
 class CacheReport(Document):
-    """What was emptied before a phase, or before each of them."""
+    """Caches that were emptied before a phase, or before each of several phases."""
 
-    # "none", "files" or "system".
+    # Which caches were emptied: "none", "files" or "system".
     dropped: str
-    # Bytes that stayed cached nevertheless, where requested and measurable; of all phases
-    # together.
+    # Bytes that stayed in the page cache; none if the check was not requested or not possible. Of
+    # several phases, the sum.
     proof: Resident | None
 
 
 class ClientReport(Document):
-    """One client's part."""
+    """Figures of one client."""
 
-    # Bytes moved.
+    # Bytes moved by the client.
     bytes: int
-    # Its number.
+    # The number of the client.
     client: int
-    # Operations that succeeded.
+    # Number of successful operations.
     count: int
-    # When its first operation began, after the common start.
+    # Start of the client's first operation, seconds after the common start.
     first_start_s: float
-    # When its last operation ended.
+    # End of the client's last operation, seconds after the common start.
     last_end_s: float
 
 
 class CpuReport(Document):
     """Processor time of this process over the timed part."""
 
-    # In the kernel, seconds.
+    # Processor time in the kernel, seconds.
     system: float
-    # In user mode, seconds.
+    # Processor time in user mode, seconds.
     user: float
 
 
 class ErrorCount(Document):
-    """Errors of one operation and kind."""
+    """Number of errors of one operation and one kind."""
 
-    # How often.
+    # Number of such errors.
     count: int
-    # The first of them.
+    # The message of the first such error.
     first: str
-    # What went wrong.
+    # The kind of the error.
     kind: str
     # The step that failed.
     operation: str
 
 
 class Histogram(Document):
-    """The sparse form that crosses borders."""
+    """A histogram of values in nanoseconds, in sparse form."""
 
-    # Lower ends of the buckets that hold any values, ns, and how many they hold.
+    # The non-empty buckets as (lower bound in ns, number of values).
     buckets: list[tuple[int, int]]
-    # The largest value, ns.
+    # Largest value, ns; 0 for an empty histogram.
     maximum: int
-    # The least value, ns; the largest number of all where there is none.
+    # Smallest value, ns; the largest 64-bit integer for an empty histogram.
     minimum: int
     # Sum of all values, ns.
     sum: int
-    # Sum of their squares, ns².
+    # Sum of the squared values, ns².
     sum_of_squares: int
 
 
 class Summary(Document):
     """Count, moments, extremes and quantiles of durations, in seconds."""
 
-    # Values counted.
+    # Number of values.
     count: int
-    # Largest.
+    # Largest value, seconds.
     max_s: float
-    # Mean.
+    # Mean, seconds.
     mean_s: float
-    # Smallest.
+    # Smallest value, seconds.
     min_s: float
-    # Median.
+    # Median, seconds.
     p50_s: float
-    # 90 % are below.
+    # 90th percentile, seconds.
     p90_s: float
-    # 99.9 % are below.
+    # 99.9th percentile, seconds.
     p999_s: float
-    # 99 % are below.
+    # 99th percentile, seconds.
     p99_s: float
-    # Standard deviation.
+    # Standard deviation, seconds.
     sd_s: float
-    # Sum of all.
+    # Sum of the values, seconds.
     sum_s: float
 
 
 class GeneratorReport(Document):
-    """What the generator itself adds, so that nobody takes it for the target."""
+    """The cost of the load generator itself, so that it is not attributed to the target."""
 
-    # Processor time of the cheapest call into the kernel, ns.
+    # Processor time of the cheapest system call, ns.
     call_floor_ns: float
-    # How much later than they could have operations with an intended start began.
+    # Lateness of operations with a scheduled start: actual start minus earliest possible start.
     late: Summary
-    # The same, without loss.
+    # The lateness as a histogram, which merges without loss.
     late_histogram: Histogram
-    # False when that lateness (99 of 100) is above 1 % of the median response time and above 100
-    # µs: then response times hold some of the generator.
+    # False when the 99th percentile of the lateness exceeds both 100 µs and 1 % of the median
+    # response time. Response times then include delays of the generator.
     on_time: bool
-    # Processor time of one operation of this very stream on a target that does nothing, ns.
+    # Processor time of one operation of the same stream on a target that does nothing, ns.
     own_ns_per_op: float
-    # The generator's own time over the mean time of an operation.
+    # The generator's processor time for one operation, as a fraction of the mean latency.
     share_of_latency: float
 
 
 class OperationReport(Document):
-    """One logical operation kind."""
+    """Figures of one type of logical operation."""
 
-    # Bytes moved by the successful ones.
+    # Bytes moved by successful operations.
     bytes: int
-    # Operations that succeeded.
+    # Number of successful operations.
     count: int
-    # Operations that failed.
+    # Number of failed operations.
     errors: int
-    # The same, without loss.
+    # The latencies as a histogram, which merges without loss.
     histogram: Histogram
-    # Latency of the successful ones.
+    # Latencies of successful operations, counted from the actual start.
     latency: Summary
-    # Time from the intended start to the end, where operations have one.
+    # Response times, counted from the scheduled start; none without a schedule.
     response: Summary | None = None
-    # The same, without loss.
+    # The response times as a histogram, which merges without loss.
     response_histogram: Histogram | None = None
 
 
 class ScheduleReport(Document):
-    """Load that a schedule requested, in one or all phases. A random schedule of a few hundred
-    operations is some per cent longer or shorter than its rate says: a load is to be judged by
-    the load that was really requested.
+    """Arrivals that a schedule requested, in one phase or in all. A random schedule of a few
+    hundred operations is some per cent shorter or longer than its nominal rate implies, so a
+    measured rate is compared with `offered_per_s`, not with the nominal rate.
     """
 
-    # Arrivals that were begun: operations, or sessions of them.
+    # Number of arrivals that were begun; an arrival is an operation or a session of operations.
     arrivals: int
-    # When the last one was begun.
+    # Actual start of the last arrival, seconds after the common start.
     begun_s: float
-    # How long after its last arrival was due the load began its last one: what it was behind.
+    # Backlog at the end: actual minus scheduled start of the last arrival, seconds; of several
+    # phases, the sum.
     behind_s: float
-    # When the first arrival was due, after the common start.
+    # Scheduled start of the first arrival, seconds after the common start.
     first_s: float
-    # When the last arrival was due.
+    # Scheduled start of the last arrival, seconds after the common start.
     last_s: float
-    # Operations a second over that span; 0 where a single arrival has none.
+    # Requested operations per second over `span_s`; 0 for a single arrival.
     offered_per_s: float
-    # Operations of theirs.
+    # Number of operations of these arrivals.
     operations: int
-    # From the first arrival's due time to the last one's; of several phases their sum.
+    # Time from the first to the last scheduled start, seconds; of several phases, the sum.
     span_s: float
 
 
 class Second(Document):
-    """Operations that ended within one second."""
+    """Figures of the operations that ended within one second."""
 
-    # Bytes moved.
+    # Bytes moved by these operations.
     bytes: int
-    # Operations that succeeded.
+    # Number of successful operations.
     count: int
-    # Operations that failed.
+    # Number of failed operations.
     errors: int
-    # The longest, ns.
+    # The longest latency, ns.
     latency_ns_max: int
-    # Sum of the latencies, ns: response times where operations have an intended start.
+    # Sum of the response times of an open workload, else sum of the latencies, ns.
     latency_ns_sum: int
 
 
 class Steady(Document):
-    """From when on a load was steady, and what it then did."""
+    """The steady part of a run, by MSER-5, and the rate in that part."""
 
-    # Seconds cut off at the start.
+    # Length of the truncated warm-up, seconds.
     from_s: float
-    # Successful operations over them.
+    # Successful operations per second after the warm-up.
     rate_per_s: float
-    # Half the width of the 95 % interval of that rate, from the means of MSER's batches.
+    # Half-width of the 95 % interval of `rate_per_s`, from the means of MSER's batches.
     rate_per_s_half_width: float
-    # Whether it settled in its first half: else nothing here is to be trusted.
+    # Whether a steady state was found in the first half of the run. If not, the other fields are
+    # not reliable.
     reached: bool
-    # Whole seconds that are left.
+    # Number of whole seconds after the warm-up.
     seconds: int
 
 
 class PhaseReport(Document):
-    """One phase of a run that has several."""
+    """Figures of one phase of a run with several phases."""
 
-    # Bytes moved.
+    # Bytes moved in the phase.
     bytes: int
-    # Cache state at its start.
+    # Cache state at the start of the phase.
     cache: CacheReport
-    # Operations that succeeded.
+    # Number of successful operations.
     count: int
-    # When successful operations ended, after the phase's start.
+    # End times of successful operations, ns after the start of the phase.
     ends: Histogram
-    # Its name.
+    # The name of the phase.
     name: str
-    # By logical operation.
+    # Figures by type of logical operation.
     operations: dict[str, OperationReport]
-    # Successful operations over the window.
+    # Successful operations per second of `window_s`.
     rate_per_s: float
-    # Load that its schedule requested; none in a closed loop.
+    # Arrivals that the schedule of the phase requested; none in a closed workload.
     schedule: ScheduleReport | None
-    # Second by second.
+    # Figures of each second of the phase.
     seconds: list[Second]
-    # When all clients began it, after the common start.
+    # Common start of the phase, seconds after the common start of the run.
     start_s: float
-    # When it had settled, by MSER-5; none for fewer than 21 seconds.
+    # Steady state by MSER-5; none for a phase of fewer than 21 seconds.
     steady: Steady | None
-    # Successful operations until the stonewall, over it.
+    # Successful operations per second, up to the stonewall.
     stonewall_rate_per_s: float
-    # From then to the first client that had finished.
+    # Time from the start of the phase until the first client had finished the phase, seconds.
     stonewall_s: float
-    # Bytes moved over the window.
+    # Bytes moved per second of `window_s`.
     throughput_bytes_per_s: float
-    # From then to the end of its last operation.
+    # Time from the start of the phase to the end of its last operation, seconds.
     window_s: float
 
 
 class StepReport(Document):
-    """One primitive inside a logical operation, such as `write/close`."""
+    """Figures of one step of a logical operation, such as `write/close`."""
 
-    # Bytes moved.
+    # Bytes moved by the calls.
     bytes: int
-    # Calls that succeeded.
+    # Number of successful calls.
     count: int
-    # The same, without loss.
+    # The latencies as a histogram, which merges without loss.
     histogram: Histogram
-    # Latency of the calls.
+    # Latencies of successful calls.
     latency: Summary
 
 
 class LoadReport(Document):
     """The report of one run."""
 
-    # The check of everything that was acknowledged, where there was one.
+    # Result of the check of acknowledged files; none if the check was not requested.
     audit: AuditReport | None = None
-    # Cache state.
+    # Cache state at the start of the timed part.
     cache: CacheReport
     # Number of clients.
     clients: int
-    # False when it was interrupted, ran out of time, or stopped for errors.
+    # False when the run was interrupted, exceeded its time limit, or stopped because of errors.
     complete: bool
-    # Processor time.
+    # Processor time of the process in the timed part.
     cpu_s: CpuReport
-    # When successful operations ended, after the common start.
+    # End times of successful operations, ns after the common start.
     ends: Histogram
-    # What failed.
+    # Errors by operation and kind.
     errors: list[ErrorCount]
-    # What the generator adds.
+    # The cost of the load generator itself.
     generator: GeneratorReport
-    # How long after the agreed start the clients were let go.
+    # Delay between the agreed start and the release of the clients, seconds.
     late_s: float
-    # What layers did to calls: "stalled", "failed", …
+    # Number of calls affected by layers, by effect: "stalled", "failed", …
     layers: dict[str, int]
-    # By logical operation.
+    # Figures by type of logical operation.
     operations: dict[str, OperationReport]
-    # By client.
+    # Figures of each client.
     per_client: list[ClientReport]
-    # The phases, where there are several: all other times are then sums over them.
+    # Figures by phase; empty in a run with one phase. With several phases, the durations of the
+    # run are sums over the phases.
     phases: list[PhaseReport]
-    # Successful operations over the window.
+    # Successful operations per second of `window_s`.
     rate_per_s: float
-    # Load that the schedule requested; none in a closed loop.
+    # Arrivals that the schedule requested; none in a closed workload.
     schedule: ScheduleReport | None
-    # Second by second after the common start; of runs with several phases, these hold it.
+    # Figures of each second after the common start; empty in a run with several phases, whose
+    # phases have their own.
     seconds: list[Second]
-    # Spans not kept.
+    # Number of spans that were dropped because of the plan's limit.
     spans_dropped: int
-    # When the timed part began (Unix time).
+    # Start of the timed part, Unix time in ns.
     start_unix_ns: int
-    # When it had settled, by MSER-5; none for fewer than 21 seconds.
+    # Steady state by MSER-5; none for a run of fewer than 21 seconds.
     steady: Steady | None
-    # By primitive.
+    # Figures by step.
     steps: dict[str, StepReport]
-    # Successful operations until the stonewall, over it.
+    # Successful operations per second, up to the stonewall.
     stonewall_rate_per_s: float
-    # From the common start to the first client that had finished.
+    # Time from the common start until the first client had finished, seconds.
     stonewall_s: float
-    # Bytes moved over the window.
+    # Bytes moved per second of `window_s`.
     throughput_bytes_per_s: float
-    # Bytes whose content was checked.
+    # Bytes whose content was compared with the expected content.
     verified_bytes: int
-    # Preparing, running, checking and cleaning up.
+    # Time for preparation, timed part, checks and removal of files, seconds.
     wall_s: float
-    # From the common start to the end of the last operation.
+    # Time from the common start to the end of the last operation, seconds.
     window_s: float

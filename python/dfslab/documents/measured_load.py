@@ -25,10 +25,10 @@ Buckets = list[tuple[int, int]]
 
 
 class PlaceReport(Document):
-    """A host with the numbers of its clients; `lost` says how it was lost.
+    """A host with the numbers of its clients; `lost` is the reason if the host was lost.
 
-    On workers of a cluster also the host's name, its clock's offset from ours, the offset's largest
-    error, and its drift during the load.
+    On workers of a cluster also the host's name, its clock's offset from the controller's, the
+    offset's largest error, and its drift during the load, in seconds.
     """
 
     name: str
@@ -159,7 +159,7 @@ class FaultDone(Document):
     failed: str | None
 
     def text(self) -> str:
-        """Action and target."""
+        """Returns the fault's action and target as text."""
         return f"{self.action} {self.target}"
 
 
@@ -187,7 +187,8 @@ class Recovery(Document):
 
 
 class FaultReport(Document):
-    """Faults during a load: those injected, the rate in intervals of `step_s`, the recoveries."""
+    """Faults during a load: the injected faults, the rate in intervals of `step_s` seconds, and the
+    recoveries."""
 
     done: list[FaultDone]
     not_done: list[str]

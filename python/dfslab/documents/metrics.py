@@ -23,7 +23,7 @@ MetricKind = Literal["rate", "throughput", "latency", "response"]
 
 @dataclass(frozen=True)
 class MetricType:
-    """A metric of a method: its name, SI unit, kind, label, and its statistic if it has one;
+    """A metric of a method: name, SI unit, kind, label, and statistic if it has one;
     `of_operation`: whether it exists for each operation."""
 
     name: str
@@ -40,7 +40,7 @@ class MetricType:
 
 @dataclass(frozen=True)
 class MetricKey:
-    """A metric's name and its operation; "" for the whole run."""
+    """The name of a metric and its operation ("" for the whole run)."""
 
     name: str
     operation: str = ""
@@ -50,23 +50,23 @@ class MetricKey:
 
 
 def time_name(kind: str, statistic: str) -> str:
-    """The name of a statistic of times, such as `latency_s_p99`."""
+    """Returns the name of a statistic of times, such as `latency_s_p99`."""
     return f"{kind}_s_{statistic}"
 
 
 def key(kind: str, statistic: str, operation: str) -> str:
-    """The key of a statistic of one operation's times, such as `latency_s_p99.read`."""
+    """Returns the key of a statistic of one operation's times, such as `latency_s_p99.read`."""
     return str(MetricKey(time_name(kind, statistic), operation))
 
 
 def parsed(text: str) -> MetricKey:
-    """A key, parsed into its parts."""
+    """Splits a key into name and operation."""
     name, _, operation = text.partition(".")
     return MetricKey(name, operation)
 
 
 def operations_with(metrics: Iterable[str], kind: str, statistic: str = MEAN) -> list[str]:
-    """The operations whose keys hold that statistic, in the order of the keys."""
+    """Returns the operations that have a key with that statistic, in the order of the keys."""
     wanted = time_name(kind, statistic)
     keys = map(parsed, metrics)
     return [one.operation for one in keys if one.name == wanted and one.operation]
@@ -95,7 +95,7 @@ REGISTRY: dict[str, MetricType] = {
         *_times("response", "time of an operation since it was due"),
     )
 }
-# Pattern of keys, for scenarios that name one.
+# Pattern of metric keys, for scenarios that name a metric.
 PATTERN = (
     rf"^({RATE}|{THROUGHPUT}"
     rf"|({LATENCY}|{RESPONSE})_s_({'|'.join(STATISTICS)})\.[a-z_]+)$"

@@ -7,7 +7,7 @@ from typing_extensions import TypeAliasType
 
 from dfslab.documents.document import StrictDocument
 
-# The value of a token's field; lists hold single values or records.
+# The value of a token's field; lists contain single values or records.
 Cell = TypeAliasType("Cell", "bool | int | float | str | list[Cell]")
 
 
@@ -16,7 +16,7 @@ Constant = TypeAliasType("Constant", "int | float")
 
 
 class FunctionDefinition(StrictDocument):
-    """A function as the document has it."""
+    """A function as it is written in the document."""
 
     # An expression over the parameters.
     body: str
@@ -27,20 +27,22 @@ class FunctionDefinition(StrictDocument):
 
 
 class InhibitDefinition(StrictDocument):
-    """An inhibitor arc: blocks while the place holds `at_least` available tokens."""
+    """An inhibitor arc: blocks the transition while the place holds `at_least` available
+    tokens."""
 
-    # How many available tokens block; 1 when left out.
+    # Number of available tokens that blocks the transition; default 1.
     at_least: int = 1
-    # The place looked at.
+    # The place whose tokens are counted.
     place: str
 
 
 class InputDefinition(StrictDocument):
-    """An arc from a place: takes one token and binds it to a variable."""
+    """An input arc: takes one token from a place and binds it to a variable."""
 
-    # The place taken from.
+    # The place from which the token is taken.
     place: str
-    # The variable that stands for the token; may be left out when nothing reads it.
+    # Name of the variable that is bound to the token; optional when no inscription reads the
+    # token.
     var: str | None = None
 
 
@@ -49,111 +51,115 @@ WrittenInscription = TypeAliasType("WrittenInscription", "bool | int | float | s
 
 
 class LocalDefinition(StrictDocument):
-    """A value that a transition computes once a firing, in order; it may draw."""
+    """A value that a transition computes once per firing, after the previous locals; random draws
+    are allowed.
+    """
 
-    # What the inscriptions of outputs call it.
+    # Name of the value in later inscriptions.
     name: str
-    # The name of its type, as colours name those of fields.
+    # Name of the value's type, as in the fields of a colour.
     type: str
-    # An expression over the tokens taken and the locals before it.
+    # An expression over the bound tokens and the previous locals.
     value: WrittenInscription
 
 
-# The name of a variable, whose whole token is meant, or an inscription for each field.
+# The name of a variable, whose whole token is copied, or an inscription for each field.
 WrittenToken = TypeAliasType("WrittenToken", "str | list[WrittenInscription]")
 
 
 class OutputDefinition(StrictDocument):
-    """An arc to a place: makes one token."""
+    """An output arc: puts tokens into a place."""
 
-    # How many tokens it makes, 0 or more; 1 when left out. `turn` is 0 at the first of them.
+    # Number of tokens, 0 or more; default 1. In the arc's expressions, `turn` numbers these
+    # tokens from 0.
     count: WrittenInscription | None = None
-    # Seconds until the token is available; an expression or a number.
+    # Seconds until the token becomes available; an expression or a number.
     delay: WrittenInscription | None = None
-    # The place put into.
+    # The place that receives the tokens.
     place: str
-    # A list with one expression a field, or the name of a variable (its whole token).
+    # A list with one expression for each field, or the name of a variable whose token is copied.
     token: WrittenToken | None = None
 
 
 class PlaceDefinition(StrictDocument):
-    """One place."""
+    """A place of the net."""
 
-    # A colour of the net.
+    # Name of the colour of the place's tokens.
     colour: str
-    # `fifo` (default), `lifo`, `random` or `min:<field>`: which waiting token is taken first.
+    # Order in which waiting tokens are taken: `fifo` (default), `lifo`, `random` or
+    # `min:<field>`.
     discipline: str = "fifo"
-    # Rows available at time zero, in this order.
+    # Rows of the tokens that are available at time zero, in this order.
     initial: list[list[Cell]] = Field(default_factory=list)
-    # Unique in the net.
+    # Name of the place, unique in the net.
     name: str
-    # The page on whose border the place lies; for drawings, without effect on a run.
+    # The page on whose border the place is drawn; without effect on a run.
     port: str | None = None
 
 
 class ResetDefinition(StrictDocument):
-    """A reset arc: takes every available token of the place, however many there are."""
+    """A reset arc: removes every available token of the place."""
 
-    # The place emptied.
+    # The place that is emptied.
     place: str
 
 
 class TableDefinition(StrictDocument):
-    """A histogram: bins between rising edges, with the weight of each."""
+    """A histogram: bins between ascending edges, each with a weight."""
 
-    # One more than there are bins.
+    # Edges of the bins, one more than there are bins.
     edges: list[float]
-    # Counts or shares; they need not add up to one.
+    # Weight of each bin: a count or a share. The sum need not be one.
     weights: list[float]
 
 
 class TransitionDefinition(StrictDocument):
-    """One transition."""
+    """A transition of the net."""
 
-    # Seconds added to the delay of every output arc, drawn once a firing.
+    # Delay in seconds that is added to the delay of every output arc, evaluated once per firing.
     delay: WrittenInscription | None = None
     # A condition on the bound tokens.
     guard: str | None = None
-    # The tokens taken.
+    # Input arcs.
     in_: list[InputDefinition] = Field(
         default_factory=list, validation_alias=AliasChoices("in_", "in"), serialization_alias="in"
     )
-    # The places that block it while they hold tokens.
+    # Inhibitor arcs.
     inhibit: list[InhibitDefinition] = Field(default_factory=list)
-    # Values computed once a firing, for the delay and the output arcs.
+    # Values computed once per firing, for the delay and the output arcs.
     locals: list[LocalDefinition] = Field(default_factory=list)
-    # Unique in the net.
+    # Name of the transition, unique in the net.
     name: str
-    # The tokens made.
+    # Output arcs.
     out: list[OutputDefinition] = Field(default_factory=list)
-    # The page it is drawn on; named in messages.
+    # The page on which the transition is drawn; used in messages.
     page: str = "main"
-    # The higher goes first where several are enabled at one instant.
+    # Priority: among transitions that are enabled at the same instant, the highest fires first.
     priority: int = 0
-    # The places that it empties.
+    # Reset arcs.
     reset: list[ResetDefinition] = Field(default_factory=list)
-    # Share of the firings where transitions with weights compete for the same token.
+    # Share of the firings when transitions with weights compete for the same token.
     weight: float | None = None
 
 
 class NetDefinition(StrictDocument):
-    """A whole net as a document has it, before the types that it names are resolved. Times are
-    seconds, rows are lists of field values.
+    """A net as it is written in a document, before the types that it names are resolved. Times are
+    in seconds; rows are lists of field values.
     """
 
-    # Colour name to its fields in order, each a name and a type; `[]` is the unit colour.
+    # Fields of each colour in order, each with name and type; `[]` is the unit colour.
     colours: dict[str, list[tuple[str, str]]]
-    # Named numbers that every inscription may use.
+    # Constants by name, which every inscription may use.
     constants: dict[str, Constant] = Field(default_factory=dict)
     # Enumerations by name, each with its values.
     enums: dict[str, list[str]] = Field(default_factory=dict)
-    # Functions that inscriptions may call, by name.
+    # Functions by name, which inscriptions may call.
     functions: dict[str, FunctionDefinition] = Field(default_factory=dict)
-    # What the net is called in messages.
+    # The name of the net, used in messages.
     name: str
-    # The places, with their first tokens.
+    # The places with their initial tokens.
     places: list[PlaceDefinition]
-    # Histograms that `empirical` draws from, by name.
+    # Histograms by name, from which `empirical` draws.
     tables: dict[str, TableDefinition] = Field(default_factory=dict)
-    # The transitions, with their arcs.
+    # The transitions with their arcs.
     transitions: list[TransitionDefinition]

@@ -12,9 +12,10 @@ Logged = bool | int | float | str | None
 
 @dataclass(frozen=True)
 class Sojourn:
-    """Times between two transitions: their number, mean and quantiles in seconds (0: none).
+    """Times between two transitions: their number, mean and quantiles in seconds (0 if there are
+    none).
 
-    `unmatched`: ends without a start. `unfinished`: starts without an end.
+    `unmatched`: number of ends without a start. `unfinished`: number of starts without an end.
     """
 
     count: int

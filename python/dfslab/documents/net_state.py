@@ -1,11 +1,11 @@
-"""Sizes of a net, its state space, and moments of its token game, as the engine reports them."""
+"""The sizes of a net, its state space, and states of its token game, as the engine reports them."""
 
 from __future__ import annotations
 
 from dfslab.documents.document import Document
 from dfslab.documents.net_definition import Cell
 
-# A token's values in the order of its fields; a real that is no number is None.
+# A token's values in the order of its fields; None for a real that is not a number.
 TokenRow = list[Cell | None]
 # Place -> its tokens; places without tokens are left out.
 TokenRows = dict[str, list[TokenRow]]
@@ -38,11 +38,11 @@ class NetSizes(Document):
 
 
 class StateSpace(Document):
-    """The reachable markings, time left out, and what follows from them.
+    """The reachable markings without time, and the properties that follow from them.
 
     `bounds`: place -> least and most tokens. `paths_to_most`: place -> transitions of a shortest
-    way to its most tokens. What only a complete space shows is None where the limit of markings
-    was reached.
+    path to its most tokens. Properties that only a complete space shows are None if the limit of
+    markings was reached.
     """
 
     arcs: int
@@ -61,7 +61,7 @@ class StateSpace(Document):
 
 
 class Binding(Document):
-    """A transition that may fire, with the token of each of its variables."""
+    """An enabled transition, with the token of each of its variables."""
 
     binding: dict[str, TokenRow]
     page: str
@@ -69,7 +69,7 @@ class Binding(Document):
 
 
 class ComingToken(Document):
-    """A token on its way, available from `time_s` seconds on."""
+    """A token in transit, which becomes available at `time_s` seconds."""
 
     place: str
     time_s: float
@@ -77,7 +77,8 @@ class ComingToken(Document):
 
 
 class GameState(Document):
-    """A moment of the token game: time, marking, tokens on their way, and what may fire."""
+    """A state of the token game: simulated time, marking, tokens in transit, and enabled
+    bindings."""
 
     coming: list[ComingToken]
     enabled: list[Binding]

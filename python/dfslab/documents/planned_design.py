@@ -7,13 +7,13 @@ from dfslab.documents.table import Value
 
 
 class PlannedCost(Document):
-    """The cost of a plan: numbers of testbeds and runs, and seconds."""
+    """The cost of a plan: numbers of testbeds and runs, and their durations in seconds."""
 
     beds: int
     runs: int
-    # Starts of all testbeds.
+    # Time to start all testbeds, seconds.
     bed_s: float
-    # All runs.
+    # Time of all runs, seconds.
     run_s: float
     longest_run_s: float
     total_s: float
@@ -23,7 +23,7 @@ class PlannedDesign(Document):
     """The legal combinations, and the chosen runs by testbed."""
 
     kind: str
-    # Legal combinations, and all combinations.
+    # Number of legal combinations; `combinations` is the number of all.
     legal: int
     box: int
     factors: list[str]

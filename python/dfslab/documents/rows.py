@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 
 class Span(NamedTuple):
-    """A logical operation, or a primitive in it (`parent_id` is 0 for the former).
+    """A logical operation, or a primitive step of one (`parent_id` is 0 for an operation).
 
-    Times are Unix times; `thread` is the number of the client.
+    Times are Unix times in nanoseconds; `thread` is the number of the client.
     """
 
     name: str
@@ -21,7 +21,8 @@ class Span(NamedTuple):
 
 
 class PlannedOperation(NamedTuple):
-    """An operation of a stream: the `number`-th of a client; `owner` is the client of the file."""
+    """An operation of a stream: the `number`-th of a client; `owner` is the client that owns the
+    file."""
 
     client: int
     number: int

@@ -58,7 +58,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Paragraph:
-    """Sentences between tables."""
+    """A paragraph of text between tables."""
 
     text: str
 
@@ -75,7 +75,7 @@ class Section:
 
 
 def heads(first: str, *others: str, left: Iterable[str] = ()) -> list[Column]:
-    """Columns; the first, and those named in `left`, hold text, the others numbers."""
+    """Returns columns; the first, and those named in `left`, hold text, the others numbers."""
     words = {first, *left}
     return [Column(title, "left" if title in words else "right") for title in (first, *others)]
 
@@ -151,7 +151,8 @@ def _is_known(value: float | None) -> bool:
 
 
 def labels_text(labels: Mapping[str, Value]) -> str:
-    """The varied keys of a configuration, short: "sequential_read, 1 MiB, 4 clients"."""
+    """Returns the varied keys of a configuration as short text: "sequential_read, 1 MiB, 4
+    clients"."""
     return ", ".join(
         str(value) if isinstance(value, str) else _with_key(key.rsplit(".", 1)[-1], value)
         for key, value in labels.items()
@@ -159,8 +160,8 @@ def labels_text(labels: Mapping[str, Value]) -> str:
 
 
 def naming(configurations: Iterable[Mapping[str, Value]]) -> Name:
-    """Names of these configurations by the keys that vary among them; by all varied keys where
-    those are ambiguous."""
+    """Returns a function that names configurations by the keys that vary among them; by all varied
+    keys if these names would be ambiguous."""
     all_labels = list(configurations)
     values: dict[str, set[str]] = {}
     for labels in all_labels:

@@ -1,4 +1,4 @@
-"""When changes of one client were visible to another, as documents."""
+"""The visibility of one client's changes to another client, as documents."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from dfslab.documents.document import Document
 
 
 class VisibilityTimes(Document):
-    """Times from the acknowledgement at one client to the observation by another, seconds; the
-    interval of the median has 90 %."""
+    """Times from the acknowledgement at one client to the observation by another, seconds. The
+    interval of the median is a 90 % interval."""
 
     visible_s_p50: float
     visible_s_p50_low: float

@@ -22,7 +22,7 @@ def to_result(
     calibration: Calibration,
     factors: Mapping[str, float] | None = None,
 ) -> Result:
-    """A prediction as a Result.
+    """Converts a prediction to a Result.
 
     Each interval is [value / `factor`, value * `factor`]. `factors` overrides the factor for single
     metrics, by metric name.
@@ -79,7 +79,7 @@ def to_open_result(
     reach: tuple[float, float],
     notes: Sequence[str],
 ) -> Result:
-    """A prediction for an open workload as a Result.
+    """Converts a prediction for an open workload to a Result.
 
     `reach`: interval factors of the rate and of the response times, each >= 1. Below saturation the
     rate equals the offered rate, so its interval has no width.

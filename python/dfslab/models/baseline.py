@@ -27,12 +27,13 @@ UNKNOWN_SD = 1.1
 
 
 def make(name: str) -> Mean | Ideal | Serial:
-    """The method of that name."""
+    """Returns the method of that name."""
     return Mean() if name == "mean" else Ideal() if name == "ideal" else Serial()
 
 
 def _t_reach(values: Sequence[float]) -> float:
-    """Half-width, in natural logarithms, of the 90 % prediction interval around their mean."""
+    """Returns the half-width of the 90 % prediction interval around the mean of the values, in
+    natural logarithms."""
     count = len(values)
     if count < 2:
         return float(quantiles.normal(0.5 + CONFIDENCE / 2) * UNKNOWN_SD)
@@ -41,7 +42,7 @@ def _t_reach(values: Sequence[float]) -> float:
 
 
 class Mean:
-    """The geometric mean rate of the fitted configurations with the same operations."""
+    """Predicts the geometric mean rate of the fitted configurations with the same operations."""
 
     name = "mean"
 
@@ -49,7 +50,7 @@ class Mean:
         self._logs: dict[str, list[float]] = {}
 
     def fit(self, results: Sequence[Result]) -> Mean:
-        """Store the log rate of each configuration. RunFailed without measured results."""
+        """Stores the log rate of each configuration. RunFailed without measured results."""
         self._logs = {}
         for one in observations(results):
             self._logs.setdefault("+".join(one.operations), []).append(np.log(one.rate_per_s))
@@ -58,7 +59,8 @@ class Mean:
         return self
 
     def run(self, point: Point) -> Result:
-        """The mean of the same operations, whatever the configuration; without any, of all."""
+        """Predicts the mean of configurations with the same operations; if there are none, the mean
+        of all."""
         if not self._logs:
             raise RunFailed("mean: needs measured results to learn from (--from RUN)")
         key = operations_key(situation_of(point.scenario))
@@ -71,11 +73,12 @@ class Mean:
 
 
 class Ideal:
-    """The highest rate that the declared hardware allows: its busiest resource is never idle.
+    """Predicts the highest rate that the declared hardware allows: its busiest resource is never
+    idle.
 
     Calibrated constants are taken as zero, so this is a roofline of disks and network adapters. An
-    operation that uses neither has no bound. The value is the bound itself; the interval shows
-    where the measured rates of the fitted configurations lay.
+    operation that uses neither has no bound. The value is the bound itself. The interval is where
+    the measured rates of the fitted configurations were, relative to their bounds.
     """
 
     name = "ideal"
@@ -84,7 +87,7 @@ class Ideal:
         self._logs: dict[str, list[float]] = {}
 
     def fit(self, results: Sequence[Result]) -> Ideal:
-        """Store the ratio of each configuration's measured rate to its bound."""
+        """Stores the ratio of each configuration's measured rate to its bound."""
         self._logs = {}
         for one in observations(results):
             bound = _bound(one.situation)
@@ -94,7 +97,7 @@ class Ideal:
         return self
 
     def run(self, point: Point) -> Result:
-        """The bound of one configuration; no metric where no declared resource is used."""
+        """Predicts the bound of one configuration; no metric where no declared resource is used."""
         situation = situation_of(point.scenario)
         bound = _bound(situation)
         if bound is None:
@@ -120,7 +123,8 @@ class Ideal:
 
 
 class Serial:
-    """Amdahl's serial fit, clients / rate = u + v clients, by operation; all else is ignored."""
+    """Amdahl's serial fit for each operation: clients / rate = u + v clients. All other factors are
+    ignored."""
 
     name = "serial"
 
@@ -128,7 +132,8 @@ class Serial:
         self._lines: dict[str, tuple[float, float, float]] = {}
 
     def fit(self, results: Sequence[Result]) -> Serial:
-        """Fit each operation's u and v (both >= 0) to rates in bytes a second; store residuals."""
+        """Fits each operation's u and v (both >= 0) to rates in bytes per second; stores the
+        residuals."""
         groups: dict[str, list[tuple[float, float]]] = {}
         for one in observations(results):
             clients = float(one.situation.scenario.workload.clients)
@@ -147,7 +152,8 @@ class Serial:
         return self
 
     def run(self, point: Point) -> Result:
-        """The rate for the point's number of clients, all else ignored. RunFailed if unfitted."""
+        """Predicts the rate for the point's number of clients; other factors are ignored. RunFailed
+        if unfitted."""
         situation = situation_of(point.scenario)
         key = operations_key(situation)
         if key not in self._lines:
@@ -160,7 +166,8 @@ class Serial:
 
 
 def _bound(situation: Situation) -> float | None:
-    """Upper bound of the rate with every calibrated constant at zero."""
+    """Returns the upper bound of the rate with every calibrated constant at zero; None if there is
+    none."""
     free = dict.fromkeys(situation.constants, 0.0)
     costs = situation.costs(free)
     latency = sum(share * costs[name].latency_s for name, share in situation.mix.items())

@@ -31,12 +31,12 @@ UNFITTED_ERROR = 0.20
 
 
 def make(name: str) -> Components:
-    """The method of that name."""
+    """Returns the method of that name."""
     return Components()
 
 
 def _own_net(situation: Situation) -> Any:
-    """The module with the file system's own net; InputError where it has none."""
+    """Returns the module with the file system's own net. InputError where it has none."""
     path = situation.system.folder / "net.py"
     if not path.exists():
         allowed = "a file system with a net of its own (net.py), which this one has not"
@@ -55,7 +55,7 @@ class Components:
         self.fitted = 0
 
     def fit(self, results: Sequence[Result]) -> Components:
-        """Estimate the error of predicted rates from measured ones; the net has no constants."""
+        """Estimates the error of predicted rates from measured ones; the net has no constants."""
         errors = []
         for one in observations(results):
             rate = self._simulate(one.situation).rate_per_s
@@ -67,7 +67,7 @@ class Components:
         return self
 
     def run(self, point: Point) -> Result:
-        """Predict one configuration: rate and throughput of all clients."""
+        """Predicts one configuration: rate and throughput of all clients."""
         situation = Situation(point.scenario)
         levels = self._levels(situation)
         found, _ = next(iter(levels.values()))
@@ -98,7 +98,7 @@ class Components:
         return _fired(net, replace(net.setup_of(situation), grain=grain), situation)
 
     def _levels(self, situation: Situation) -> Levels:
-        """The answer and CPU cost at each requested level of detail, the finest first."""
+        """Returns the answer and CPU cost at each requested level of detail, the finest first."""
         net = _own_net(situation)
         found = {}
         for grain in _grains(net, situation):
@@ -109,7 +109,7 @@ class Components:
 
 
 def _grains(net: Any, situation: Situation) -> Sequence[str]:
-    """The levels of network detail that the scenario requests, the finest first."""
+    """Returns the levels of network detail that the scenario requests, the finest first."""
     requested = situation.scenario.run.network_level
     return [grain for grain in net.GRAINS if requested in ("all", grain)]
 
@@ -123,7 +123,8 @@ def _fired(net: Any, setup: Any, situation: Situation) -> Any:
 
 
 def compared(levels: Levels) -> dict[str, NetworkLevel]:
-    """Every level's rate, its relative error against the finest, firings and CPU seconds."""
+    """Returns every level's rate, its relative error against the finest, firings and CPU
+    seconds."""
     finest, _ = next(iter(levels.values()))
     return {
         grain: NetworkLevel(
@@ -139,7 +140,7 @@ def compared(levels: Levels) -> dict[str, NetworkLevel]:
 
 
 def costs(levels: Levels) -> str:
-    """Firings and CPU seconds of every level, as one line of text."""
+    """Returns the firings and CPU seconds of every level, as one line of text."""
     words = [
         f"by {grain} {one.error:+.1%} in {one.cpu_s:.2g} s"
         for grain, one in compared(levels).items()

@@ -1,6 +1,6 @@
-"""Methods that learn from many runs: one unified model of hardware, layout and workload each.
+"""Methods that learn from many runs: each is one model over hardware, layout and workload.
 
-All of them learn bytes a second (operations a second where files are empty) over an Encoding. Their
+The target is bytes per second (operations per second where files are empty) over an Encoding. The
 90 % intervals are cross-conformal with whole layouts as folds (CV+, Barber et al. 2021). Those of
 the grey-box model are wider where its errors are larger (models/learn/reach.py).
 """
@@ -52,7 +52,7 @@ def make(name: str) -> LearntModel:
 class TrainingRows:
     """Training data: one row per configuration, the geometric mean over its replicates.
 
-    Arrays have shape (rows,). `rates`: bytes a second. `groups`: index of the row's testbed
+    Arrays have shape (rows,). `rates`: bytes per second. `groups`: index of the row's testbed
     (deployment and layout). `layouts`: index of the layout, which several testbeds may share.
     """
 
@@ -95,7 +95,7 @@ class _Query:
 
 @lru_cache(maxsize=4096)
 def _described(query: _Query) -> tuple[float, float]:
-    """(log rate with the description's priors, log line rate), bytes a second.
+    """(log rate with the description's priors, log line rate), bytes per second.
 
     Neither depends on fitted constants, so all folds and models of a study share the cache.
     """
@@ -224,12 +224,12 @@ class LearntModel:
         return np.log(rates) if self.is_log else rates / 1e6
 
     def predict(self, points: Sequence[Point]) -> np.ndarray:
-        """Rates in bytes a second; all methods but `linear` are capped at the line rate."""
+        """Rates in bytes per second; all methods but `linear` are capped at the line rate."""
         shown: Floats = self.fitted.predict(self.matrix(points))
         return np.exp(shown) if self.is_log else shown * 1e6
 
     def intervals(self, points: Sequence[Point]) -> np.ndarray:
-        """90 % intervals of shape (points, 2), bytes a second; `gaussian`: from its deviation."""
+        """90 % intervals of shape (points, 2), bytes per second; `gaussian`: from its deviation."""
         if self.name == "gaussian":
             middle, sd = self.fitted.predict(self.matrix(points), return_std=True)
             reach: Floats = float(quantiles.normal(0.5 + CONFIDENCE / 2)) * sd
@@ -299,7 +299,8 @@ def trusted(results: Sequence[Result], rows: TrainingRows) -> Calibration | None
 
 
 def some(results: Sequence[Result]) -> list[Result]:
-    """Results of at most MOST_CALIBRATED random configurations, which suffice for calibration."""
+    """Returns the results of at most MOST_CALIBRATED random configurations, which suffice for
+    calibration."""
     ids = sorted({result.point_id for result in results})
     kept = set(random.Random(len(ids)).sample(ids, min(MOST_CALIBRATED, len(ids))))
     return [result for result in results if result.point_id in kept]

@@ -52,13 +52,14 @@ from dfslab.spec.systems.filesystem import FileSystem
 NAMES = ("petri",)
 REPLICATIONS = 4
 THREADS = 2
-# Most firings of one replication, for a prediction and for a training point of a fit.
+# Largest number of firings of one replication, for a prediction and for a training point of a fit.
 RUN_FIRINGS = 250_000
 FIT_FIRINGS = 60_000
-# Least operations per client that are simulated, unless the stream is shorter.
+# Smallest number of simulated operations per client, unless the stream is shorter.
 FEWEST_OPERATIONS = 6
 PROBED_OPERATIONS = 2
-# A trace's prefix does not represent the trace: it is simulated completely up to this many firings.
+# A prefix of a trace does not represent the trace, so the trace is simulated completely, up to this
+# many firings.
 TRACE_FIRINGS = 4_000_000
 PROBED_OF_TRACE = 64
 
@@ -141,7 +142,7 @@ class PetriModel:
 
 
 def _simulated(found: Simulation, situation: Situation) -> StreamSimulation:
-    """How much of the stream was simulated, and how coarsely units were batched."""
+    """Returns how much of the stream was simulated, and the batch size of pipelined units."""
     return StreamSimulation(
         operations_per_client=found.operations,
         operations_per_client_offered=found.offered,

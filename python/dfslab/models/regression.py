@@ -170,10 +170,12 @@ def _fit(
 def first_order_indices(
     quantities: Mapping[str, Sequence[float | str]], target: np.ndarray
 ) -> dict[str, float]:
-    """S_i = V(E(Y | x_i)) / V(Y) for each quantity, over the rows as they are (Kumar 2018, (6)).
+    """Returns S_i = V(E(Y | x_i)) / V(Y) for each quantity, over the rows as they are (Kumar 2018,
+    (6)).
 
     The paper prints a minus for its second equals sign, which would make every index 0. On a full
-    grid, 1 - their sum is interaction and noise. On other designs the indices overlap.
+    grid, 1 minus the sum of the indices is interaction and noise. On other designs the indices
+    overlap.
     """
     found = {}
     for name, values in quantities.items():
@@ -186,7 +188,7 @@ def first_order_indices(
 
 
 def metrics_of(point: Point, rate: Metric) -> dict[str, Metric]:
-    """Rate, throughput, and for a single operation the latency by Little's law."""
+    """Returns rate, throughput, and for a single operation the latency by Little's law."""
     situation = situation_of(point.scenario)
     size = situation.environment["file_size"]
     metrics = {"rate_per_s": rate}

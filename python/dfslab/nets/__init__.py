@@ -1,1 +1,2 @@
-"""Petri nets as people write them: built, read, drawn, played, fired."""
+"""Petri nets in Python: built, read from files, drawn, played step by step, and fired by the
+engine."""

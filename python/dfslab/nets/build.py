@@ -1,8 +1,9 @@
-"""Nets in Python: colours, places, transitions, arcs, pages and monitors; one flat definition.
+"""Builds nets in Python from colours, places, transitions, arcs, pages and monitors; the result is
+one flat definition.
 
-A page is a piece of net with ports. Substituting it puts a copy into another page, its ports
-joined to places there (sockets); fusing joins places anywhere. Both are resolved here, when the
-net is built, so that hierarchy costs nothing while the net fires.
+A page is a part of a net with ports. A substitution puts a copy of a page into another page and
+joins the copy's ports to places there (sockets). A fusion merges places of any pages. Both are
+resolved when the net is built, so hierarchy has no cost while the net fires.
 """
 
 from __future__ import annotations
@@ -24,7 +25,8 @@ from dfslab.spec.steps.expression import Condition, Expr, symbol
 
 @dataclass(eq=False)
 class Place:
-    """Holds tokens of one colour; `discipline` says which waiting token is taken first."""
+    """A place with tokens of one colour; `discipline` decides which waiting token is taken
+    first."""
 
     name: str
     colour: Colour = UNIT
@@ -34,7 +36,7 @@ class Place:
 
 @dataclass(frozen=True)
 class Take:
-    """An arc that takes `count` tokens; a variable names the one token it takes."""
+    """An input arc that takes `count` tokens; `variable` names the token if it is a single one."""
 
     place: Place
     variable: str = ""
@@ -43,9 +45,9 @@ class Take:
 
 @dataclass(frozen=True)
 class Put:
-    """An arc that makes tokens: `count` of them, which an inscription may compute.
+    """An output arc that makes `count` tokens; the count may be an inscription.
 
-    `token`: the name of a variable, whose whole token is put, or an inscription for each field.
+    `token`: the name of a variable whose whole token is copied, or an inscription for each field.
     `delay`: seconds until the token is available.
     """
 
@@ -57,7 +59,8 @@ class Put:
 
 @dataclass(frozen=True)
 class Local:
-    """A value that a transition computes once a firing, and its type as colours name it."""
+    """A value that a transition computes once per firing, and the name of its type, as in
+    colours."""
 
     name: str
     kind: str
@@ -66,7 +69,7 @@ class Local:
 
 @dataclass(frozen=True)
 class Transition:
-    """What may happen, and what it takes and makes; `page` is the one that it is drawn on."""
+    """A transition with its arcs; `page` is the page on which the transition is drawn."""
 
     name: str
     takes: tuple[Take, ...]
@@ -83,7 +86,7 @@ class Transition:
 
 @dataclass(frozen=True)
 class Substitution:
-    """A copy of a page: its ports, by name, and the places that stand for them."""
+    """A copy of a page; `sockets` maps the names of its ports to the places that replace them."""
 
     name: str
     page: Page
@@ -92,7 +95,7 @@ class Substitution:
 
 @dataclass(eq=False)
 class Page:
-    """A sheet of the net."""
+    """A page of the net: places, transitions and substitutions."""
 
     name: str
     places: list[Place] = field(default_factory=list)
@@ -107,13 +110,13 @@ class Page:
         initial: Sequence[TokenValue] = (),
         discipline: str = "fifo",
     ) -> Place:
-        """Add a place; `initial` lists its tokens at time zero."""
+        """Adds a place and returns it; `initial` lists its tokens at time zero."""
         made = Place(name, colour, initial, discipline)
         self.places.append(made)
         return made
 
     def port(self, name: str, colour: Colour = UNIT) -> Place:
-        """A place that the page's user provides."""
+        """Adds a port: a place that the surrounding page provides. Returns the place."""
         made = Place(name, colour)
         self.ports.append(made)
         return made
@@ -133,9 +136,10 @@ class Page:
         page: str = "",
         locals: Iterable[Local] = (),
     ) -> Transition:
-        """Add a transition; a bare place stands for an arc without inscription.
+        """Adds a transition and returns it; a place given instead of an arc means an arc without
+        inscription.
 
-        `page` is the name of the page that it is drawn on, where that is not this one.
+        `page` is the name of another page on which the transition is drawn ("": this page).
         """
         made = Transition(
             name,
@@ -154,7 +158,8 @@ class Page:
         return made
 
     def substitute(self, name: str, page: Page, sockets: Mapping[str, Place]) -> None:
-        """Put a copy of another page here."""
+        """Adds a copy of another page to this page; `sockets` maps port names to places of this
+        page."""
         ports = {port.name: port for port in page.ports}
         context = f"page {self.name}, substitution {name}"
         if sorted(sockets) != sorted(ports):
@@ -174,7 +179,7 @@ class Page:
 
 
 class Net(Page):
-    """A whole net: its top page, its colours, its constants and its monitors."""
+    """A complete net: its top page, colours, constants, functions and monitors."""
 
     def __init__(self, name: str) -> None:
         super().__init__("main")
@@ -188,7 +193,8 @@ class Net(Page):
         self.monitors: dict[str, MonitorDefinition] = {}
 
     def colour(self, name: str, **fields: FieldKind) -> Colour:
-        """Declare a record (or product) colour: `net.colour("job", id=int, size=float)`."""
+        """Declares a record (or product) colour, as in `net.colour("job", id=int, size=float)`, and
+        returns it."""
         if name in self.colours:
             raise InputError(f"colour {name}", None, "is declared twice")
         made = Colour(name, fields_of(fields))
@@ -196,25 +202,26 @@ class Net(Page):
         return made
 
     def enum(self, name: str, *values: str) -> Enumeration:
-        """Declare an enumeration."""
+        """Declares an enumeration with these values and returns it."""
         if name in self.enums:
             raise InputError(f"enumeration {name}", None, "is declared twice")
         self.enums[name] = Enumeration(name, values)
         return self.enums[name]
 
     def constant(self, name: str, value: float) -> Expr:
-        """Name a number for all inscriptions; the name as an expression."""
+        """Declares a constant for all inscriptions; returns its name as an expression."""
         self.constants[name] = value
         return symbol(name)
 
     def table(self, name: str, edges: Sequence[float], weights: Sequence[float]) -> None:
-        """Name a histogram that `empirical(name)` draws from."""
+        """Declares a histogram, from which `empirical(name)` draws. `edges`: bounds of the bins,
+        one more than there are `weights`."""
         self.tables[name] = TableDefinition(edges=list(edges), weights=list(weights))
 
     def function(
         self, name: str, parameters: Mapping[str, str], result: str, body: Inscription
     ) -> None:
-        """Name an expression over parameters, given with their types, for all inscriptions."""
+        """Declares a function for all inscriptions. `parameters`: parameter name -> type."""
         if name in self.functions:
             raise InputError(f"function {name}", None, "is declared twice")
         self.functions[name] = FunctionDefinition(
@@ -222,19 +229,20 @@ class Net(Page):
         )
 
     def fuse(self, name: str, *places: Place) -> None:
-        """Make several places one; the tokens of all are its first tokens."""
+        """Merges several places into one; its initial tokens are those of all merged places."""
         if len({place.colour for place in places}) != 1:
             raise InputError(f"fusion {name}", [p.name for p in places], "needs one colour")
         self.fusions.append((name, places))
 
     def watch(self, name: str, monitor: MonitorDefinition) -> None:
-        """Observe the net in every run; reports have the monitor's figures by its name."""
+        """Adds a monitor to every run of the net; reports contain its figures under `name`."""
         if name in self.monitors:
             raise InputError(f"monitor {name}", None, "is declared twice")
         self.monitors[name] = monitor
 
     def document(self) -> NetDefinition:
-        """The flat net as the engine reads it. InputError where the building is wrong."""
+        """Returns the flat net as the engine reads it. InputError where the net is not well
+        formed."""
         try:
             with _no_cycles_sought():
                 return _Flat(self).document()
@@ -260,7 +268,7 @@ def _no_cycles_sought() -> Iterator[None]:
 
 
 def definition_of(net: Net | NetDefinition) -> NetDefinition:
-    """The flat net, whichever way it is given."""
+    """Returns the flat definition of a net that is given in either form."""
     return net.document() if isinstance(net, Net) else net
 
 
@@ -270,7 +278,7 @@ Part = Mapping[str, object]
 
 @dataclass
 class _Laid:
-    """A place of the flat net with its first rows."""
+    """A place of the flat net, with its initial rows."""
 
     name: str
     colour: Colour
@@ -279,7 +287,7 @@ class _Laid:
 
 
 class _Flat:
-    """Pages laid out into one list of places and one of transitions."""
+    """Flattens pages into one list of places and one list of transitions."""
 
     def __init__(self, net: Net) -> None:
         self.net = net
@@ -290,7 +298,7 @@ class _Flat:
         self.lay(net, "", {})
 
     def document(self) -> NetDefinition:
-        """Parts that the net does not have are left out."""
+        """Returns the definition without the parts that the net does not use."""
         net = self.net
         used = {one.colour for one in self.places.values()}
         optional = {"constants": net.constants, "tables": net.tables, "functions": net.functions}
@@ -320,7 +328,7 @@ class _Flat:
         )
 
     def lay(self, page: Page, path: str, sockets: Mapping[Place, str]) -> None:
-        """Add one copy of a page; `sockets` names what stands for its ports."""
+        """Adds one copy of a page; `sockets` maps the page's ports to names of flat places."""
         if page in self.active:
             raise InputError(f"page {page.name}", path, "a page cannot contain itself")
         self.active.append(page)
@@ -357,7 +365,7 @@ def _named(names: Mapping[Place, str], place: Place, page: Page, by: str) -> str
 
 @dataclass(frozen=True)
 class _Named:
-    """A transition of one copy of a page, and the names of the page's places there."""
+    """A transition of one copy of a page, and the flat names of the page's places in that copy."""
 
     names: Mapping[Place, str]
     page: Page
@@ -366,7 +374,7 @@ class _Named:
 
     @property
     def context(self) -> str:
-        """The transition in messages."""
+        """The words that name the transition in messages."""
         return f"transition {self.one.name}"
 
     def document(self) -> Part:
@@ -394,7 +402,7 @@ class _Named:
         }
 
     def of(self, place: Place) -> str:
-        """The name of a place in this copy."""
+        """Returns the flat name of a place in this copy."""
         return _named(self.names, place, self.page, self.context)
 
     def inputs(self, take: Take) -> list[Part]:

@@ -1,4 +1,4 @@
-"""Colour sets: what tokens carry, as the fields of flat rows."""
+"""Colour sets: the fields of tokens, stored as flat rows."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ LIST = "list "
 
 @dataclass(frozen=True)
 class Enumeration:
-    """A finite set of words."""
+    """An enumeration: a finite set of named values."""
 
     name: str
     values: tuple[str, ...]
 
     def __getitem__(self, value: str) -> Expr:
-        """One of the words as an expression."""
+        """One value of the enumeration as an expression. InputError for an unknown value."""
         if value not in self.values:
             allowed = f"the values are {', '.join(self.values)}"
             raise InputError(f"enumeration {self.name}", value, allowed)
@@ -32,20 +32,21 @@ class Enumeration:
 
 @dataclass(frozen=True)
 class Colour:
-    """Named fields with types; none for the unit colour."""
+    """A colour: named fields with types; the unit colour has no fields."""
 
     name: str
     fields: tuple[tuple[str, str], ...] = ()
 
     def token(self, variable: str) -> Token:
-        """The token that an arc calls `variable`; its fields are expressions."""
+        """Returns the token that an arc binds to `variable`; its fields are expressions."""
         return Token(variable, self)
 
     def row(self, token: TokenValue) -> list[Cell]:
-        """A token as a row: a value, a sequence in the order of the fields, or a mapping.
+        """Returns a token as a row, given as a value, a sequence in the order of the fields, or a
+        mapping.
 
-        Where the only field is a list, a Python list of single values, or of tuples that are
-        records, is that field.
+        If the only field is a list, a Python list of single values, or of tuples (records), is the
+        value of that field.
         """
         names = [name for name, _ in self.fields]
         if isinstance(token, Mapping):
@@ -62,13 +63,13 @@ class Colour:
 
 @dataclass(frozen=True)
 class Token:
-    """A token of a colour as inscriptions read it: `job["size"]` is its field `size`."""
+    """A token as inscriptions use it: `job["size"]` is its field `size`."""
 
     variable: str
     colour: Colour
 
     def __getitem__(self, label: str) -> Field:
-        """A field as an expression; InputError where the colour has none of that name."""
+        """Returns a field as an expression. InputError if the colour has no field of that name."""
         kinds = dict(self.colour.fields)
         if label not in kinds:
             allowed = f"the fields are {', '.join(kinds) or '(none)'}"
@@ -80,15 +81,16 @@ UNIT = Colour("unit")
 
 Single: TypeAlias = type | str | Enumeration | Colour
 FieldKind: TypeAlias = Single | list[Single]
-# A first token: the value of its only field, its values in order, or its values by field.
+# An initial token: the value of its only field, its values in order, or its values by field.
 TokenValue: TypeAlias = Cell | Sequence[Cell] | Mapping[str, Cell]
 
 
 def fields_of(fields: Mapping[str, FieldKind]) -> tuple[tuple[str, str], ...]:
-    """Fields with the names of their types; a record within a record is laid out in place.
+    """Returns fields with the names of their types; a record within a record is replaced by its
+    fields.
 
-    `[int]` is a list of whole numbers, `[hue]` one of an enumeration's values, and `[job]` one of
-    records, all of whose fields are single values.
+    `[int]` is a list of ints, `[hue]` a list of values of an enumeration, and `[job]` a list of
+    records whose fields are all single values.
     """
     flat: list[tuple[str, str]] = []
     for name, kind in fields.items():
@@ -104,7 +106,7 @@ def fields_of(fields: Mapping[str, FieldKind]) -> tuple[tuple[str, str], ...]:
 
 
 def _single(name: str, kind: Single) -> str:
-    """The name of a type of one value, or of the records that a list holds."""
+    """Returns the type name of a single value, or of the records in a list."""
     if isinstance(kind, Colour):
         if any(word.startswith(LIST) for _, word in kind.fields):
             raise InputError(f"field {name}", kind.name, "records in a list hold single values")

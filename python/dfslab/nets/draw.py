@@ -1,4 +1,4 @@
-"""A net, or one page of it, as a picture with its marking: Mermaid text or SVG."""
+"""Draws a net, or one page of it, with its marking: as Mermaid text or SVG."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ DOTS_MOST = 4
 
 @dataclass
 class _Arc:
-    """From one node to another, with its inscription; `kind` is arc, inhibitor or reset."""
+    """An arc of the picture from one node to another, with its inscription; `kind` is arc,
+    inhibitor or reset."""
 
     source: str
     target: str
@@ -36,18 +37,18 @@ class _Picture:
 
 
 def initial_marking(definition: NetDefinition) -> TokensByPlace:
-    """The first tokens of every place."""
+    """Returns the initial tokens of every place."""
     return {one.name: [list(row) for row in one.initial] for one in definition.places}
 
 
 def pages(net: Net | NetDefinition) -> list[str]:
-    """The pages of a net, in order of appearance."""
+    """Returns the names of the pages of a net, in order of appearance."""
     named = [one.page for one in definition_of(net).transitions]
     return list(dict.fromkeys(named))
 
 
 def mermaid(net: Net | NetDefinition, marking: TokensByPlace | None = None, page: str = "") -> str:
-    """Mermaid text: places are round and show their tokens, transitions are boxes."""
+    """Returns Mermaid text: places are round and show their tokens, transitions are boxes."""
     definition = definition_of(net)
     picture = _picture(definition, page)
     marking = initial_marking(definition) if marking is None else marking
@@ -66,7 +67,7 @@ def mermaid(net: Net | NetDefinition, marking: TokensByPlace | None = None, page
 
 
 def svg(net: Net | NetDefinition, marking: TokensByPlace | None = None, page: str = "") -> str:
-    """A picture that needs nothing to be shown."""
+    """Returns an SVG picture that needs no other file."""
     definition = definition_of(net)
     picture = _picture(definition, page)
     marking = initial_marking(definition) if marking is None else marking
@@ -135,7 +136,7 @@ def _arcs(transition: TransitionDefinition, node: str) -> Iterator[_Arc]:
 
 
 def _merged(arcs: Iterator[_Arc]) -> list[_Arc]:
-    """Arcs that look the same become one with their number."""
+    """Merges arcs with equal inscriptions into one arc that shows their number."""
     counts: dict[tuple[str, str, str, str], int] = {}
     for arc in arcs:
         key = (arc.source, arc.target, arc.label, arc.kind)
@@ -147,7 +148,8 @@ def _merged(arcs: Iterator[_Arc]) -> list[_Arc]:
 
 
 def _layout(picture: _Picture) -> dict[str, tuple[int, int]]:
-    """Columns by distance from the marked or first nodes, rows by order of arrival."""
+    """Positions the nodes: columns by distance from the marked (or first) nodes, rows by order of
+    arrival."""
     following: dict[str, list[str]] = {}
     for arc in picture.arcs:
         following.setdefault(arc.source, []).append(arc.target)

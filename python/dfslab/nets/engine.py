@@ -1,4 +1,4 @@
-"""The engine from Python: nets and monitors in, typed reports out."""
+"""The net engine's Python interface: nets and monitors in, typed reports out."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ from dfslab.nets.net_json import json_text
 from dfslab.spec.input_error import InputError
 
 MARKINGS_MAX = 100_000
-# The monitor that the functions below add to those of a net.
+# Name of the monitor that `collect` and `run_to_breakpoint` add to those of a net.
 ADDED = "added"
 
 
 class _Errors:
-    """The core's two errors as ours, with the name of the net."""
+    """Converts the core's two errors to InputError and RunFailed, with the name of the net."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -50,13 +50,15 @@ class _Errors:
 
 
 def check(net: Net | NetDefinition) -> NetSizes:
-    """Sizes of the net and the arcs that scan; the first thing wrong is an InputError."""
+    """Returns the sizes of a net and the arcs that need a scan. InputError describes the first
+    problem."""
     definition = definition_of(net)
     return check_text(json_text(definition), definition.name)
 
 
 def check_text(text: str, name: str) -> NetSizes:
-    """Sizes of a net in JSON, which may be invalid; `name` is for messages."""
+    """Returns the sizes of a net in JSON, which may be invalid (InputError); `name` is its name in
+    messages."""
     with _Errors(name):
         return NetSizes.model_validate_json(_core.net_check(text))
 
@@ -70,13 +72,14 @@ def run(
     stations: Sequence[DeclaredStation] = (),
     **limits: Unpack[RunLimits],
 ) -> list[NetReport]:
-    """Fire the net; one report a replication, with the net's own monitors and those given.
+    """Fires the net; returns one report per replication, with the figures of the net's own monitors
+    and of `monitors`.
 
-    Flow, Little's law and the utilisation law are asserted at the end; a report's `stations` are
-    those that the net shows (what takes a server gives it back) and those given as `stations`.
-    `laws=False` leaves the stations out. Where nothing can fire any more, the reason is "dead" and
-    `left` says which places still hold how many tokens. InputError where the net or an option is
-    wrong, RunFailed where a run cannot go on.
+    Conservation of tokens, Little's law and the utilisation law are asserted at the end. A report's
+    `stations` are those that the structure of the net shows (every transition that takes a server
+    returns it) and those in `stations`; with `laws=False` there are none. When nothing can fire any
+    more, the reason is "dead" and `left` has the places that still hold tokens. InputError if the
+    net or an option is wrong, RunFailed if a run cannot continue.
     """
     own = net.monitors if isinstance(net, Net) else {}
     watched = {**own, **(monitors or {})}
@@ -103,9 +106,9 @@ def collect(
     when: Inscription = "",
     **limits: Unpack[RunLimits],
 ) -> list[list[tuple[float, Logged]]]:
-    """What an expression is at every firing of a transition that meets a condition.
+    """Returns the values of an expression at every firing of a transition under a condition.
 
-    One list of (seconds, value) a replication: a data collector of the user's own.
+    One list of (seconds, value) per replication. InputError and RunFailed as in `run`.
     """
     fields = [str(written(expression))]
     monitor = LogMonitor(transition=transition, fields=fields, when=str(written(when)) or None)
@@ -121,16 +124,19 @@ def run_to_breakpoint(
     hits: int = 1,
     **limits: Unpack[RunLimits],
 ) -> list[NetReport]:
-    """Fire until a transition has fired `hits` times under a condition over its variables.
+    """Fires the net until a transition has fired `hits` times under the condition `when` over its
+    variables.
 
-    A replication that got there has the reason "until"; the others ended before.
+    A replication that reached the breakpoint has the reason "until". Returns one report per
+    replication.
     """
     monitor = CountMonitor(transition=transition, when=str(written(when)) or None)
     return run(net, {ADDED: monitor}, until=Until(monitor=ADDED, count=hits), **limits)
 
 
 def state_space(net: Net | NetDefinition, markings_max: int = MARKINGS_MAX) -> StateSpace:
-    """Markings, arcs, bounds, dead and home markings, liveness; time is left out."""
+    """Explores the state space without time: markings, edges, bounds, dead and home markings,
+    liveness."""
     definition = definition_of(net)
     with _Errors(definition.name):
         found = _core.net_state_space(json_text(definition), markings_max)
@@ -138,7 +144,7 @@ def state_space(net: Net | NetDefinition, markings_max: int = MARKINGS_MAX) -> S
 
 
 class Game:
-    """The token game: look at what is enabled, choose one, look again."""
+    """The token game: shows which bindings are enabled, and fires the chosen one."""
 
     def __init__(self, net: Net | NetDefinition, seed: int = 0) -> None:
         self.definition = definition_of(net)
@@ -148,15 +154,15 @@ class Game:
 
     @property
     def state(self) -> GameState:
-        """Time, marking, tokens on their way."""
+        """Returns time, marking, tokens in transit and enabled bindings."""
         return GameState.model_validate_json(self._game.state())
 
     def enabled(self) -> list[Binding]:
-        """The bindings that may fire now, each a transition and its variables."""
+        """Returns the bindings that may fire now, each a transition with its variables' tokens."""
         return self.state.enabled
 
     def step(self, choice: int = 0) -> GameState:
-        """Fire one of the enabled bindings; the moment after it."""
+        """Fires the enabled binding with index `choice`; returns the state after the firing."""
         enabled = self.enabled()
         with _Errors(self.definition.name):
             self._game.fire(choice)
@@ -164,13 +170,13 @@ class Game:
         return self.state
 
     def _repr_html_(self) -> str:
-        """The page with its marking, in a notebook."""
+        """The page with its marking as HTML, for a notebook."""
         return draw.svg(self.definition, self.state.marking)
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """A mean with the half width of its confidence interval."""
+    """A mean with the half-width of its confidence interval."""
 
     mean: float
     half_width: float
@@ -178,12 +184,12 @@ class Estimate:
 
     @property
     def relative(self) -> float:
-        """Half width over mean."""
+        """Half-width divided by the mean."""
         return self.half_width / abs(self.mean) if self.mean else math.inf
 
 
 def estimate(values: Sequence[float], confidence: float = CONFIDENCE) -> Estimate:
-    """Student's interval of independent values."""
+    """Mean and Student's confidence interval of independent values."""
     if len(values) < 2:
         raise InputError("values", len(values), "an interval needs at least two")
     quantile = quantiles.student(0.5 + confidence / 2, len(values) - 1)
@@ -201,9 +207,11 @@ def replicate(
     confidence: float = CONFIDENCE,
     **limits: Unpack[RunLimits],
 ) -> Estimate:
-    """Replicate until the interval of a figure of the reports is narrow enough.
+    """Runs replications until the interval of `figure` is narrower than `relative_width` of the
+    mean.
 
-    The number of replications doubles, so that looking often does not bias the interval much.
+    The number of replications doubles at each step, so that repeated tests hardly bias the
+    interval. At most `at_most` replications; returns the estimate.
     """
     if not 0 < relative_width < 1:
         raise InputError("relative_width", relative_width, "must be between 0 and 1")

@@ -1,4 +1,4 @@
-"""Nets in files: our own JSON document, PNML (place/transition nets), `.cpn` of CPN Tools."""
+"""Nets in files: JSON net definitions, PNML (place/transition nets), `.cpn` of CPN Tools."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ BYTES_MOST = 50_000_000
 
 
 def _json(text: str) -> NetDefinition:
-    """A definition; where it is none, InputError in the engine's words."""
+    """Parses a net definition. InputError in the engine's words if it is invalid."""
     try:
         found = json.loads(text)
     except (ValueError, RecursionError) as error:
@@ -56,7 +56,8 @@ FORMS = ("svg", "mermaid", "pnml", "cpn", "json")
 
 
 def read(path: Path) -> NetDefinition:
-    """The flat net of a file; its suffix says in which format."""
+    """Reads a file as a flat net; the file's suffix determines the format. InputError for an
+    unknown suffix or invalid content."""
     if path.suffix not in READERS:
         raise InputError("FILE", path.name, f"must end in {', '.join(READERS)}")
     try:
@@ -74,7 +75,7 @@ def read(path: Path) -> NetDefinition:
 
 
 def written(net: NetDefinition, form: str, page: str = "") -> str:
-    """The net in one of `FORMS`; pictures may be of one page."""
+    """Returns the net in one of the formats `FORMS`; `page` selects the page of a picture."""
     if form == "svg":
         return draw.svg(net, page=page)
     if form == "mermaid":

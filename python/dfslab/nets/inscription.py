@@ -1,8 +1,9 @@
-"""Inscriptions of nets as values: expressions over the fields of tokens, printed for the engine.
+"""Inscriptions of nets as values: expressions over the fields of tokens, printed as text for the
+engine.
 
 They are the expressions of descriptions (`spec.steps.expression`), with fields of tokens as further
 leaves and calls of the engine's functions. An inscription may also be text in the engine's
-language, as files have it; text is passed on as it is.
+language, as in files; such text is not changed.
 """
 
 from __future__ import annotations
@@ -14,10 +15,10 @@ from typing import TypeAlias
 
 from dfslab.spec.steps.expression import Condition, Expr, condition, expression, symbol
 
-# What an arc, a delay or a field of a token may be given as.
+# The accepted types of an inscription of an arc, a delay or a field of a token.
 Inscription: TypeAlias = Expr | str | float | bool
 
-# Operation -> (its sign, how tightly it binds).
+# Operation -> (symbol, precedence).
 _SIGNS = {
     "or": ("||", 1),
     "and": ("&&", 2),
@@ -32,7 +33,7 @@ _SIGNS = {
     "mod": ("%", 6),
     "floordiv": ("//", 6),
 }
-# The same operation without brackets at its right operand means the same.
+# Operations that need no brackets around an equal operation on their right.
 _ASSOCIATIVE = ("or", "and")
 _TURNED = {"gt": "<", "ge": "<="}
 _NAMES = {"Max": "max", "Min": "min", "ceiling": "ceil", "log": "ln", "select": "if"}
@@ -44,22 +45,22 @@ class Field(Expr):
 
     @property
     def variable(self) -> str:
-        """The name of the token."""
+        """The variable that is bound to the token."""
         return str(self.args[0])
 
     @property
     def label(self) -> str:
-        """The name of the field."""
+        """The name of the field within the token."""
         return str(self.args[1])
 
     @property
     def is_leaf(self) -> bool:
-        """A field has no operands."""
+        """Always true: a field has no operands."""
         return True
 
     @cached_property
     def free_symbols(self) -> frozenset[Expr]:
-        """The field itself."""
+        """The set that contains only this field."""
         return frozenset({self})
 
 
@@ -110,7 +111,7 @@ def listed(*elements: Expr | float) -> Expr:
 
 
 def every(conditions: Iterable[Condition]) -> Condition | None:
-    """All of the conditions, in their order; None where there are none."""
+    """Returns the conjunction of the conditions, in their order; None if there are none."""
     found = list(conditions)
     return reduce(lambda one, other: Condition("and", one, other), found) if found else None
 
@@ -133,7 +134,8 @@ def substituted(value: Expr, variable: str, row: Mapping[str, Expr]) -> Expr:
 
 
 def written(value: Inscription) -> str | float | bool:
-    """An inscription as documents have it: expressions as text, all else as it is."""
+    """Returns an inscription in the form of net definitions: expressions as text, all others
+    unchanged."""
     return text(value) if isinstance(value, Expr) else value
 
 
@@ -172,13 +174,14 @@ def _power(value: Expr) -> str:
 
 
 def _infix(value: Expr, within: int) -> str:
-    """A binary operation; a constant compared with a field stands at the right."""
+    """Prints a binary operation; when a constant is compared with a field, the constant is printed
+    on the right."""
     sign, binds = _SIGNS[value.name]
     left, right = value.args
     if value.name in _TURNED and not any(fields(left)) and any(fields(right)):
         left, right, sign = right, left, _TURNED[value.name]
     after = binds if value.name in _ASSOCIATIVE else binds + 1
-    # Comparisons have brackets on both sides, so that none reads as a chain.
+    # Comparisons have brackets around operands on both sides, so that none reads as a chain.
     before = binds + 1 if value.name in ("eq", "ne", *_TURNED) else binds
     joined = f"{text(left, before)} {sign} {text(right, after)}"
     return f"({joined})" if binds < within else joined

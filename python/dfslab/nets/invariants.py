@@ -1,7 +1,8 @@
-"""Place invariants: weighted sums of tokens that no firing changes, colours left aside.
+"""Place invariants: weighted sums of tokens that no firing changes, regardless of colours.
 
-The minimal ones with weights of 0 and more (semiflows), by Farkas' algorithm as Martinez and Silva
-1982 give it. Places that a reset or a counted arc changes by an unknown number are in none.
+Computes the minimal invariants with non-negative weights (semiflows) by Farkas' algorithm in the
+form of Martinez and Silva 1982. A place that a reset arc, or an arc with a computed count, changes
+by an unknown number is part of no invariant.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ ROWS_MOST = 2_000
 
 @dataclass(frozen=True)
 class Invariant:
-    """Places with their weights, and the sum that holds in every marking."""
+    """An invariant: places with their weights, and the weighted sum, which is the same in every
+    marking."""
 
     weights: Mapping[str, int]
     tokens: int
@@ -30,10 +32,10 @@ class Invariant:
 
 
 def of_places(net: Net | NetDefinition) -> list[Invariant]:
-    """All minimal invariants of a net, shortest first.
+    """Returns all minimal invariants of a net, those with the fewest places first.
 
-    Tokens on their way to a place count as there. InputError where there would be more than some
-    thousands on the way to the answer.
+    A token in transit counts for its destination. InputError if an intermediate step would exceed
+    some thousand candidates.
     """
     definition = definition_of(net)
     places = [one.name for one in definition.places]
@@ -52,7 +54,8 @@ def of_places(net: Net | NetDefinition) -> list[Invariant]:
 
 
 def _unknown(definition: NetDefinition) -> set[str]:
-    """Places of which a firing takes or makes a number of tokens that the net does not say."""
+    """Returns the places that a firing changes by a number of tokens that the net does not
+    state."""
     return {
         place
         for one in definition.transitions
@@ -64,7 +67,7 @@ def _unknown(definition: NetDefinition) -> set[str]:
 
 
 def _changes(definition: NetDefinition, place: str) -> tuple[int, ...]:
-    """What each transition adds to a place."""
+    """Returns the change of a place's number of tokens by each transition."""
 
     def count(arcs: Sequence[InputDefinition] | Sequence[OutputDefinition]) -> int:
         return sum(arc.place == place for arc in arcs)
@@ -72,12 +75,12 @@ def _changes(definition: NetDefinition, place: str) -> tuple[int, ...]:
     return tuple(count(one.out) - count(one.in_) for one in definition.transitions)
 
 
-# The weights of the places in a sum, and what each transition adds to it.
+# A weighted sum: the weight of each place, and the change of the sum by each transition.
 WeightedSum = tuple[tuple[int, ...], tuple[int, ...]]
 
 
 def _semiflows(rows: list[WeightedSum], transitions: int) -> Iterator[tuple[int, ...]]:
-    """Each transition is annulled in turn by adding rows of opposite sign."""
+    """Eliminates one transition after the other by adding rows with changes of opposite sign."""
     for at in range(transitions):
         kept = [row for row in rows if row[1][at] == 0]
         plus = [row for row in rows if row[1][at] > 0]
@@ -93,7 +96,7 @@ def _semiflows(rows: list[WeightedSum], transitions: int) -> Iterator[tuple[int,
 
 
 def _annulled(one: WeightedSum, other: WeightedSum, at: int) -> WeightedSum:
-    """The smallest sum of two rows in which a transition changes nothing."""
+    """Returns the smallest combination of two rows that the transition `at` does not change."""
     a, b = -other[1][at], one[1][at]
     weights = [a * x + b * y for x, y in zip(one[0], other[0], strict=True)]
     changes = [a * x + b * y for x, y in zip(one[1], other[1], strict=True)]
@@ -102,7 +105,7 @@ def _annulled(one: WeightedSum, other: WeightedSum, at: int) -> WeightedSum:
 
 
 def _minimal(rows: list[WeightedSum]) -> list[WeightedSum]:
-    """The rows whose places hold no other row's."""
+    """Returns the rows whose sets of places contain no other row's set."""
     supports = [frozenset(at for at, one in enumerate(row[0]) if one) for row in rows]
     kept: dict[frozenset[int], WeightedSum] = {}
     for support, row in zip(supports, rows, strict=True):

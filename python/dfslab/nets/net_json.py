@@ -1,4 +1,4 @@
-"""Net definitions as JSON: for the engine, and for people in the order of reading."""
+"""Net definitions as JSON, for the engine and for human readers."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ ARC = ("place", "var", "at_least", "token", "delay", "count")
 
 
 def json_text(definition: NetDefinition) -> str:
-    """The definition as the engine reads it; what was not set is left out."""
+    """Returns the definition as JSON text for the engine; unset fields are left out."""
     return definition.model_dump_json(by_alias=True, exclude_unset=True)
 
 
 def ordered(definition: NetDefinition) -> Mapping[str, object]:
-    """The definition as JSON data whose keys are in the order in which people read them."""
+    """Returns the definition as JSON data, with keys in an order for human readers."""
     found = definition.model_dump(mode="json", by_alias=True, exclude_unset=True)
     found["places"] = [_in_order(one, PLACE) for one in found["places"]]
     found["transitions"] = [

@@ -1,4 +1,5 @@
-"""The token game in a terminal: what is enabled, a choice, the next marking."""
+"""The token game in a terminal: shows the enabled bindings, reads a choice, shows the next
+marking."""
 
 from __future__ import annotations
 
@@ -15,7 +16,8 @@ HELP = "number: fire it · Enter: fire 1 · N steps: `+N` · q: end"
 def play(
     net: NetDefinition, ask: Callable[[str], str], say: Callable[[str], None], seed: int = 0
 ) -> int:
-    """Until nothing is enabled, the player ends (`q`) or the input does; the number of steps."""
+    """Plays until nothing is enabled, the player enters `q`, or the input ends. Returns the number
+    of steps."""
     game = Game(net, seed)
     say(HELP)
     while True:
@@ -51,7 +53,7 @@ def _follow(game: Game, answer: str, enabled: int, say: Callable[[str], None]) -
 
 
 def lines(state: GameState) -> Iterator[str]:
-    """A moment of a game as text."""
+    """Returns a state of the game as lines of text."""
     yield f"time {state.time_s:g} s, step {state.steps}"
     for place, rows in state.marking.items():
         yield f"  {place}: {tokens(rows)}"
@@ -65,13 +67,13 @@ def lines(state: GameState) -> Iterator[str]:
 
 
 def binding(choice: Binding) -> str:
-    """A transition with what its variables stand for."""
+    """Returns a binding as text: the transition with the tokens of its variables."""
     bound = ", ".join(f"{name} = {row(value)}" for name, value in choice.binding.items())
     return choice.transition + (f" with {bound}" if bound else "")
 
 
 def row(cells: TokenRow) -> str:
-    """A token."""
+    """Returns a token as text."""
     return (
         "("
         + ", ".join(str(cell).lower() if isinstance(cell, bool) else str(cell) for cell in cells)
@@ -80,7 +82,7 @@ def row(cells: TokenRow) -> str:
 
 
 def tokens(rows: Sequence[TokenRow]) -> str:
-    """The tokens of a place; many are counted."""
+    """Returns the tokens of a place as text; for many tokens, their number."""
     shown = " ".join(row(one) for one in rows[:TOKENS_SHOWN])
     more = len(rows) - TOKENS_SHOWN
     return f"{shown} … {more} more" if more > 0 else shown

@@ -1,1 +1,1 @@
-"""Descriptions: scenarios, deployments, file systems as operation trees, and units."""
+"""Descriptions: scenarios, deployments, workloads, file systems as operation trees, and units."""

@@ -28,7 +28,7 @@ OF_POISSON = frozenset({"sequence"})
 
 
 def read_checked(path: Path, methods: Sequence[str] = ()) -> Scenario:
-    """Read a scenario and check all that can be checked without touching the file system.
+    """Reads a scenario and checks everything that can be checked without touching the file system.
 
     `methods`, if any, replace those of the scenario. InputError names the first error.
     """
@@ -43,7 +43,7 @@ def read_checked(path: Path, methods: Sequence[str] = ()) -> Scenario:
 
 
 def check(scenario: Scenario) -> list[Point]:
-    """Check and return every configuration. InputError names the first error."""
+    """Checks every configuration and returns them all. InputError names the first error."""
     for name in scenario.run.methods:
         discover.method_file(name)
     points = scenario.points()
@@ -99,7 +99,8 @@ def _check_point(scenario: Scenario) -> None:
 
 
 def _check_command(scenario: Scenario, workload: Workload, own: FileParameters) -> None:
-    """A program's placeholders are all known, and no key of generated workloads is set."""
+    """Checks that a program's placeholders are all known, and that no key of generated workloads is
+    set. InputError names the first wrong key."""
     assert workload.argv is not None
     run, name = scenario.run, scenario.workload.name
     of_loads = (run.fault, run.layer, run.count_calls, run.verify != "none")
@@ -123,7 +124,8 @@ def _check_command(scenario: Scenario, workload: Workload, own: FileParameters) 
 
 
 def _check_times(scenario: Scenario, own: FileParameters) -> None:
-    """A trace exists and has all clients; it is replayed at recorded times or back to back."""
+    """Checks that a trace exists, has operations of all clients, and is replayed at recorded times
+    or back to back. InputError names the first wrong key."""
     requested = scenario.workload
     stream = discover.workload(requested.name).stream(own)
     if not stream.given:
@@ -142,7 +144,8 @@ def _check_times(scenario: Scenario, own: FileParameters) -> None:
 def _check_described(
     scenario: Scenario, system: FileSystem, own: FileParameters, modelled: set[str]
 ) -> None:
-    """Every modelled operation is described, as a whole or as calls of a trace."""
+    """Checks that every modelled operation has a description, as a whole or as calls of a trace.
+    InputError names the first operation without one."""
     if not modelled:
         return
     workload = discover.workload(scenario.workload.name)
@@ -190,7 +193,8 @@ def _check_arrival(scenario: Scenario, modelled: set[str]) -> None:
 
 
 def _check_calls(scenario: Scenario, modelled: set[str]) -> None:
-    """Ways of access and layers that no description distinguishes can only be measured."""
+    """Checks that no model is requested for access modes and layers that descriptions do not
+    distinguish: these can only be measured. InputError names the key."""
     if scenario.run.layer and modelled:
         allowed = f"is not modelled; without {', '.join(sorted(modelled))} it runs"
         raise InputError("run.layer", scenario.run.layer[0].kind, allowed)

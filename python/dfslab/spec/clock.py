@@ -1,4 +1,4 @@
-"""The clock that logic reads and sleeps by: a parameter, so that a test moves time by hand."""
+"""A clock as a parameter: code reads time and sleeps through it, so that a test controls time."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ from typing import Protocol
 
 
 class Clock(Protocol):
-    """Source of time: monotonic time, date, processor time, and sleeping."""
+    """A source of monotonic time, date and processor time, which also sleeps."""
 
     def monotonic_s(self) -> float:
-        """Seconds of CLOCK_MONOTONIC, comparable between processes of one machine."""
+        """Returns seconds of CLOCK_MONOTONIC, comparable between processes of one machine."""
         ...
 
     def unix_ns(self) -> int:
-        """Nanoseconds since 1970, as in file timestamps; not monotonic."""
+        """Returns nanoseconds since 1970, as in file timestamps; not monotonic."""
         ...
 
     def processor_s(self) -> float:
-        """Seconds of processor time that this process has used."""
+        """Returns seconds of processor time that this process has used."""
         ...
 
     def sleep(self, duration_s: float) -> None:
-        """Return after `duration_s` seconds."""
+        """Returns after `duration_s` seconds."""
         ...
 
 
@@ -40,5 +40,5 @@ REAL = RealClock()
 
 
 def date(clock: Clock = REAL) -> datetime:
-    """The date in UTC, for records."""
+    """Returns the present date in UTC, for records."""
     return datetime.fromtimestamp(clock.unix_ns() * 1e-9, UTC)

@@ -20,7 +20,8 @@ POSITIVE = Field(gt=0)
 
 
 class Disk(CheckedModel):
-    """The disks of one node, described as a single disk."""
+    """The disks of one node, described as a single disk. Rates are in bytes/s, latencies in
+    seconds."""
 
     read_rate: Annotated[BytesPerSecond, POSITIVE] = quantity("500 MB/s", description="Read rate")
     write_rate: Annotated[BytesPerSecond, POSITIVE] = quantity("500 MB/s", description="Write rate")
@@ -66,7 +67,7 @@ ProfileName = Annotated[str, AfterValidator(_named_in_a_file)]
 
 
 class NodeGroup(CheckedModel):
-    """A group of equal nodes; `roles`: role -> instances on each node."""
+    """A group of equal nodes. `roles`: role -> number of instances on each node."""
 
     name: Annotated[str, Field(min_length=1)] = Field(
         "node", description="What the group is called"
@@ -157,15 +158,16 @@ class Deployment(CheckedModel):
         return groups
 
     def instances(self, role: str) -> int:
-        """Number of instances of `role` over all nodes."""
+        """Returns the number of instances of `role` over all nodes."""
         return sum(group.count * group.roles.get(role, 0) for group in self.node)
 
     def groups_of(self, role: str) -> list[NodeGroup]:
-        """The groups whose nodes host `role`."""
+        """Returns the groups whose nodes host `role`."""
         return [group for group in self.node if group.roles.get(role, 0)]
 
     def nodes(self) -> list[tuple[str, NodeGroup]]:
-        """Every node: its name (the group's, numbered where there are several) and its group."""
+        """Returns every node as (name, group); the name is the group's, numbered in a group of
+        several nodes."""
         return [
             (group.name if group.count == 1 else f"{group.name}-{number}", group)
             for group in self.node

@@ -53,16 +53,17 @@ class Factor(CheckedModel):
 
     @property
     def is_hard(self) -> bool:
-        """Whether changing the factor needs another testbed."""
+        """Whether changing the factor requires another testbed or mount."""
         return any(key.split(".")[0] in HARD for key in self.keys)
 
     def values(self, level: Level) -> dict[str, LevelValue]:
-        """Key -> value at one level."""
+        """Returns key -> value at one level."""
         each = level if isinstance(level, list) else [level] * len(self.keys)
         return dict(zip(self.keys, each, strict=True))
 
     def level_of(self, labels: Mapping[str, Any]) -> Level | None:
-        """The factor's level in a configuration's labels; None if the values match no level."""
+        """Returns the factor's level in a configuration's labels; None if the values match no
+        level."""
         for level in self.levels:
             if all(labels.get(key) == value for key, value in self.values(level).items()):
                 return level
@@ -70,7 +71,8 @@ class Factor(CheckedModel):
 
     @property
     def numbers(self) -> list[float] | None:
-        """Every level as a number (a list by its first value); None if any level is a name."""
+        """Returns every level as a number (a list by its first value); None if any level is a
+        name."""
         found = [number(level) for level in self.levels]
         return None if any(isinstance(one, str) for one in found) else [float(x) for x in found]
 
@@ -86,7 +88,7 @@ def _number(text: str) -> float | str:
 
 
 def number(level: Level) -> float | str:
-    """A level in SI units, or its name."""
+    """Returns a level in SI units, or the level itself if it is a name."""
     first = level[0] if isinstance(level, list) else level
     return _number(first) if isinstance(first, str) else float(first)
 
@@ -191,7 +193,7 @@ def _tree(text: str) -> ast.expr:
 
 
 def names_in(text: str) -> set[str]:
-    """The factors that a constraint names."""
+    """Returns the names of the factors in a constraint."""
     return {node.id for node in ast.walk(_tree(text)) if isinstance(node, ast.Name)}
 
 

@@ -1,4 +1,5 @@
-"""Values of a description's symbols at one configuration, except calibrated constants."""
+"""Computes the values of a description's symbols at one configuration, except calibrated
+constants."""
 
 from __future__ import annotations
 
@@ -20,12 +21,13 @@ CACHE_SHARE = 0.5
 
 
 def workload_parameters(scenario: Scenario, workload: Workload) -> FileParameters:
-    """The workload's own parameters, checked."""
+    """Returns the workload's own parameters, validated. InputError names the first wrong key."""
     return build(workload.parameters, scenario.workload.parameters, "workload")
 
 
 def parameters(scenario: Scenario, system: FileSystem) -> dict[str, float]:
-    """The file system's parameters in SI units: as in the scenario, else the defaults."""
+    """Returns the file system's parameters in SI units: those of the scenario, else the
+    defaults."""
     declared = system.parameters.of_origin("filesystem")
     for key in scenario.file_system.parameters:
         if key not in declared:
@@ -38,7 +40,8 @@ def parameters(scenario: Scenario, system: FileSystem) -> dict[str, float]:
 
 
 def number(parameter: Parameter, written: Any) -> float:
-    """A parameter in SI units: `written`, else the default. InputError if it is invalid."""
+    """Converts a parameter to SI units: `written`, else the default. InputError if it is
+    invalid."""
     key = f"file_system.{parameter.key}"
     if written is None:
         assert parameter.default is not None
@@ -62,7 +65,7 @@ def number(parameter: Parameter, written: Any) -> float:
 
 
 def environment(scenario: Scenario, system: FileSystem, workload: Workload) -> dict[str, float]:
-    """Symbol name -> SI value, for all symbols but calibrated ones."""
+    """Returns symbol name -> value in SI units, for all symbols but calibrated ones."""
     own = workload_parameters(scenario, workload)
     stream = workload.stream(own)
     values: dict[str, float] = {
@@ -89,7 +92,8 @@ def environment(scenario: Scenario, system: FileSystem, workload: Workload) -> d
 
 
 def of_group(key: str, group: str) -> str:
-    """The name of a role's hardware symbol for one group of nodes, if groups differ."""
+    """Returns the name of a hardware symbol for one group of nodes, for deployments whose groups
+    differ."""
     return f"{group}/{key}"
 
 
@@ -109,17 +113,18 @@ def _is_scattered(stream: Stream) -> bool:
 
 
 def _first(scenario: Scenario, own: FileParameters) -> float:
-    """Share of operations that are the first of their client; 0 where clients share a mount."""
+    """Returns the share of operations that are the first of their client; 0 where clients share a
+    mount."""
     operations = own.operations()
     shared = scenario.file_system.access.shared_client
     return 1.0 / operations if operations and not shared else 0.0
 
 
 def _kept(scenario: Scenario, own: FileParameters, stream: Stream, system: FileSystem) -> float:
-    """Share of read bytes that are hits in the client's page cache.
+    """Returns the share of read bytes that are hits in the client's page cache, 0 to 1.
 
-    Only data written by the same client counts, as far as it fits into memory, and only whole
-    pages: a smaller write leaves no page that is up to date.
+    Only data written by the same client counts, as far as it fits into memory. Only whole pages
+    count, because a smaller write leaves no valid page in the cache.
     """
     shared = "shared" in (stream.files, *(phase.files for phase in stream.phases))
     if scenario.workload.cache != "warm" or shared or own.transfer_size < PAGE_BYTES:
@@ -132,7 +137,7 @@ def _kept(scenario: Scenario, own: FileParameters, stream: Stream, system: FileS
 
 
 def _hardware(deployment: Deployment, role: str) -> dict[str, float]:
-    """Hardware symbols of a role, averaged over its instances."""
+    """Returns the hardware symbols of a role, averaged over its instances."""
     groups = deployment.groups_of(role)
     weights = [group.count * group.roles[role] for group in groups]
     columns: dict[str, list[float]] = {}
@@ -148,7 +153,8 @@ def _hardware(deployment: Deployment, role: str) -> dict[str, float]:
 
 
 def _unequal(deployment: Deployment, role: str) -> dict[str, float]:
-    """Hardware symbols per group that hosts a role, for values that differ between groups."""
+    """Returns the hardware symbols of single groups that host a role, for values that differ
+    between groups."""
     groups = deployment.groups_of(role)
     each = [_of_group(group) for group in groups]
     return {

@@ -37,7 +37,7 @@ class Fault(CheckedModel):
         return self
 
     def text(self) -> str:
-        """The fault as a short text."""
+        """Returns the fault as a short text for reports."""
         when = f"after {self.at_share:.0%}" if self.at_share else f"at {self.at:g} s"
         rate = f" to {self.value:g} B/s" if self.value else ""
         return f"{self.action} {self.target}{rate} {when}"

@@ -15,12 +15,13 @@ from dfslab.spec.model import InputError
 from dfslab.spec.toml import TomlTable, TomlValue
 
 KEY = "base"
-# In a command's words, stands for the folder of the scenario.
+# Placeholder in the words of a command; it is replaced by the scenario's folder.
 HERE = "{here}"
 
 
 def extended(table: Mapping[str, TomlValue], folder: Path) -> TomlTable:
-    """The table with missing keys from its base. InputError names the key and the file."""
+    """Returns the table with missing keys taken from its base. InputError names the key and the
+    file."""
     whole = dict(table)
     if KEY not in whole:
         return whole
@@ -34,7 +35,8 @@ def extended(table: Mapping[str, TomlValue], folder: Path) -> TomlTable:
 
 
 def named(name: str, key: str, folder: Path) -> TomlTable:
-    """The table in the file `name`, relative to the scenario's folder; `key` is for errors."""
+    """Reads the file `name`, relative to the scenario's folder. InputError for `key` if it cannot
+    be read."""
     try:
         return tomllib.loads((folder / name).read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
@@ -43,7 +45,7 @@ def named(name: str, key: str, folder: Path) -> TomlTable:
 
 
 def filled(table: Mapping[str, TomlValue], more: Mapping[str, TomlValue]) -> TomlTable:
-    """`table` with missing keys from `more`, recursively in nested tables."""
+    """Returns `table` with missing keys from `more`, recursively in nested tables."""
     found = dict(table)
     for key, value in more.items():
         known = found.get(key, {})
@@ -55,7 +57,8 @@ def filled(table: Mapping[str, TomlValue], more: Mapping[str, TomlValue]) -> Tom
 
 
 def located(table: Mapping[str, TomlValue], folder: Path) -> TomlTable:
-    """The table with the workload's file names (in a command, or of a trace) made absolute."""
+    """Returns the table with the file names of its workload (in a command, or of a trace) made
+    absolute."""
     workload = table.get("workload")
     if not isinstance(workload, dict):
         return dict(table)

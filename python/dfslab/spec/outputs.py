@@ -8,7 +8,7 @@ from dfslab.spec.input_error import InputError
 
 
 def new_file(key: str, path: Path) -> Path:
-    """The path. InputError for `key` if the file exists or its folder does not."""
+    """Returns the path. InputError for `key` if the file exists or its folder does not."""
     if path.exists() or path.is_symlink():
         raise InputError(key, str(path), "exists already; dfslab does not overwrite it")
     if not path.parent.is_dir():

@@ -68,14 +68,15 @@ class FileSystemChoice(CheckedModel):
 
     @cached_property
     def canonical(self) -> str:
-        """The content as JSON text; run folders are resumed by it, so it has the key's old name."""
+        """Returns the content as JSON text. Run folders are identified by this text, so it has the
+        key's old name."""
         table = self.model_dump(mode="json")
         table["access"]["bed"] = table["access"].pop("testbed")
         return json.dumps(table, sort_keys=True)
 
     @property
     def parameters(self) -> dict[str, LevelValue]:
-        """The file system's own keys as written."""
+        """Returns the file system's own keys as written."""
         return dict(self.__pydantic_extra__ or {})
 
 
@@ -112,12 +113,12 @@ class WorkloadChoice(CheckedModel):
 
     @property
     def parameters(self) -> dict[str, LevelValue]:
-        """The workload's own keys as written."""
+        """Returns the workload's own keys as written."""
         return dict(self.__pydantic_extra__ or {})
 
 
 class Run(CheckedModel):
-    """How to run it."""
+    """How to run the scenario: methods, repetitions, seed and limits."""
 
     methods: list[str] = Field(
         ["measure", "trace", "sequence", "petri", "regression", "mean", "ideal"],
@@ -172,7 +173,7 @@ class Run(CheckedModel):
 
 
 class Judge(CheckedModel):
-    """What is fitted and what is held out."""
+    """Which results are fitted and which are held out."""
 
     hold_out: list[dict[str, LevelValue | list[LevelValue]]] = Field(
         default_factory=list,
@@ -212,23 +213,25 @@ class Scenario(CheckedModel):
 
     @model_serializer(mode="wrap")
     def _with_schema_key(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        # The edge to TOML and JSON: pydantic derives no schema from a recursive type.
+        # Data for TOML and JSON; typed loosely, because pydantic derives no schema from a recursive
+        # type.
         table: TomlTable = handler(self)
         return {"schema": table.pop("schema_version", table.pop("schema", 1)), **table}
 
     def toml(self) -> str:
-        """The scenario as TOML that reads back equal."""
+        """Returns the scenario as TOML text, which is read back as an equal scenario."""
         return tomlkit.dumps(self.model_dump(mode="json"))
 
     @property
     def emulation(self) -> Emulation | None:
-        """Properties of the emulated network, declared or a testbed's; None if not emulated."""
+        """Returns the properties of the emulated network, declared or a testbed's; None if not
+        emulated."""
         if self.deployment.emulated is None and self.file_system.access.testbed:
             return Emulation()
         return self.deployment.emulated
 
     def points(self) -> list[Point]:
-        """Every configuration of the grids, in order, without duplicates."""
+        """Returns every configuration of the grids, in order, without duplicates."""
         found: dict[str, Point] = {}
         for labels in self._labels():
             scenario = self.with_values(labels)
@@ -256,7 +259,8 @@ class Scenario(CheckedModel):
         )
 
     def replace(self, values: Mapping[str, LevelValue]) -> Scenario:
-        """The scenario with dotted keys set; only the changed tables are validated again."""
+        """Returns the scenario with dotted keys set; only the changed tables are validated
+        again."""
         tables: dict[str, TomlTable] = {}
         for key, value in values.items():
             part, _, rest = key.partition(".")
@@ -291,7 +295,7 @@ class Scenario(CheckedModel):
         return build(Scenario, table)
 
     def with_overrides(self, values: Mapping[str, LevelValue]) -> Scenario:
-        """The scenario with dotted keys set; these keys are removed from sweeps."""
+        """Returns the scenario with dotted keys set; these keys are removed from its sweeps."""
         swept = {key for grid in self.sweep for key in grid}
         found = self.replace({k: v for k, v in values.items() if k not in swept})
         kept = [match for match in found.judge.hold_out if not set(match) & set(values)]
@@ -313,16 +317,16 @@ class Scenario(CheckedModel):
         )
 
     def with_methods(self, methods: list[str]) -> Scenario:
-        """The scenario with these methods only."""
+        """Returns the scenario with these methods only."""
         table = {**self.run.model_dump(mode="json"), "methods": methods}
         return self.model_copy(update={"run": build(Run, table, "run")})
 
     def with_values(self, values: Mapping[str, LevelValue]) -> Scenario:
-        """The scenario of one configuration: dotted keys set, without sweeps."""
+        """Returns the scenario of one configuration: dotted keys set, without sweeps."""
         return self.model_copy(update={"sweep": []}).replace(values)
 
     def with_rows(self, rows: Sequence[Mapping[str, LevelValue]]) -> Scenario:
-        """The scenario that runs just these configurations, in this order."""
+        """Returns the scenario that runs exactly these configurations, in this order."""
         sweep = [{key: [value] for key, value in row.items()} for row in rows]
         return self.with_sweep(sweep)
 
@@ -331,7 +335,7 @@ class Scenario(CheckedModel):
         return self.model_copy(update={"sweep": checked})
 
     def with_budget(self, seconds: float) -> Scenario:
-        """The scenario with a time budget for its design."""
+        """Returns the scenario with a time budget for its design."""
         return self.replace({"design.budget": f"{seconds!r} s"})
 
 
@@ -377,7 +381,8 @@ class Point(CheckedModel):
 
     @cached_property
     def id(self) -> str:
-        """Digest of everything that affects the outcome, except the seed and the methods."""
+        """Returns a digest of everything that affects the outcome, except the seed and the
+        methods."""
         # Run folders are resumed by this id, so its text format (sorted keys) must not change.
         one = self.scenario
         text = (
@@ -389,7 +394,8 @@ class Point(CheckedModel):
 
     @cached_property
     def testbed(self) -> str:
-        """Identity of the configuration's testbed: deployment and file system as text."""
+        """Returns the identity of the configuration's testbed: deployment and file system as
+        text."""
         return self.scenario.model_dump_json(include={"deployment", "file_system"})
 
 
@@ -406,7 +412,7 @@ def _set(table: TomlTable, dotted: str, value: LevelValue) -> None:
 
 
 def _step(place: TomlValue, part: str, so_far: str) -> TomlValue:
-    """One step into a table, or into a list of named tables (node groups, by name)."""
+    """Returns the member `part` of a table, or of a list of named tables (node groups, by name)."""
     if isinstance(place, list):
         groups = [item for item in place if isinstance(item, dict)]
         for item in groups:
@@ -420,7 +426,8 @@ def _step(place: TomlValue, part: str, so_far: str) -> TomlValue:
 
 
 def read(path: Path) -> Scenario:
-    """Read and check the form of a scenario file; InputError names file, key, value, allowed."""
+    """Reads a scenario file and checks its form. InputError names file, key, value and what is
+    allowed."""
     try:
         table = tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:

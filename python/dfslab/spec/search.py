@@ -18,7 +18,8 @@ SHARES = {"mean": 0.5, "p50": 0.5, "p90": 0.9, "p99": 0.99, "p999": 0.999}
 
 @dataclass(frozen=True)
 class Objective:
-    """An upper limit of a latency statistic of one operation, or of all if none is named."""
+    """An upper limit of a latency statistic of one operation; of all operations if none is
+    named."""
 
     statistic: str
     operation: str
@@ -31,7 +32,7 @@ class Objective:
 
 
 def objective(text: str) -> Objective:
-    """Parse an objective. ValueError if the text is no objective."""
+    """Parses the text of an objective. ValueError if the text is no objective."""
     found = _FORM.match(text.strip())
     if found is None:
         raise ValueError(f"must be like {_ALLOWED}")

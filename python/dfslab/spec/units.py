@@ -51,7 +51,7 @@ def _registry() -> pint.UnitRegistry[float]:
 
 @lru_cache(maxsize=1024)
 def parse(text: str, unit: str) -> float:
-    """Turn `text` into a number in SI `unit` ("B", "s", "B/s", "Hz", "1/s").
+    """Converts `text` to a number in the SI `unit` ("B", "s", "B/s", "Hz", "1/s").
 
     Raises ValueError with what is allowed, when the text is not such a quantity.
     """
@@ -77,13 +77,15 @@ def plainly(text: str, unit: str) -> float | None:
 
 
 def by_pint(text: str, unit: str) -> float:
-    """The value of a text that pint can parse; pint's errors have many types."""
+    """Returns the value of a text that pint can parse. Raises pint's errors, which have many
+    types."""
     quantity = _registry().parse_expression(_KILO.sub(r"k\1", text.strip()))
     return _convert(quantity, unit)
 
 
 def _convert(quantity: object, unit: str) -> float:
-    """pint counts information as dimensionless, so the base is checked by name here."""
+    """Converts to the base unit, which is checked by name because pint treats information as
+    dimensionless."""
     if not isinstance(quantity, pint.Quantity):
         raise ValueError("a number without a unit")
     text = str(quantity.units)
@@ -106,7 +108,7 @@ _STEPS: dict[str, list[tuple[str, float]]] = {
 
 
 def text(value: float, unit: str, digits: int = 4) -> str:
-    """Print `value` in SI `unit` with the largest prefix that fits, for people."""
+    """Returns `value` as text in SI `unit`, with the largest prefix that fits."""
     if unit not in _STEPS:
         return f"{value:.{digits}g} {unit}".strip() if unit != "1" else f"{value:.{digits}g}"
     for name, size in _STEPS[unit]:
@@ -118,7 +120,7 @@ def text(value: float, unit: str, digits: int = 4) -> str:
 
 
 def exact(value: float, unit: str) -> str:
-    """Print `value` so that `parse` gives it back unchanged."""
+    """Returns `value` as text that `parse` converts back to the same value."""
     if unit == "B":
         for name, size in _STEPS["B"]:
             if value and value % size == 0:
@@ -146,7 +148,8 @@ def _validator(unit: str) -> Callable[[Any], float]:
 
 
 def _quantity(unit: str) -> tuple[BeforeValidator, PlainSerializer, str]:
-    # A plain float after validation; printed with its unit, so that TOML out is TOML in.
+    # A plain float after validation; written with its unit, so that a scenario's TOML can be read
+    # back.
     return (
         BeforeValidator(_validator(unit)),
         PlainSerializer(lambda value: exact(value, unit), when_used="unless-none"),
@@ -155,7 +158,7 @@ def _quantity(unit: str) -> tuple[BeforeValidator, PlainSerializer, str]:
 
 
 def quantity(written: str, description: str) -> Any:
-    """A field whose default is written with its unit and read like input."""
+    """A field whose default is given as text with a unit, and parsed like input."""
     return Field(written, description=description)
 
 

@@ -10,7 +10,7 @@ Parameters = FileParameters
 
 
 def stream(parameters: FileParameters) -> Stream:
-    """Every client appends to its files in turn."""
+    """Returns the stream in which every client appends to its files, one after the other."""
     return Stream(
         mix=[Share(operation="append", weight=1.0)],
         file_size=fixed(parameters.file_size),

@@ -40,8 +40,8 @@ class Parameters(FileParameters):
 
 
 def argv(parameters: Parameters, given: Mapping[str, Any]) -> list[str]:
-    """The command with its placeholders replaced: `given` holds the values of the run, keys the
-    others.
+    """Returns the command with its placeholders replaced. `given` holds the values of the run; the
+    keys of the workload are the other values.
 
     InputError for an empty command, an unknown placeholder, and a key that no word uses.
     """

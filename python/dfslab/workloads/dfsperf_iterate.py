@@ -1,4 +1,4 @@
-"""DFS-Perf's Iterate: write, barrier, read what was written, repeated.
+"""DFS-Perf's Iterate: write, barrier, read the written files, repeated.
 
 In shuffle mode clients read files drawn from those of all clients, else their own. DFS-Perf keeps
 the files of old iterations; here they are removed before the next iteration, in a separate phase.
@@ -24,7 +24,7 @@ TITLE = "DFS-Perf Iterate: write, wait for all, read; shuffled or not"
 
 
 class Parameters(FileParameters):
-    """DFS-Perf's names in brackets."""
+    """Parameters of DFS-Perf's Iterate; descriptions give its own names in brackets."""
 
     iterations: Annotated[int, Field(ge=1, le=1000)] = Field(
         4, description="Writes and reads in turn (iterations)"
@@ -45,7 +45,7 @@ class Parameters(FileParameters):
 
 
 def stream(parameters: Parameters) -> Stream:
-    """Three phases an iteration, two in the last."""
+    """Returns a stream of three phases per iteration, two in the last one."""
     how: PhaseSettings = {
         "files": "shared" if parameters.shuffle else "own",
         "file_choice": "uniform" if parameters.shuffle else "sequential",

@@ -30,7 +30,8 @@ class Parameters(FileParameters):
 
 
 def stream(parameters: Parameters) -> Stream:
-    """One mix; when clients read others' files, writes and reads alternate in short phases."""
+    """Returns a stream of one mix; when clients read others' files, writes and reads alternate in
+    short phases."""
     count = parameters.operations()
     if not parameters.shuffle:
         return Stream(

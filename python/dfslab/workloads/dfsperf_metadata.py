@@ -19,7 +19,8 @@ LOOP: tuple[OperationName, ...] = ("mkdir", "create", "exists", "rename", "delet
 
 
 class Parameters(FileParameters):
-    """Empty files; operations are counted, not sized."""
+    """Parameters of DFS-Perf's Metadata: files are empty, and only the number of operations
+    matters."""
 
     file_size: Annotated[Bytes, Field(ge=0)] = quantity("0 B", description="Bytes of a file")
     loops: Annotated[int, Field(ge=1, le=1_000_000)] = Field(
@@ -32,7 +33,7 @@ class Parameters(FileParameters):
 
 
 def stream(parameters: Parameters) -> Stream:
-    """The loop; each operation uses the names just created."""
+    """Returns the stream that repeats the six operations, each on the names just created."""
     return Stream(
         mix=[Share(operation=name) for name in LOOP],
         mix_order="cycle",

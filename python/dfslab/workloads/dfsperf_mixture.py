@@ -18,7 +18,8 @@ FileCount = Annotated[int, Field(ge=0, le=1_000_000)]
 
 
 class Parameters(FileParameters):
-    """DFS-Perf's names in brackets; 80/20, 50/50 and 20/80 are the report's."""
+    """Parameters of DFS-Perf's Mixture; descriptions give its own names in brackets. Read/write
+    shares of 80/20, 50/50 and 20/80 are those of its report."""
 
     basic_files: Annotated[int, Field(ge=1, le=1_000_000)] = Field(
         10, description="Files that each client starts with (basic.files.per.thread)"
@@ -27,12 +28,13 @@ class Parameters(FileParameters):
     write_files: FileCount = Field(4, description="Writes of each client (write.files.per.thread)")
 
     def operations(self) -> int:
-        """Reads and writes of each client; at least one."""
+        """Number of operations of each client, reads and writes; at least one."""
         return max(1, self.read_files + self.write_files)
 
 
 def stream(parameters: Parameters) -> Stream:
-    """Reads choose among all existing files; writes create new ones."""
+    """Returns a stream whose reads choose among all existing files and whose writes create new
+    ones."""
     counts: tuple[tuple[OperationName, int], ...] = (
         ("read", parameters.read_files),
         ("write", parameters.write_files),

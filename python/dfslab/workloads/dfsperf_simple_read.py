@@ -13,7 +13,7 @@ TITLE = "DFS-Perf SimpleRead: whole files read in turn or at random"
 
 
 class Parameters(FileParameters):
-    """DFS-Perf's names in brackets."""
+    """Parameters of DFS-Perf's SimpleRead; descriptions give its own names in brackets."""
 
     files_per_client: Annotated[int, Field(ge=1, le=1_000_000)] = Field(
         10, description="Files that each client has and reads (files.per.thread)"
@@ -28,7 +28,7 @@ class Parameters(FileParameters):
 
 
 def stream(parameters: Parameters) -> Stream:
-    """As many reads as files."""
+    """Returns a stream with as many reads as files."""
     return Stream(
         mix=[Share(operation="read")],
         file_choice="sequential" if parameters.read_mode == "sequence" else "uniform",

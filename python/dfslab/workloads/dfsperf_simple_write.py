@@ -13,7 +13,8 @@ TITLE = "DFS-Perf SimpleWrite: new files written whole"
 
 
 class Parameters(FileParameters):
-    """DFS-Perf's names in brackets; block size and write type are the file system's."""
+    """Parameters of DFS-Perf's SimpleWrite; descriptions give its own names in brackets. Block size
+    and write type are the file system's."""
 
     files_per_client: Annotated[int, Field(ge=1, le=1_000_000)] = Field(
         10, description="Files of each client (files.per.thread)"
@@ -25,7 +26,7 @@ class Parameters(FileParameters):
 
 
 def stream(parameters: Parameters) -> Stream:
-    """Every operation writes a new file."""
+    """Returns a stream in which every operation writes a new file."""
     return Stream(
         mix=[Share(operation="write")],
         file_size=fixed(parameters.file_size),

@@ -18,7 +18,8 @@ TITLE = "DFS-Perf SkipRead: parts of files, forwards or at random"
 
 
 class Parameters(FileParameters):
-    """DFS-Perf's names in brackets; `transfer_size` is not used: a part is one transfer."""
+    """Parameters of DFS-Perf's SkipRead; descriptions give its own names in brackets.
+    `transfer_size` is not used: a part is one transfer."""
 
     files_per_client: Annotated[int, Field(ge=1, le=1_000_000)] = Field(
         10, description="Files that each client has and reads (files.per.thread)"
@@ -41,7 +42,7 @@ class Parameters(FileParameters):
 
 
 def stream(parameters: Parameters) -> Stream:
-    """A read operation consists of all parts of one file."""
+    """Returns a stream in which each read operation reads all parts of one file."""
     forward = parameters.skip_mode == "forward"
     return Stream(
         mix=[Share(operation="read")],

@@ -21,7 +21,8 @@ LARGEST_DEVIATIONS = 4
 
 
 class Parameters(FileParameters):
-    """`file_size` is not used: samples follow their distribution."""
+    """Parameters of DLIO's training. `file_size` is not used: sizes of samples follow their
+    distribution."""
 
     files_per_client: Annotated[int, Field(ge=1, le=1_000_000)] = Field(
         12, description="Samples of each reader"
@@ -40,7 +41,8 @@ class Parameters(FileParameters):
 
 
 def stream(parameters: Parameters) -> Stream:
-    """The compute time of a step is a pause before its first sample."""
+    """Returns the stream; the compute time of a step is a think time before the step's first
+    sample."""
     samples = [Share(operation="read", think_time_s=0.0) for _ in range(parameters.batch)]
     samples[0] = Share(operation="read", think_time_s=parameters.compute_time)
     phases = []

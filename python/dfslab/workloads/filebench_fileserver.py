@@ -19,7 +19,8 @@ TITLE = "filebench fileserver: write, append, read, delete, stat"
 
 
 class Parameters(FlowParameters):
-    """10,000 files over 50 threads."""
+    """Parameters of filebench's fileserver: 10,000 files over 50 threads, so 200 for each
+    client."""
 
     FLOW = (
         Share(operation="write"),
@@ -35,7 +36,7 @@ class Parameters(FlowParameters):
 
 
 def stream(parameters: Parameters) -> Stream:
-    """The flow in a cycle."""
+    """Returns the stream that repeats the flow of operations."""
     return cycle(parameters)
 
 

@@ -32,7 +32,7 @@ class Parameters(FlowParameters):
 
 
 def stream(parameters: Parameters) -> Stream:
-    """The flow in a cycle."""
+    """Returns the stream that repeats the flow of operations."""
     return cycle(parameters)
 
 

@@ -13,7 +13,7 @@ TITLE = "filebench webproxy: delete, write, five reads, one append to a log"
 
 
 class Parameters(FlowParameters):
-    """10,000 files over 100 threads."""
+    """Parameters of filebench's webproxy: 10,000 files over 100 threads, so 100 for each client."""
 
     FLOW = (
         Share(operation="delete"),
@@ -24,7 +24,7 @@ class Parameters(FlowParameters):
 
 
 def stream(parameters: Parameters) -> Stream:
-    """The flow in a cycle."""
+    """Returns the stream that repeats the flow of operations."""
     return cycle(parameters)
 
 

@@ -17,7 +17,7 @@ TITLE = "filebench webserver: ten reads, one append to a log"
 
 
 class Parameters(FlowParameters):
-    """1,000 files over 100 threads."""
+    """Parameters of filebench's webserver: 1,000 files over 100 threads, so 10 for each client."""
 
     FLOW = (
         *(Share(operation="read") for _ in range(10)),
@@ -29,7 +29,7 @@ class Parameters(FlowParameters):
 
 
 def stream(parameters: Parameters) -> Stream:
-    """The flow in a cycle."""
+    """Returns the stream that repeats the flow of operations."""
     return cycle(parameters)
 
 

@@ -1,7 +1,7 @@
 """IO500's find: lists every directory of a tree and reads the attributes of every file.
 
-`find -newer STAMP -size 3901c -name *01*` reads each directory and asks for each file's attributes;
-its rate is the number of files over the time of both.
+`find -newer STAMP -size 3901c -name *01*` reads each directory and each file's attributes; its rate
+is the number of files over the time of both phases.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ TITLE = "find: directories listed, files looked at"
 
 
 class Parameters(FileParameters):
-    """The tree that is searched; clients search their parts concurrently."""
+    """Parameters of the tree that is searched; each client searches its own part concurrently."""
 
     file_size: Annotated[Bytes, Field(ge=0)] = quantity("3901 B", description="Bytes of a file")
     items: Annotated[int, Field(ge=1, le=10_000_000)] = Field(
@@ -40,7 +40,8 @@ class Parameters(FileParameters):
 
 
 def stream(parameters: Parameters) -> Stream:
-    """Lists first, then attributes; the tree is created before."""
+    """Returns a stream of two phases: lists, then attributes. The tree is created before the timed
+    part."""
     return Stream(
         phases=[
             phase("list", parameters.directories, "list"),

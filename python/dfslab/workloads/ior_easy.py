@@ -24,7 +24,7 @@ TITLE = "IOR easy: a file for each client, large transfers"
 
 
 class Parameters(FileParameters):
-    """IOR's options in brackets."""
+    """Parameters of IOR "easy"; descriptions give IOR's options in brackets."""
 
     file_size: Size = quantity("64 MiB", description="Bytes of each client's file (-b)")
     transfer_size: Size = quantity("2 MiB", description="Bytes of one transfer (-t)")
@@ -38,7 +38,7 @@ class Parameters(FileParameters):
 
 
 def stream(parameters: Parameters) -> Stream:
-    """Two phases; written data is forced to disk (-e)."""
+    """Returns a stream of two phases, writes and reads; written data is forced to disk (-e)."""
     theirs: Files = Neighbour(neighbour=parameters.neighbour) if parameters.neighbour else "own"
     return Stream(
         phases=[

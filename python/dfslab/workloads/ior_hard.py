@@ -27,12 +27,13 @@ class Parameters(FileParameters):
     transfer_size: Size = quantity("47008 B", description="Bytes of one piece (-t, -b)")
 
     def operations(self) -> int:
-        """A pass of writes and a pass of reads."""
+        """Number of operations of each client: one pass of writes and one pass of reads."""
         return 2
 
 
 def stream(parameters: Parameters) -> Stream:
-    """The file exists and is empty; an operation is a client's whole pass through it."""
+    """Returns the stream. The shared file exists and is empty at the start; an operation is a
+    client's whole pass through it."""
     shared: PhaseSettings = {"files": "shared", "access": Access(order="interleaved")}
     return Stream(
         phases=[

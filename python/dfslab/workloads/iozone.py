@@ -63,7 +63,8 @@ class Parameters(FileParameters):
     )
 
     def operations(self) -> int:
-        """One for each test, or one for each record in tests whose operations are records."""
+        """Number of operations: one for each test, or one for each record in tests whose operations
+        are records."""
         return sum(self.records if test in SINGLE else 1 for test in self.tests)
 
     @property
@@ -73,7 +74,8 @@ class Parameters(FileParameters):
 
 
 def stream(parameters: Parameters) -> Stream:
-    """Every test accesses the whole file, each in its own order."""
+    """Returns a stream with one phase per test, which accesses the whole file in the test's
+    order."""
     orders: dict[IozoneTest, tuple[OperationName, Order]] = {
         "write": ("write", "sequential"),
         "rewrite": ("overwrite", "sequential"),

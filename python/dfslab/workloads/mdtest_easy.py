@@ -18,7 +18,7 @@ TITLE = "mdtest easy: empty files in directories of their own"
 
 
 class Parameters(FileParameters):
-    """mdtest's option in brackets."""
+    """Parameters of mdtest "easy"; descriptions give mdtest's option in brackets."""
 
     file_size: Annotated[Bytes, Field(ge=0)] = quantity("0 B", description="Bytes of a file (-w)")
     items: Annotated[int, Field(ge=1, le=10_000_000)] = Field(
@@ -36,7 +36,8 @@ class Parameters(FileParameters):
 
 
 def stream(parameters: Parameters) -> Stream:
-    """Phases create, stat, read (if chosen) and remove; files with content are written."""
+    """Returns a stream of the phases create, stat, read (if chosen) and remove; files with content
+    are written."""
     make: OperationName = "write" if parameters.file_size else "create"
     theirs: Files = Neighbour(neighbour=parameters.neighbour) if parameters.neighbour else "own"
     return Stream(

@@ -18,7 +18,7 @@ TITLE = "mdtest hard: small files in one directory shared by all"
 
 
 class Parameters(FileParameters):
-    """mdtest's option in brackets."""
+    """Parameters of mdtest "hard"; descriptions give mdtest's option in brackets."""
 
     file_size: Annotated[Bytes, Field(ge=0)] = quantity(
         "3901 B", description="Bytes of a file (-w, -e)"
@@ -38,7 +38,8 @@ class Parameters(FileParameters):
 
 
 def stream(parameters: Parameters) -> Stream:
-    """Four phases in one directory, or three; files with bytes are written instead of created."""
+    """Returns a stream of four phases in one directory, or three; files with content are written
+    instead of created."""
     make: OperationName = "write" if parameters.file_size else "create"
     theirs: Files = Neighbour(neighbour=parameters.neighbour) if parameters.neighbour else "own"
     return Stream(

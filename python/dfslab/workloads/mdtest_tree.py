@@ -18,7 +18,7 @@ TITLE = "mdtest tree: files over a tree of directories"
 
 
 class Parameters(FileParameters):
-    """mdtest's option in brackets."""
+    """Parameters of mdtest on a tree; descriptions give mdtest's option in brackets."""
 
     file_size: Annotated[Bytes, Field(ge=0)] = quantity("0 B", description="Bytes of a file (-w)")
     items: Annotated[int, Field(ge=1, le=10_000_000)] = Field(
@@ -37,7 +37,7 @@ class Parameters(FileParameters):
 
 
 def stream(parameters: Parameters) -> Stream:
-    """Directories first, then files, as mdtest does."""
+    """Returns a stream of the phases on directories, then those on files, in mdtest's order."""
     make: OperationName = "write" if parameters.file_size else "create"
     return Stream(
         phases=[

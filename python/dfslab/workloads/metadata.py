@@ -14,7 +14,7 @@ TITLE = "Metadata operations on empty files"
 
 
 class Parameters(FileParameters):
-    """Files are empty by default; operations are counted, not sized."""
+    """Parameters: files are empty by default, since only the number of operations matters."""
 
     operation: Literal["create", "stat", "list", "rename", "delete"] = Field(
         "create", description="The operation"
@@ -29,7 +29,8 @@ class Parameters(FileParameters):
 
 
 def stream(parameters: Parameters) -> Stream:
-    """Delete and rename need one file for each operation; read-only operations may reuse files."""
+    """Returns the stream. Delete and rename need one file for each operation; read-only operations
+    may use a file several times."""
     files = parameters.operations_per_client
     if parameters.operation in ("stat", "list") and parameters.files_per_client:
         files = parameters.files_per_client

@@ -21,7 +21,8 @@ class Parameters(FileParameters):
 
 
 def stream(parameters: Parameters) -> Stream:
-    """Reads choose uniformly among the initial files and those written since."""
+    """Returns a stream whose reads choose uniformly among the initial files and those written
+    since."""
     shares: tuple[tuple[OperationName, float], ...] = (
         ("read", parameters.read_share),
         ("write", 1 - parameters.read_share),

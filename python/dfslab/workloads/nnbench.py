@@ -17,7 +17,7 @@ TITLE = "NNBench: create, read, rename, delete on tiny files, phase by phase"
 
 
 class Parameters(FileParameters):
-    """NNBench's options in brackets."""
+    """Parameters of NNBench; descriptions give NNBench's options in brackets."""
 
     file_size: Annotated[Bytes, Field(ge=0)] = quantity(
         "0 B", description="Bytes of a file (-bytesToWrite)"
@@ -32,7 +32,7 @@ class Parameters(FileParameters):
 
 
 def stream(parameters: Parameters) -> Stream:
-    """Every phase takes every file once."""
+    """Returns a stream of one phase per operation type; every phase uses every file once."""
     count = parameters.files_per_client
     return Stream(
         phases=[

@@ -1,4 +1,4 @@
-"""Any access pattern in the generator's own vocabulary: operations, files, offsets."""
+"""Any access pattern in the vocabulary of the stream specification: operations, files, offsets."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from dfslab.spec.streams.workload import FileParameters, Streams, fixed
 
 TITLE = "Any pattern: operations, orders, sizes and choices in the generator's own words"
 
-# Keys that a stream has by the same names.
+# Keys that have the same names in the stream specification.
 UNCHANGED = {"mix_order", "access", "file_choice", "files", "layout", "prepare", "compressible"}
 
 
@@ -66,7 +66,7 @@ class Parameters(FileParameters):
 
 
 def stream(parameters: Parameters) -> Stream:
-    """The keys unchanged, as a stream specification."""
+    """Returns the keys, unchanged, as a stream specification."""
     same = UNCHANGED & parameters.model_fields_set
     given = {key: value for key, value in parameters if key in same}
     if parameters.files_together:

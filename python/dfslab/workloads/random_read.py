@@ -10,7 +10,8 @@ Parameters = FileParameters
 
 
 def stream(parameters: FileParameters) -> Stream:
-    """Every client reads every block of its files once, in a random order."""
+    """Returns a stream in which every client reads every block of its files once, in a random
+    order."""
     return Stream(
         mix=[Share(operation="read", weight=1.0)],
         access=Access(order="shuffled"),

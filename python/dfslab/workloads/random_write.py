@@ -10,7 +10,8 @@ Parameters = FileParameters
 
 
 def stream(parameters: FileParameters) -> Stream:
-    """Every client writes every block of files that are there once, in a random order."""
+    """Returns a stream in which every client writes every block of its existing files once, in a
+    random order."""
     return Stream(
         mix=[Share(operation="overwrite", weight=1.0)],
         access=Access(order="shuffled"),

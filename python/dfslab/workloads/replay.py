@@ -1,7 +1,8 @@
 """Replays a trace: of strace, Darshan's DXT module, blktrace, or an earlier load.
 
-Without a rate factor the workload is closed: every client does its operations one after the other.
-With one, an operation is scheduled at its start time in the trace divided by the factor.
+Without a rate factor the workload is closed: every client executes its operations one after the
+other. With a rate factor, an operation is scheduled at its start time in the trace divided by the
+factor.
 """
 
 from __future__ import annotations
@@ -19,12 +20,12 @@ from dfslab.spec.streams.vocabulary import Given, GivenArrival, Stream
 from dfslab.spec.streams.workload import FileParameters, Streams, fixed
 
 TITLE = "Replay of a trace (strace, Darshan DXT, blkparse, a recorded stream)"
-# The operations shown where a replay is displayed without a trace.
+# The operations that are shown when a replay is displayed without a trace.
 NOTHING = Replay(given=[Given(client=0, operation="create", file=0)], starts_s=[0.0])
 
 
 def _known(form: str) -> str:
-    """The name of an importer. InputError with the known names for any other."""
+    """Returns the name of an importer. InputError with the known names for any other."""
     discover.named(discover.IMPORTERS, form, FORM)
     return form
 
@@ -53,7 +54,7 @@ class Parameters(FileParameters):
 
 
 def stream(parameters: Parameters) -> Stream:
-    """Exactly the trace's operations."""
+    """Returns a stream of exactly the trace's operations."""
     found = _trace(parameters)
     own = Stream(
         given=found.given,

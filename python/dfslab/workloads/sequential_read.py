@@ -10,7 +10,7 @@ Parameters = FileParameters
 
 
 def stream(parameters: FileParameters) -> Stream:
-    """Every client reads its files in turn."""
+    """Returns a stream in which every client reads its files one after the other."""
     return Stream(
         mix=[Share(operation="read", weight=1.0)],
         file_size=fixed(parameters.file_size),

@@ -10,7 +10,7 @@ Parameters = FileParameters
 
 
 def stream(parameters: FileParameters) -> Stream:
-    """Every operation writes a new file."""
+    """Returns a stream in which every operation writes a new file."""
     return Stream(
         mix=[Share(operation="write", weight=1.0)],
         file_size=fixed(parameters.file_size),

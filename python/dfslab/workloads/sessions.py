@@ -31,7 +31,7 @@ POINTS_PER_PERIOD = 12
 
 
 class Parameters(FileParameters):
-    """Rates are of all clients together."""
+    """Parameters of the sessions; rates are per second over all clients."""
 
     sessions_per_s: Annotated[float, Field(gt=0, le=1e6)] = Field(
         20.0, description="Sessions a second, in the mean"
@@ -57,7 +57,8 @@ class Parameters(FileParameters):
 
 
 def stream(parameters: Parameters) -> Stream:
-    """Reads and writes of whole files at random, files by Zipf."""
+    """Returns a stream of reads and writes of whole files at random, with files chosen by Zipf's
+    law."""
     shares: tuple[tuple[OperationName, float], ...] = (
         ("read", parameters.read_share),
         ("write", 1 - parameters.read_share),

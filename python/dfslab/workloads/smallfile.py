@@ -53,7 +53,7 @@ OPERATIONS: dict[SmallfileOperation, OperationName] = {
 
 
 class Parameters(FileParameters):
-    """smallfile's options in brackets."""
+    """Parameters of smallfile; descriptions give smallfile's options in brackets."""
 
     file_size: Size = quantity("64 KiB", description="Bytes of a file, in the mean (file-size)")
     files_per_client: Annotated[int, Field(ge=1, le=1_000_000)] = Field(
@@ -70,7 +70,7 @@ class Parameters(FileParameters):
 
 
 def stream(parameters: Parameters) -> Stream:
-    """Every test processes every file once."""
+    """Returns a stream of one phase per test; every test processes every file once."""
     size, count = int(parameters.file_size), parameters.files_per_client
     varying = SizeDistribution(gamma=GammaSize(mean=float(size), shape=1.0, max=20 * size))
     return Stream(

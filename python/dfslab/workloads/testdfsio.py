@@ -17,7 +17,7 @@ TITLE = "TestDFSIO: large files written, appended to or read"
 
 
 class Parameters(FileParameters):
-    """TestDFSIO's options in brackets."""
+    """Parameters of TestDFSIO; descriptions give TestDFSIO's options in brackets."""
 
     file_size: Size = quantity("128 MiB", description="Bytes of each client's file (-size)")
     transfer_size: Size = quantity("1 MB", description="Bytes of one call (-bufferSize)")
@@ -27,12 +27,12 @@ class Parameters(FileParameters):
     skip_bytes: Size = quantity("1 MB", description="Bytes left out (-skipSize)")
 
     def operations(self) -> int:
-        """One file, one operation."""
+        """Number of operations of each client: one, on one file."""
         return 1
 
 
 def stream(parameters: Parameters) -> Stream:
-    """One operation of each client on one file."""
+    """Returns a stream with one operation of each client on one file."""
     operation: OperationName = "read"
     order: Order = "sequential"
     match parameters.test:

@@ -1,8 +1,8 @@
-//! The NameNode calls inside one HDFS client call, taken from the client's log.
+//! The NameNode calls within one HDFS client call, taken from the client's log.
 //!
-//! The client has no hook for its own calls, but it logs "NAME request …" before each of them and
-//! "NAME response …" after it, both on the waiting thread. Only the first words are formatted, and
-//! nothing is printed.
+//! The client has no hook for its own calls. It logs "NAME request …" before and "NAME response …"
+//! after each of them, both on the waiting thread. Only the first words are formatted, and nothing
+//! is printed.
 
 use std::cell::RefCell;
 use std::fmt::{self, Write};
@@ -12,19 +12,19 @@ use log::{LevelFilter, Log, Metadata, Record};
 use crate::clock::monotonic_ns;
 
 const PROTOCOL: &str = "hdfs_native::hdfs::protocol";
-/// Longer than any name of a call and the word after it.
+/// Bytes of a log line that are formatted: more than any name of a call and the next word need.
 const HEAD: usize = 64;
 /// Maximum number of calls buffered between two drains.
 const MOST: usize = 4096;
 
-/// A call that was answered: its name, start and end (ns of the monotonic clock).
+/// A call that was answered.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Call {
-    /// The name in the protocol.
+    /// The name of the call in the protocol.
     pub name: String,
-    /// When the request was sent.
+    /// Time at which the request was sent, ns of the monotonic clock.
     pub start: u64,
-    /// When the answer was read.
+    /// Time at which the answer was read, ns of the monotonic clock.
     pub end: u64,
 }
 
@@ -45,7 +45,7 @@ pub fn watch() {
     }
 }
 
-/// Appends the calls of this thread since the last drain to `found`.
+/// Moves the calls of this thread since the last drain to the end of `found`.
 pub fn drain(found: &mut Vec<Call>) {
     SEEN.with_borrow_mut(|seen| {
         seen.begun = None;

@@ -1,7 +1,7 @@
 //! Any Hadoop file system through the Java client that applications use, in this process.
 //!
-//! A step's time is that of the Java call over JNI. It includes one copy of the transfer between
-//! this process's buffer and the Java array, which an application does not make.
+//! The time of a step is that of the Java call over JNI. This time includes one copy between this
+//! process's buffer and the Java array, which an application does not make.
 
 mod calls;
 mod file;
@@ -243,7 +243,7 @@ impl Drop for HadoopFactory {
     }
 }
 
-/// Whether the directory is still used by other shards, or was removed by them.
+/// Whether the error means that other shards still use the directory, or have removed it already.
 fn is_left_to_others(error: &Error) -> bool {
     error.kind == ErrorKind::NotFound || error.context.contains("is not empty")
 }

@@ -145,7 +145,7 @@ impl Factory for HdfsFactory {
     }
 }
 
-/// Whether the directory is still used by other shards, or was removed by them.
+/// Whether the error means that other shards still use the directory, or have removed it already.
 fn is_left_to_others(error: &Error) -> bool {
     error.kind == ErrorKind::NotFound || error.context.contains("PathIsNotEmptyDirectoryException")
 }

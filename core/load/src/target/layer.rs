@@ -1,4 +1,5 @@
-//! Layers around any target that throttle, stall, fail or time out calls, to test measuring tools.
+//! Layers around any target that throttle, stall, fail or time out calls, to test measurement
+//! methods.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -29,30 +30,30 @@ pub enum Layer {
     },
     /// A call that takes longer counts as failed; it is not aborted.
     Timeout {
-        /// Seconds.
+        /// The time limit of a call, s.
         after_s: f64,
     },
     /// Calls fail with this probability before they reach the target.
     Fault {
-        /// From 0 to 1.
+        /// The probability of a failure, from 0 to 1.
         probability: f64,
     },
     /// Calls that arrive in the last `length_s` of every `period_s` wait until it ends.
     Stall {
-        /// Seconds, from the common start on.
+        /// Period in seconds, counted from the common start.
         period_s: f64,
-        /// Seconds.
+        /// Length of the stall at the end of each period, s.
         length_s: f64,
     },
-    /// Every call takes this much longer.
+    /// Every call takes `by_s` longer.
     Delay {
-        /// Seconds.
+        /// The added delay, s.
         by_s: f64,
     },
 }
 
 impl Layer {
-    /// Checks the values.
+    /// Checks the values of the layer. Errors name the key and what is allowed.
     pub fn check(&self) -> Result<()> {
         let positive = |value: f64| value.is_finite() && value > 0.0;
         let right = match *self {
@@ -86,7 +87,7 @@ struct Shared {
     seed: u64,
     /// Start of the timed part, ns; 0 outside it.
     zero: AtomicU64,
-    /// When the throttled channel is free again, ns.
+    /// Time at which the throttled channel is free again, ns of the monotonic clock.
     free_at: AtomicU64,
     counts: [AtomicU64; COUNTED.len()],
 }
@@ -123,7 +124,8 @@ impl Layers {
         Box::new(Layered { target, gate })
     }
 
-    /// Starts the timed part; stall periods count from the first start of a run.
+    /// Starts the timed part of a phase at `zero`; stall periods count from the first start of a
+    /// run.
     pub fn begin(&self, zero: u64) {
         self.0.zero.store(zero, Ordering::Release);
     }
@@ -133,7 +135,7 @@ impl Layers {
         self.0.zero.store(0, Ordering::Release);
     }
 
-    /// Number of calls affected, by effect.
+    /// Returns the number of calls affected, by effect.
     pub fn counts(&self) -> BTreeMap<String, u64> {
         let counts = COUNTED.iter().zip(&self.0.counts);
         counts
@@ -222,8 +224,8 @@ impl Gate {
         Ok(())
     }
 
-    /// Rate-limits calls as a serial channel that each call occupies for its share of the rate. A
-    /// later wake-up than requested is credited to the next calls.
+    /// Rate-limits calls as a serial channel that each call occupies for its share of the rate.
+    /// Time by which a thread woke up late is credited to the next calls.
     fn throttle(&self, takes_ns: u64) {
         let now = monotonic_ns();
         let free = passed(&self.shared.free_at, now, takes_ns);
@@ -238,7 +240,8 @@ impl Gate {
     }
 }
 
-/// When a call that arrives at `now` leaves a channel that becomes free at `free_at`.
+/// Returns the time at which a call that arrives at `now` leaves a channel that becomes free at
+/// `free_at`, ns.
 fn passed(free_at: &AtomicU64, now: u64, takes_ns: u64) -> u64 {
     let earliest = now.saturating_sub(BURST_NS);
     let after = |free: u64| free.max(earliest) + takes_ns;
@@ -411,8 +414,8 @@ mod tests {
 
     const MS: u64 = 1_000_000;
 
-    /// When the last of `calls` calls of 1 ms leaves, if each arrives when the one before has left
-    /// and has woken up `late_ns` late.
+    /// Returns the time at which the last of `calls` calls of 1 ms leaves the channel, ns. Each
+    /// call arrives when the previous call has left and has woken up `late_ns` late.
     fn last_of(calls: u64, late_ns: u64) -> u64 {
         let (free_at, begin) = (AtomicU64::new(0), 1000 * MS);
         let mut now = begin;

@@ -36,7 +36,7 @@ pub const CAPABILITIES: Capabilities = Capabilities {
 const FILE_MODE: u32 = 0o644;
 const DIRECTORY_MODE: u32 = 0o755;
 
-/// Transfer sizes, as requested and limited by the server's offer.
+/// Transfer sizes in bytes: those requested, limited by the server's offer.
 #[derive(Clone, Copy)]
 struct Settings {
     read_bytes: u32,
@@ -164,7 +164,8 @@ impl Factory for NfsFactory {
     }
 }
 
-/// Files never outlive their target, but the compiler cannot know: both share the connection.
+/// A connection that a target and its open files share. Files never outlive their target, but the
+/// compiler cannot derive that.
 type Shared = Arc<Mutex<Connection>>;
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -189,7 +190,8 @@ fn mode(bits: u32) -> sattr3 {
     }
 }
 
-/// The handle and attributes of a name; attributes that the server omits are requested separately.
+/// Returns the handle and attributes of a name; attributes that the server omits are requested
+/// separately.
 fn lookup(
     connection: &mut Connection,
     operation: &'static str,

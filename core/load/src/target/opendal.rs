@@ -1,8 +1,8 @@
 //! Object stores and other services of OpenDAL: here S3, a directory, and memory.
 //!
-//! A step's time is that of the crate's call and of its requests. Nothing is retried, so an outage
-//! is visible. Opening an object to read sends no request; a written object is sent when a part of
-//! it is full or when it is closed.
+//! The time of a step is that of the crate's call and its requests. Nothing is retried, so an
+//! outage is visible. Opening an object for reading sends no request. Written data is sent when a
+//! part of the object is full or when the object is closed.
 
 mod file;
 mod spec;
@@ -111,7 +111,7 @@ impl Factory for OpendalFactory {
         }
         let mut own = self.objects(&self.first);
         match shared && !own.is_empty("rmdir", "")? {
-            // Other shards are still at work; the last one removes it.
+            // Other shards still run; the last shard removes the directory.
             true => Ok(()),
             false => own.rmdir(""),
         }
@@ -156,7 +156,7 @@ impl Objects {
         wait(&self.runtime, (operation, path), call)
     }
 
-    /// Whether an object has exactly this path below the run's directory.
+    /// Whether an object has exactly the path of `ending` below the run's directory.
     fn is_there(&self, ending: &str) -> Result<bool> {
         let name = format!("{}{ending}", self.directory);
         self.wait("exists", &name, self.operator.exists(&name))
@@ -230,8 +230,8 @@ impl Target for Objects {
         self.wait("rename", from, copied)?;
         let removed = self.wait("rename", from, self.operator.delete(&old));
         if removed.is_err() {
-            // Both objects exist now. The new one is removed; if that fails, it is reported when
-            // the run's directory is not empty.
+            // Both objects exist now, so the new object is removed. If that fails, the error
+            // appears at the end: the run's directory is not empty.
             let undone = self.operator.delete(&new);
             self.wait("rename", to, undone)?;
         }

@@ -17,7 +17,7 @@ use crate::{Error, ErrorKind, Result};
 
 pub const CAPABILITIES: Capabilities = Capabilities::ALL;
 
-/// The name of the extended attribute.
+/// The name of the extended attribute that workloads set.
 const ATTRIBUTE: &std::ffi::CStr = c"user.dfslab";
 /// Flags for a file that must not exist yet.
 const NEW: i32 = libc::O_WRONLY | libc::O_CREAT | libc::O_EXCL;
@@ -35,7 +35,8 @@ pub struct Options {
 }
 
 impl Options {
-    /// Symbolic links are not followed: a run writes only to files that it created.
+    /// Options for these modes. Symbolic links are not followed, since a run writes only to files
+    /// that it created.
     pub fn new(direct: bool, sync_io: SyncIo, mmap: bool) -> Self {
         let synced = match sync_io {
             SyncIo::None => 0,
@@ -78,8 +79,8 @@ impl PosixFactory {
         })
     }
 
-    /// Some file systems refuse direct I/O only when a file is opened, so one file is opened as a
-    /// test.
+    /// Opens one file with direct I/O as a test: some file systems refuse direct I/O only when a
+    /// file is opened.
     fn probe_direct(&self, shared: bool) -> Result<()> {
         // Other shards of the run may probe the same directory at the same time.
         let now = SystemTime::now().duration_since(UNIX_EPOCH);
@@ -155,12 +156,13 @@ impl Factory for PosixFactory {
     }
 }
 
-/// One client. Its calls are relative to the open run directory, so that only names below it are
-/// looked up; paths are built in place.
+/// One client. Its calls are relative to the open run directory, so the kernel resolves only names
+/// below that directory; paths are built in place.
 struct Posix {
     place: PathBuf,
     directory: Option<OwnedFd>,
-    /// Where paths begin: the directory, by its descriptor or because the thread is there.
+    /// Where paths begin: the descriptor of the run directory, or AT_FDCWD where the run directory
+    /// is the thread's working directory.
     at: i32,
     options: Options,
     path: CPath,
@@ -200,8 +202,8 @@ impl Posix {
     }
 }
 
-/// Creates a shared run directory; one created by another shard is accepted. Alluxio reports that
-/// case as an input error.
+/// Creates a shared run directory; a directory created by another shard is accepted. Alluxio
+/// reports an existing directory as an input error.
 fn made_or_found(place: &Path) -> std::io::Result<()> {
     fs::create_dir(place).or_else(|error| match fs::symlink_metadata(place) {
         Ok(seen) if seen.is_dir() => Ok(()),
@@ -224,7 +226,7 @@ fn patiently<T>(work: impl Fn() -> std::io::Result<T>) -> std::io::Result<T> {
     patiently_by(&|| began.elapsed(), &thread::sleep, work)
 }
 
-/// Like `patiently`, with a given clock: the elapsed time, and how to sleep.
+/// Like `patiently`, with an injected clock: `elapsed` returns the time so far, `sleep` waits.
 fn patiently_by<T>(
     elapsed: &dyn Fn() -> Duration,
     sleep: &dyn Fn(Duration),
@@ -284,7 +286,7 @@ impl Target for Posix {
 
     fn stat(&mut self, path: &str) -> Result<u64> {
         let (at, name) = (self.at(), self.path.set(path));
-        // SAFETY: as in `opened`; zeroes are a valid structure, which the call fills.
+        // SAFETY: as in `opened`; a structure of zeroes is valid, and the call fills it.
         let (code, seen) = unsafe {
             let mut seen: libc::stat = std::mem::zeroed();
             let code = libc::fstatat(at, name, &mut seen, libc::AT_SYMLINK_NOFOLLOW);
@@ -356,7 +358,7 @@ impl Target for Posix {
 
     fn set_xattr(&mut self, path: &str, value: &[u8]) -> Result<()> {
         let (name, data, size) = (self.through_descriptor(path), value.as_ptr(), value.len());
-        // SAFETY: both texts end with a zero; the value is as long as it says.
+        // SAFETY: both names end with a zero; `size` is the length of the value.
         let code = unsafe { libc::lsetxattr(name, ATTRIBUTE.as_ptr(), data.cast(), size, 0) };
         checked("set_xattr", path, code).map(drop)
     }
@@ -365,7 +367,7 @@ impl Target for Posix {
         let mut value = [0u8; 256];
         let name = self.through_descriptor(path);
         let (data, size) = (value.as_mut_ptr(), value.len());
-        // SAFETY: as in `set_xattr`; no more than the array's length is written.
+        // SAFETY: as in `set_xattr`; the kernel writes no more than the array's length.
         let code = unsafe { libc::lgetxattr(name, ATTRIBUTE.as_ptr(), data.cast(), size) };
         checked("get_xattr", path, code as i32).map(|length| length as usize)
     }
@@ -391,8 +393,8 @@ mod tests {
 
     use super::*;
 
-    /// Retries work with a clock that only sleeping advances: the result, the number of attempts,
-    /// and the elapsed time.
+    /// Retries work with a clock that only sleeping advances. Returns the result, the number of
+    /// attempts, and the elapsed time.
     fn tried<T>(work: impl Fn(u32) -> std::io::Result<T>) -> (std::io::Result<T>, u32, Duration) {
         let (time, tries) = (Cell::new(Duration::ZERO), Cell::new(0));
         let sleep = |pause| time.set(time.get() + pause);

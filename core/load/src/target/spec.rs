@@ -10,12 +10,12 @@ use crate::{Error, Result};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Fsync {
-    /// Never.
+    /// Data is never forced to disk.
     #[default]
     Never,
-    /// Before a file is closed.
+    /// Data is forced to disk before a file is closed.
     Close,
-    /// After every write call.
+    /// Data is forced to disk after every write call.
     Write,
 }
 
@@ -36,12 +36,12 @@ pub enum SyncIo {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum DropCaches {
-    /// None.
+    /// No cache is emptied.
     #[default]
     None,
-    /// The files' own pages.
+    /// The page-cache pages of the clients' files are dropped.
     Files,
-    /// All of this machine's clean pages, dentries and inodes (needs root).
+    /// All clean pages, dentries and inodes of this machine are dropped (needs root).
     System,
 }
 
@@ -51,7 +51,7 @@ pub enum DropCaches {
 pub enum TargetSpec {
     /// Does nothing: measures the generator itself.
     Null {
-        /// Accepted without effect.
+        /// When data is forced to disk; accepted without effect.
         #[serde(default)]
         fsync: Fsync,
     },
@@ -59,13 +59,13 @@ pub enum TargetSpec {
     Posix {
         /// An existing directory.
         root: String,
-        /// Bypass the page cache.
+        /// Whether to bypass the page cache (O_DIRECT).
         #[serde(default)]
         direct: bool,
         /// Whether writes wait for the disk.
         #[serde(default)]
         sync_io: SyncIo,
-        /// Read and write through mapped memory.
+        /// Whether to read and write through mapped memory.
         #[serde(default)]
         mmap: bool,
         /// When data is forced to disk.
@@ -77,16 +77,16 @@ pub enum TargetSpec {
     },
     /// HDFS through its native protocol.
     Hdfs {
-        /// Such as hdfs://host:8020.
+        /// The address of the NameNode, such as hdfs://host:8020.
         uri: String,
         /// An existing directory.
         #[serde(default = "root_directory")]
         root: String,
-        /// Replicas of a block.
+        /// Replicas of each block.
         replication: u32,
-        /// Bytes of a block.
+        /// Size of a block in bytes.
         block_size_bytes: u64,
-        /// One client for all threads instead of one each.
+        /// Whether all threads share one client instead of one client each.
         #[serde(default)]
         shared_client: bool,
         /// Not supported; it exists so that requesting it is a clear error.
@@ -103,7 +103,7 @@ pub enum TargetSpec {
     Nfs(nfs::Spec),
     /// Any Hadoop file system through its Java client.
     Hadoop(hadoop::Spec),
-    /// An object store, or what else OpenDAL has a service for.
+    /// An object store, or another service of OpenDAL.
     Opendal(opendal::Spec),
 }
 

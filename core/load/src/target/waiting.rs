@@ -1,4 +1,4 @@
-//! Blocking calls of clients written for an asynchronous runtime.
+//! Blocking calls to client libraries that are written for an asynchronous runtime.
 
 use std::future::Future;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -10,11 +10,12 @@ use crate::{Error, ErrorKind, Result};
 
 /// Threads that drive the connections; the clients' threads block on them.
 const RUNTIME_THREADS: usize = 2;
-/// Some client libraries wait without limit, which no measurement can use.
+/// Time limit of a call: some client libraries wait without limit, which makes a measurement
+/// impossible.
 const CALL_LIMIT: Duration = Duration::from_secs(120);
 
-/// One runtime for all runs of the process: client libraries cache connections, which die with the
-/// runtime that opened them.
+/// Returns the runtime for `address`, which all runs of the process share: client libraries cache
+/// connections, and these end with the runtime that opened them.
 pub fn runtime(address: &str) -> Result<Arc<Runtime>> {
     static RUNTIME: Mutex<Option<Arc<Runtime>>> = Mutex::new(None);
     let mut shared = RUNTIME.lock().unwrap_or_else(PoisonError::into_inner);
@@ -29,7 +30,7 @@ pub fn runtime(address: &str) -> Result<Arc<Runtime>> {
     Ok(Arc::clone(shared.insert(Arc::new(runtime))))
 }
 
-/// Waits for one call, with a time limit.
+/// Waits for one call, at most CALL_LIMIT; `told` converts an error of the crate.
 pub fn wait<T, E>(
     runtime: &Runtime,
     (operation, path): (&'static str, &str),

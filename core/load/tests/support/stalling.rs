@@ -1,4 +1,4 @@
-//! A target that stalls, and the error of what is measured on it.
+//! A target that stalls, and the error of the response times that are measured on it.
 
 use dfslab_load::{run, Control, Outcome, Plan};
 use dfslab_workload::{Schedule, Start};
@@ -13,7 +13,8 @@ pub fn stalling(seed: u64, workers: u32, process: &str) -> String {
         "process":{process}}}}}}},"target":{{"kind":"null"}},"run_directory":"x",
         "layers":[{{"stall":{{"period_s":{PERIOD_S:?},"length_s":{LENGTH_S:?}}}}}],
         "spans":{{"limit":{}}}}}"#,
-        // An operation and its one step; what clients do is shared out evenly.
+        // Operations and their single steps; the operations are distributed evenly over the
+        // clients.
         2 * each * workers
     )
 }
@@ -68,7 +69,7 @@ pub fn mean(values: impl ExactSizeIterator<Item = f64>) -> f64 {
     values.sum::<f64>() / count
 }
 
-/// The time at which the target releases a request that arrives at `due_s`.
+/// Returns the time in seconds at which the target releases a request that arrives at `due_s`.
 pub fn released(due_s: f64) -> f64 {
     match due_s % PERIOD_S >= PERIOD_S - LENGTH_S - 1e-9 {
         true => ((due_s + 1e-9) / PERIOD_S).floor() * PERIOD_S + PERIOD_S,
@@ -83,9 +84,9 @@ pub fn assert_near(seen: f64, truth: f64, share: f64, what: &str) {
     );
 }
 
-/// A request that comes t before the end of a stall takes t, all others nothing. Those that stall
-/// are spread evenly from 0 to 0.5 s; so many of all they are: what clients share out evenly may
-/// end a little behind the last stall.
+/// Returns the share of requests that a stall delays. A request that arrives t before the end of a
+/// stall takes t, evenly distributed from 0 to 0.5 s; all others take no time. Because requests are
+/// distributed evenly over the clients, the run may end shortly after the last stall.
 fn stalled_share(workers: u32) -> f64 {
     let stalls = (f64::from(REQUESTS) / 1000.0 / PERIOD_S).floor();
     stalls * LENGTH_S * 1000.0 / requests(workers) as f64
@@ -93,7 +94,7 @@ fn stalled_share(workers: u32) -> f64 {
 
 const QUANTILES: [f64; 3] = [0.9, 0.99, 0.999];
 
-/// The true mean and quantiles.
+/// Returns the true mean and quantiles, s.
 pub fn truths(workers: u32) -> [f64; 4] {
     let share = stalled_share(workers);
     let [p90, p99, p999] = QUANTILES.map(|q| LENGTH_S * (q - (1.0 - share)) / share);
@@ -110,9 +111,9 @@ pub fn off_the_truth(told: [f64; 4], truths: [f64; 4]) -> f64 {
     off.fold(0.0, f64::max)
 }
 
-/// How far one run is off the truth. No request can take less than the truth; how much more one
-/// took, because the machine was busy with others, its end says. So what is asserted here holds on
-/// a machine of any speed.
+/// Returns the relative error of one run. No response time can be below the truth, and the recorded
+/// end of each request shows the time that a busy machine added. So the assertions hold on a
+/// machine of any speed.
 pub fn tried(workers: u32, seed: u64) -> f64 {
     let plan = Plan::parse(&stalling(seed, workers, r#""even""#)).unwrap();
     let outcome = ran(&plan);
@@ -121,7 +122,7 @@ pub fn tried(workers: u32, seed: u64) -> f64 {
     let response = seen.response.clone().unwrap();
     assert_eq!(response.count, requests(workers), "no sample is lost");
     assert_eq!(all.len() as u64, requests(workers));
-    // What others show instead: one request of each worker saw a stall.
+    // The latency from the actual start hides the stall: only one request of each worker saw it.
     assert!(seen.latency.mean_s < response.mean_s);
     assert!(report.layers["stalled"] >= 2);
     let added = added(&all);

@@ -1,4 +1,4 @@
-//! The PVFS model written by hand: what a programmer would do with a heap and arrays.
+//! The PVFS model as hand-written code: an event heap and arrays.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -7,7 +7,7 @@ const CHUNKS: u32 = 16;
 const NET_S: f64 = 0.000635;
 const DISK_S: f64 = 0.00115;
 
-/// A chunk at a server's network or disk.
+/// The end of a chunk's service at a server's network or disk.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Done {
     time_ns: u64,
@@ -38,7 +38,7 @@ impl Model {
         if !self.exponential {
             return (mean_s * 1e9).round() as u64;
         }
-        // The same generator as the engine's streams; the logarithm is the textbook's way.
+        // The random generator of the engine's streams; exponential draws use the logarithm.
         self.random = self.random.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut word = self.random;
         word = (word ^ (word >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -90,7 +90,7 @@ impl Model {
     }
 }
 
-/// The makespan in nanoseconds.
+/// Returns the makespan in nanoseconds.
 pub fn pvfs(clients: u32, requests: u32, servers: u32, exponential: bool, seed: u64) -> u64 {
     let stations = || (0..servers).map(|_| Station::default()).collect();
     let mut model = Model {

@@ -1,7 +1,7 @@
-//! Firings per second of the engine beside a hand-written simulator of the same model.
+//! Firings per second of the engine compared with a hand-written simulator of the same model.
 //!
-//! Times are processor time where one thread works, so that neighbours on the machine do not count;
-//! the speed-up by a second thread is of elapsed time.
+//! Times of one thread are processor times, which do not depend on other programs of the machine.
+//! The speed-up by a second thread is measured in elapsed time.
 
 mod handwritten;
 mod nets;
@@ -16,10 +16,10 @@ use serde_json::{json, Value as Json};
 
 const ROUNDS: usize = 7;
 
-/// How often engine and hand-written simulator take turns.
+/// Number of turns of the engine and of the hand-written simulator.
 const TURNS: usize = 5;
 
-/// Seconds that this process has run, all threads together.
+/// Returns the processor seconds of this process, including all threads.
 fn cpu_s() -> f64 {
     ProcessTime::now().as_duration().as_secs_f64()
 }
@@ -32,7 +32,7 @@ fn elapsed_s() -> f64 {
 
 type Clock = fn() -> f64;
 
-/// The best of some rounds: firings, seconds and the last result.
+/// Returns the best of several rounds: firings, seconds and the last result.
 fn best_of(net_json: &Json, options: &Json, clock: Clock) -> (f64, f64, Json) {
     let definition = NetDefinition::from_json(&net_json.to_string()).expect("the net is right");
     let net = compile(definition).expect("the net is right");
@@ -51,7 +51,8 @@ fn best_of(net_json: &Json, options: &Json, clock: Clock) -> (f64, f64, Json) {
     (firings as f64, best_s, result)
 }
 
-/// The best of some runs by hand: end of the model's time, seconds.
+/// Returns the best of several runs of the hand-written simulator: end of simulated time, and
+/// seconds.
 fn best_of_handwritten(exponential: bool) -> (f64, f64) {
     let mut best_s = f64::INFINITY;
     let mut makespan_ns = 0;
@@ -63,21 +64,22 @@ fn best_of_handwritten(exponential: bool) -> (f64, f64) {
     (makespan_ns as f64 / 1e9, best_s)
 }
 
-/// Firings a second of a keyed join while `waiting` unmatched tokens wait.
+/// Returns the firings per second of a keyed join while `waiting` unmatched tokens wait.
 fn join_rate(waiting: usize) -> f64 {
     let options = json!({ "max_firings": 2_000_000 });
     let (firings, seconds, _) = best_of(&nets::keyed_join(waiting), &options, cpu_s);
     firings / seconds
 }
 
-/// Seconds a firing of clients and servers; `requests` are those of each client.
+/// Returns the seconds per firing of a net of clients and servers; `requests` is the number for
+/// each client.
 fn firing_s(clients: u32, servers: u32, requests: u32) -> f64 {
     let net = nets::pvfs_of(clients, servers, requests, true);
     let (firings, seconds, _) = best_of(&net, &json!({}), cpu_s);
     seconds / firings
 }
 
-/// Seconds to read and compile a ring of stations, the best of some rounds.
+/// Returns the seconds to read and compile a ring of stations, the best of several rounds.
 fn build_s(stations: u32) -> f64 {
     let text = nets::ring(stations).to_string();
     let mut best_s = f64::INFINITY;
@@ -108,7 +110,7 @@ fn main() {
     let mut ratios = Vec::new();
     let mut rates = Vec::new();
     for (name, exponential) in [("deterministic", false), ("exponential", true)] {
-        // In turns, so that what else the machine does meets both.
+        // Both sides take turns, so that other programs of the machine affect both.
         let (mut seconds, mut hand_s) = (f64::INFINITY, f64::INFINITY);
         let (mut firings, mut makespan_s, mut result) = (0.0, 0.0, Json::Null);
         for _ in 0..TURNS {

@@ -1,8 +1,8 @@
-//! The nets that are timed, as JSON.
+//! The nets of the bench, as JSON.
 
 use serde_json::{json, Value as Json};
 
-/// One server, Poisson arrivals; two firings a customer.
+/// One server with Poisson arrivals; two firings per customer.
 pub fn mm1(load: f64) -> Json {
     json!({
         "name": "mm1",
@@ -33,7 +33,7 @@ fn station(name: &str, queue: &str, idle: &str, to: &str, delay: &str) -> Json {
     })
 }
 
-/// 8 clients read from 4 servers.
+/// The PVFS net with 8 clients and 4 servers.
 pub fn pvfs(requests: u32, exponential: bool) -> Json {
     pvfs_of(8, 4, requests, exponential)
 }
@@ -50,7 +50,8 @@ pub fn pvfs_of(clients: u32, servers: u32, requests: u32, exponential: bool) -> 
     let idle: Vec<Json> = (0..servers).map(|server| json!([server])).collect();
     let mut issued: Vec<Json> = (0..16)
         .map(|chunk| {
-            // A number as it is where every request meets every server alike.
+            // With four servers every request uses all of them equally, so the choice is a constant
+            // for each chunk.
             let server = match servers {
                 4 => json!(chunk % 4),
                 _ => json!(format!("(r.client * 16 + {chunk}) % {servers}")),
@@ -91,7 +92,7 @@ pub fn pvfs_of(clients: u32, servers: u32, requests: u32, exponential: bool) -> 
     })
 }
 
-/// Pairs are joined by id while `waiting` tokens without partner wait in the same place.
+/// A net that joins pairs by id while `waiting` tokens without partners wait in the same place.
 pub fn keyed_join(waiting: usize) -> Json {
     let lonely: Vec<Json> = (0..waiting).map(|id| json!([1_000_000 + id])).collect();
     let pairs: Vec<Json> = (0..8).map(|id| json!([id])).collect();
@@ -114,7 +115,7 @@ pub fn keyed_join(waiting: usize) -> Json {
     })
 }
 
-/// A token and a server at each of some stations in a circle.
+/// A closed ring of stations, each with one token and one server.
 pub fn ring(stations: u32) -> Json {
     let place = |name: String| json!({"name": name, "colour": "unit", "initial": [[]]});
     let places: Vec<Json> = (0..stations)

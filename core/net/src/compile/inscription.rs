@@ -1,4 +1,5 @@
-//! Inscriptions of arcs: tokens and delays, text or numbers, typed for where they stand.
+//! Inscriptions of arcs: tokens and delays, as text or numbers, compiled to the type that the arc
+//! requires.
 
 use serde_json::Value as Json;
 
@@ -9,7 +10,7 @@ use crate::expression::{
     compile, constant_of, convert, draws, parse, part, Expression, Instruction, Scope, Typed, Value,
 };
 
-/// The values of a token: one expression a field, or a whole bound token.
+/// The values of a token: one expression for each field, or all fields of a bound token.
 pub(super) fn token_values(
     token: Option<&Json>,
     colour: &str,
@@ -68,7 +69,7 @@ pub(super) fn token_values(
     list.iter().zip(wanted).map(one).collect()
 }
 
-/// The values of a record that is computed, as in `head(q.jobs)`; none for a name alone.
+/// The fields of a computed record, as in `head(q.jobs)`; None for the name of a variable alone.
 fn record_values(
     text: &str,
     wanted: &[(String, FieldType)],
@@ -89,7 +90,8 @@ fn record_values(
         return Err("the token is a record of another colour than the place's".to_owned());
     }
     if wanted.len() > 1 && draws(&record.code, scope.net) {
-        // The record is computed once a field, and chance must not differ between them.
+        // The record is computed once for each field, so a random draw would differ between the
+        // fields.
         return Err("a record that draws cannot be a token; write its fields".to_owned());
     }
     let field = |(index, (_, kind)): (usize, &(String, FieldType))| {
@@ -98,7 +100,8 @@ fn record_values(
     Ok(Some(wanted.iter().enumerate().map(field).collect()))
 }
 
-/// An inscription of a wanted type: text, a number or a truth value.
+/// Compiles an inscription of the type `wanted`: text, a number or a truth value. Errors say what
+/// is allowed.
 pub(super) fn inscription(
     json: &Json,
     wanted: FieldType,

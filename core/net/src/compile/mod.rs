@@ -1,4 +1,4 @@
-//! From a net as data to a compiled net: every name resolved, every inscription typed.
+//! Compiles a net definition: resolves every name and types every inscription.
 
 mod inscription;
 mod transition;
@@ -17,13 +17,14 @@ use crate::expression::{
 use crate::lists::{Lists, EMPTY};
 use transition::Builder;
 
-/// Keeps rows short and field numbers small.
+/// Largest number of fields of a colour; it bounds the length of rows.
 const FIELDS_MAX: usize = 64;
 
-/// As many as the stack of a program holds with what it computes.
+/// Largest number of parameters of a function: they fit on the stack together with what the
+/// function computes.
 const PARAMETERS_MAX: usize = 16;
 
-/// Checks a net and compiles it; the first thing wrong is named in one line.
+/// Checks a net and compiles it. The error describes the first problem in one line.
 pub fn compile(mut definition: NetDefinition) -> Result<Net> {
     check_names(&definition)?;
     let mut places = Vec::with_capacity(definition.places.len());
@@ -72,7 +73,8 @@ pub fn compile(mut definition: NetDefinition) -> Result<Net> {
         .max(1);
     let has_lists = has_lists(&definition);
     let name = definition.name.clone();
-    // They lie in the places as words; as data a million first tokens take more than the run.
+    // The first tokens are stored in the places as words; as JSON, a million of them take more
+    // memory than the run.
     for place in &mut definition.places {
         place.initial = Vec::new();
     }
@@ -91,12 +93,12 @@ pub fn compile(mut definition: NetDefinition) -> Result<Net> {
     })
 }
 
-/// Each name's place in a list of different names.
+/// The position of each name in a list of different names.
 fn numbers<'a>(names: impl Iterator<Item = &'a String>) -> HashMap<String, usize> {
     names.cloned().zip(0..).collect()
 }
 
-/// Whether a value of the net lies among lists, so that a run has to look after them.
+/// Whether any value of the net is a list, so that a run has to free unused cells.
 fn has_lists(definition: &NetDefinition) -> bool {
     let colours = definition.colours.values().flatten().map(|field| field.1);
     let parameters = definition.functions.iter().flat_map(|one| &one.parameters);
@@ -109,7 +111,7 @@ fn has_lists(definition: &NetDefinition) -> bool {
     kinds.any(FieldType::has_cells)
 }
 
-/// The functions of the net, each checked with what it calls.
+/// Compiles the functions of the net, each checked together with the functions that it calls.
 fn functions_of(definition: &NetDefinition, lists: &RefCell<Lists>) -> Result<Vec<Code>> {
     let mut made = Vec::with_capacity(definition.functions.len());
     for function in &definition.functions {
@@ -295,13 +297,13 @@ fn row_words(
     words.collect()
 }
 
-/// What a value should have been.
+/// What a JSON value should have been.
 enum Wanted {
     Type(FieldType),
     Enum(u16),
 }
 
-/// A value of a first token as a word.
+/// The word of a field of a first token. The error says what was expected.
 fn word(
     value: &Json,
     kind: FieldType,
@@ -343,7 +345,8 @@ fn word(
     found.ok_or(Wanted::Type(kind))
 }
 
-/// A value in a list: minus zero is zero there, so that equal lists are one.
+/// The word of an element of a list. Minus zero is stored as zero, so that equal lists have equal
+/// words.
 fn element_word(
     value: &Json,
     kind: FieldType,
@@ -392,7 +395,8 @@ fn disciplines_of(definition: &NetDefinition, places: &[Place]) -> Result<Vec<Di
     definition.places.iter().zip(places).map(one).collect()
 }
 
-/// Each transition with a weight meets those that can take the same token.
+/// Lists, for each transition with a weight, the other transitions with weights that can take the
+/// same token.
 fn set_rivals(transitions: &mut [Transition]) {
     let mut takers: HashMap<(u32, u32), Vec<u32>> = HashMap::new();
     for (index, this) in (0u32..).zip(transitions.iter()) {
@@ -419,7 +423,8 @@ mod tests {
     use super::*;
     use crate::compiled::Input;
 
-    /// As it is defined: every two transitions are compared.
+    /// The rivals of a transition by their definition, as an oracle: every two transitions are
+    /// compared.
     fn plain_rivals(transitions: &[Transition], index: usize) -> Vec<u32> {
         let this = &transitions[index];
         let shares = |that: &Transition| {

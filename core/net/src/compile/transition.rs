@@ -1,4 +1,5 @@
-//! One transition: its arcs, its guard and the way it finds its bindings.
+//! Compiles one transition: its arcs, its guard, and the way in which the engine finds its
+//! bindings.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -18,12 +19,12 @@ use crate::expression::{Scope, Value, Variable};
 use crate::guard::{divide, divide_without_join, filter_of, whole, Guard};
 use crate::lists::Lists;
 
-/// Limits that keep indices small and messages early.
+/// Largest number of arcs of a transition; indices stay small, and a mistake is reported early.
 const ARCS_MAX: usize = 1_000;
 const LOCALS_MAX: usize = 1_000;
 
-/// Lets copies of input tokens, and tokens without fields, be the input tokens themselves: rows
-/// are as wide as the widest colour and are not written again. Returns the arcs left over.
+/// Lets output arcs forward input tokens where the new token would be a copy or has no fields: then
+/// no row is written. Returns the input arcs whose tokens are not forwarded.
 fn forward(outputs: &mut [Output], inputs: usize) -> Vec<u16> {
     let mut left: Vec<u16> = (0..inputs as u16).collect();
     for output in outputs.iter_mut() {
@@ -39,7 +40,8 @@ fn forward(outputs: &mut [Output], inputs: usize) -> Vec<u16> {
     left
 }
 
-/// The values computed once a firing; `named` has their names and types for what follows.
+/// Compiles the values that are computed once per firing. Appends their names and types to `named`,
+/// for later inscriptions.
 fn locals_of(
     definitions: &[LocalDefinition],
     scope: Scope<'_>,
@@ -70,7 +72,7 @@ fn locals_of(
     Ok(made)
 }
 
-/// What is wrong with a transition before its inscriptions are read.
+/// Checks a transition as far as possible without its inscriptions.
 fn check_size(definition: &TransitionDefinition, context: &str) -> Result<()> {
     let bad_weight = |weight: f64| !(weight.is_finite() && weight > 0.0);
     let reason = if definition.weight.is_some_and(bad_weight) {
@@ -270,7 +272,7 @@ impl Builder<'_> {
         })
     }
 
-    /// Decides how the transition finds its bindings and makes the views for it.
+    /// Decides how the transition finds its bindings, and creates the views that it needs.
     fn bind(
         &mut self,
         index: usize,
@@ -284,8 +286,9 @@ impl Builder<'_> {
         transition.searches = repeats || !guard.residual.is_empty();
         let leads_with_join = guard.joined.first().is_some_and(|entry| entry.0 == 0);
         if transition.searches && !leads_with_join && !guard.joined.is_empty() {
-            // Arc order decides between bindings; with the join behind a free arc it cannot be
-            // followed group by group, so the join's conditions are tried like the others.
+            // The order of the arcs decides between bindings. With a free arc before the joined
+            // ones, this order cannot be followed group by group, so the conditions of the join are
+            // tested on combinations of tokens.
             self.unjoin(&mut guard, definition, places, context)?;
         }
         let random = |arc: u16| self.disciplines[places[arc as usize]] == Discipline::Random;
@@ -323,7 +326,7 @@ impl Builder<'_> {
         Ok(())
     }
 
-    /// Turns the join of a guard into conditions to be tried.
+    /// Replaces the join of a guard by conditions that are tested on combinations of tokens.
     fn unjoin(
         &self,
         guard: &mut Guard,

@@ -13,13 +13,13 @@ use crate::error::{NetError, Result};
 use crate::lists::Lists;
 use crate::stream::Stream;
 
-/// A net at one moment of a game.
+/// A net at one moment of the token game.
 #[derive(Debug)]
 pub struct Game {
     net: Net,
     lists: RefCell<Lists>,
     places: Places,
-    /// Tokens on their way, in order of making.
+    /// Tokens in transit, in order of creation.
     pending: Vec<Pending>,
     streams: Vec<Stream>,
     now_ns: u64,
@@ -35,7 +35,7 @@ struct Pending {
 }
 
 impl Game {
-    /// The net at time zero.
+    /// Starts a game at time zero.
     pub fn new(net: Net, seed: u64) -> Result<Self> {
         let streams = (0..net.transitions.len() as u64).map(|at| Stream::new(seed, 0, at));
         let mut game = Self {
@@ -60,7 +60,7 @@ impl Game {
         }
     }
 
-    /// Where the game stands: time, steps, marking, tokens on their way, and what may fire.
+    /// The present state as JSON: time, steps, marking, tokens in transit, and enabled bindings.
     pub fn state(&self) -> Json {
         let coming = self.pending.iter().map(|token| {
             let row = row_json(self.ground(), token.place, &token.row);
@@ -78,7 +78,7 @@ impl Game {
         })
     }
 
-    /// Fires the choice with that index among the enabled ones.
+    /// Fires the enabled binding with that index.
     pub fn fire(&mut self, index: usize) -> Result<()> {
         let Some(choice) = self.choices.get(index).cloned() else {
             let reason = format!("choice {index} is not among the {}", self.choices.len());
@@ -112,7 +112,7 @@ impl Game {
         self.settle()
     }
 
-    /// Moves time forward until something can fire, or nothing is on its way any more.
+    /// Moves time forward until a transition is enabled or no token is in transit.
     fn settle(&mut self) -> Result<()> {
         loop {
             self.choices = choices(self.ground(), &self.places)?;

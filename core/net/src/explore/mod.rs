@@ -1,7 +1,7 @@
-//! Every way to go on: all bindings of a marking, for the state space and the token game.
+//! Enumerates all bindings of a marking, for the state space and the token game.
 //!
-//! Obvious code, not the engine's: the engine finds the one binding that is next, here each
-//! combination of tokens is tried. Tokens of equal rows count as one choice.
+//! This code is simple on purpose: the engine finds the one binding that fires next, while this
+//! module tries each combination of tokens. Tokens with equal rows count as one choice.
 
 mod game;
 mod space;
@@ -24,7 +24,7 @@ pub use space::state_space;
 
 type Row = Vec<u64>;
 
-/// A net with the lists that its tokens have; read like the net.
+/// A net together with the lists to which its tokens refer.
 #[derive(Clone, Copy)]
 struct Ground<'a> {
     net: &'a Net,
@@ -43,17 +43,17 @@ impl Deref for Ground<'_> {
 /// The available tokens of every place, in order of arrival.
 type Places = Vec<Vec<Row>>;
 
-/// A choice: the transition, and for each of its arcs the position of a token in its place.
+/// A binding: the transition, and for each of its input arcs the position of a token in its place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Choice {
     transition: usize,
     positions: Vec<usize>,
 }
 
-/// More bindings than this at once are an error and not a list.
+/// Largest number of bindings of one marking; more are an error.
 const CHOICES_MAX: usize = 100_000;
 
-/// All bindings of the transitions of the highest priority that has any.
+/// All bindings of the enabled transitions of the highest priority.
 fn choices(net: Ground<'_>, places: &Places) -> Result<Vec<Choice>> {
     let mut found: Vec<Choice> = Vec::new();
     let mut best = u32::MAX;
@@ -72,7 +72,7 @@ fn choices(net: Ground<'_>, places: &Places) -> Result<Vec<Choice>> {
     Ok(found)
 }
 
-/// Completes a partial binding in every way.
+/// Appends every completion of the partial binding `chosen` to `found`.
 fn extend(
     net: Ground<'_>,
     places: &Places,
@@ -116,7 +116,7 @@ fn extend(
     Ok(())
 }
 
-/// The rows of a choice, one after another, and the number of each.
+/// The rows of a choice's tokens, concatenated, and the number of each token.
 fn bound(net: Ground<'_>, places: &Places, transition: usize, chosen: &[usize]) -> (Row, Vec<u32>) {
     let mut rows = Vec::with_capacity(chosen.len() * net.stride);
     for (input, &at) in net.transitions[transition].inputs.iter().zip(chosen) {
@@ -167,10 +167,10 @@ fn in_transition(net: &Net, transition: usize, part: &str, fault: Fault) -> NetE
     NetError::run(context, fault.to_string())
 }
 
-/// What a firing makes: for each output its place, its row and its delay in seconds.
+/// The tokens that a firing makes: for each the place, the row and the delay in seconds.
 type Made = Vec<(usize, Row, f64)>;
 
-/// Takes a choice's tokens, empties what is reset, and returns the tokens made.
+/// Takes the tokens of a choice, empties the places of reset arcs, and returns the tokens made.
 fn take(
     net: Ground<'_>,
     places: &mut Places,
@@ -240,7 +240,7 @@ fn first_places(net: &Net) -> Places {
         .collect()
 }
 
-/// Whether a value of the net is drawn at random.
+/// Whether a value is random or depends on the time.
 fn draws(net: &Net, value: &Value) -> bool {
     match value {
         Value::Draw { .. } => true,
@@ -259,7 +259,7 @@ fn row_json(net: Ground<'_>, place: usize, row: &[u64]) -> Json {
     )
 }
 
-/// Place names to rows; empty places are left out.
+/// The marking as JSON: place -> rows; empty places are left out.
 fn marking_json(net: Ground<'_>, places: &Places) -> Json {
     let mut marking = Map::new();
     for (place, rows) in places
@@ -273,7 +273,7 @@ fn marking_json(net: Ground<'_>, places: &Places) -> Json {
     Json::Object(marking)
 }
 
-/// The transition of a choice, and what its variables stand for.
+/// A choice as JSON: the transition, and the token of each of its variables.
 fn choice_json(net: Ground<'_>, places: &Places, choice: &Choice) -> Json {
     let transition = &net.transitions[choice.transition];
     let mut variables = Map::new();

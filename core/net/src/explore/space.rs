@@ -1,4 +1,4 @@
-//! The state space: every marking that can be reached, time left out, and what follows from it.
+//! The state space: every reachable marking, without time, and the properties that follow from it.
 
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
@@ -13,21 +13,22 @@ use crate::compiled::Net;
 use crate::error::{NetError, Result};
 use crate::stream::Stream;
 
-/// Dead markings that are shown; all are counted.
+/// Largest number of dead markings that are shown; all of them are counted.
 const SHOWN_MAX: usize = 10;
 
-/// Markings as nodes, firings as edges with the transition's index.
+/// The state space as a graph: markings are nodes; firings are edges, each with the transition's
+/// index.
 struct Space {
     markings: Vec<Places>,
     graph: DiGraph<(), usize>,
-    /// The marking that each was first reached from, and by which transition; breadth first, so
-    /// that it is on a shortest way.
+    /// The marking from which each marking was first reached, and the transition. The search is
+    /// breadth first, so this is part of a shortest path.
     reached: Vec<Option<(usize, usize)>>,
     complete: bool,
 }
 
-/// Explores a net to at most `markings_max` markings and reports on it. Delays are left out, so
-/// every order of firings that any delays could bring is in it; priorities count.
+/// Explores at most `markings_max` markings and reports on them as JSON. Delays are ignored, so the
+/// space contains every order of firings that some delays allow; priorities are respected.
 pub fn state_space(net: &Net, markings_max: usize) -> Result<Json> {
     refuse_draws(net)?;
     let lists = RefCell::new(net.lists.clone());
@@ -123,7 +124,7 @@ fn explore(net: Ground<'_>, markings_max: usize) -> Result<Space> {
 }
 
 impl Space {
-    /// The transitions that lead to a marking, a shortest way.
+    /// The transitions of a shortest path to a marking.
     fn path<'n>(&self, net: &'n Net, to: usize) -> Vec<&'n str> {
         let (mut path, mut at) = (Vec::new(), to);
         while let Some((before, transition)) = self.reached[at] {
@@ -135,7 +136,7 @@ impl Space {
     }
 }
 
-/// A marking in one list: for each place the number of its rows, then the rows.
+/// A marking as one list: for each place the number of its rows, then the rows.
 fn code_of(places: &Places) -> Vec<u64> {
     let of_place = |rows: &Vec<Row>| {
         let count = rows.len() as u64;
@@ -146,7 +147,7 @@ fn code_of(places: &Places) -> Vec<u64> {
     places.iter().flat_map(of_place).collect()
 }
 
-/// The least and the most tokens of every place.
+/// The smallest and the largest number of tokens of every place.
 fn bounds(net: &Net, space: &Space) -> Json {
     let mut found = Map::new();
     for (place, definition) in net.places.iter().enumerate() {
@@ -157,7 +158,7 @@ fn bounds(net: &Net, space: &Space) -> Json {
     Json::Object(found)
 }
 
-/// Properties that only a complete state space has.
+/// Adds the properties that only a complete state space shows.
 fn properties(net: Ground<'_>, space: &Space, report: &mut Map<String, Json>) {
     let graph = &space.graph;
     let dead: Vec<usize> = graph
@@ -196,7 +197,8 @@ fn properties(net: Ground<'_>, space: &Space, report: &mut Map<String, Json>) {
             .filter(|entry| keep(entry.0));
         kept.map(|entry| entry.1).collect()
     };
-    // A marking is home when every other can return to it: the one component that none leaves.
+    // A marking is a home marking when every marking can reach it: it is in the only strongly
+    // connected component that no edge leaves.
     let home = if terminal.len() == 1 {
         terminal[0].len()
     } else {

@@ -1,4 +1,4 @@
-//! What is not the same at every evaluation: draws from tables, and the time.
+//! Expressions whose value is not determined by their operands: random draws and the time.
 
 use super::check::{counted, Scope, Typed};
 use super::parse::Expression;
@@ -6,7 +6,7 @@ use super::program::Instruction;
 use crate::definition::{FieldType, NetDefinition};
 use crate::error::known;
 
-/// Whether code of a net draws at random or reads the clock, itself or through functions.
+/// Whether code draws at random or reads the time, directly or through functions that it calls.
 pub(crate) fn draws(code: &[Instruction], net: &NetDefinition) -> bool {
     code.iter().any(|one| match one {
         Instruction::Draw(_) | Instruction::Empirical(_) | Instruction::Now => true,
@@ -16,7 +16,7 @@ pub(crate) fn draws(code: &[Instruction], net: &NetDefinition) -> bool {
 }
 
 impl Scope<'_> {
-    /// `empirical(table)`: the argument is the name of a table.
+    /// Types `empirical(table)`, whose argument is the name of a table.
     pub(super) fn empirical(&self, arguments: &[Expression]) -> Result<Typed, String> {
         let names = known(self.net.tables.keys().map(String::as_str));
         let [Expression::Name(name)] = arguments else {
@@ -35,7 +35,7 @@ impl Scope<'_> {
         })
     }
 
-    /// `now()`: seconds since the start.
+    /// Types `now()`: simulated seconds since the start.
     pub(super) fn now(&self, arguments: &[Expression]) -> Result<Typed, String> {
         counted("now", arguments, 0)?;
         match self.draws_allowed {

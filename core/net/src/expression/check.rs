@@ -1,4 +1,5 @@
-//! Types: an expression tree against the names in scope becomes flat code or one clear line.
+//! Type checking: an expression tree and the names in scope become flat code, or one line of error
+//! text.
 
 use std::cell::RefCell;
 
@@ -13,7 +14,7 @@ use crate::error::known;
 use crate::lists::Lists;
 use crate::stream::Stream;
 
-/// A variable of a transition: which arc binds it, and its fields.
+/// A variable of a transition: its arc and its fields.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Variable<'a> {
     pub(crate) name: &'a str,
@@ -26,17 +27,18 @@ pub(crate) struct Variable<'a> {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Scope<'a> {
     pub(crate) variables: &'a [Variable<'a>],
-    /// Constants, enumerations and tables are those of the net.
+    /// The net, with its constants, enumerations and tables.
     pub(crate) net: &'a NetDefinition,
-    /// Guards and monitors must not change the course of chance.
+    /// Whether random draws are allowed; in guards and monitors they are not, since evaluating them
+    /// must not change later draws.
     pub(crate) draws_allowed: bool,
     /// The parameters of a function, or the locals of a transition.
     pub(crate) parameters: &'a [(String, FieldType)],
-    /// Where texts of inscriptions are kept while the net is compiled.
+    /// The lists where texts of inscriptions are stored during compilation.
     pub(crate) texts: Option<&'a RefCell<Lists>>,
 }
 
-/// Code with the type of what it leaves.
+/// Code, and the type of the value that it leaves on the stack.
 #[derive(Clone, Debug)]
 pub(crate) struct Typed {
     pub(crate) code: Vec<Instruction>,
@@ -81,7 +83,7 @@ impl Typed {
     }
 }
 
-/// Code for an expression, constants folded and the stack proved to suffice.
+/// Compiles an expression: constants are folded, and the stack is proved to be large enough.
 pub(crate) fn compile(expression: &Expression, scope: Scope<'_>) -> Result<Typed, String> {
     let typed = scope.compile(expression)?;
     match stack_needed(&typed.code) <= STACK_MAX {
@@ -92,7 +94,7 @@ pub(crate) fn compile(expression: &Expression, scope: Scope<'_>) -> Result<Typed
     }
 }
 
-/// Makes a value fit the wanted type; an int widens to a real, nothing else is converted.
+/// Converts code to the wanted type: an int becomes a real; no other conversion exists.
 pub(crate) fn convert(typed: Typed, wanted: FieldType) -> Result<Typed, String> {
     match (typed.kind, wanted) {
         (found, wanted) if found == wanted => Ok(typed),
@@ -102,7 +104,7 @@ pub(crate) fn convert(typed: Typed, wanted: FieldType) -> Result<Typed, String> 
     }
 }
 
-/// The word and the type of a named constant or a number in a row.
+/// The word and the type of a named constant, or of a number in a row.
 pub(crate) fn constant_of(number: &Number) -> (u64, FieldType) {
     match number.as_i64() {
         Some(whole) => (whole as u64, FieldType::Int),
@@ -113,7 +115,7 @@ pub(crate) fn constant_of(number: &Number) -> (u64, FieldType) {
     }
 }
 
-/// An upper bound of the stack's depth; both branches of a choice count.
+/// An upper bound of the stack depth that the code needs; both branches of a conditional count.
 fn stack_needed(code: &[Instruction]) -> usize {
     let pushes = |instruction: &&Instruction| {
         matches!(
@@ -146,7 +148,8 @@ fn stack_needed(code: &[Instruction]) -> usize {
     most
 }
 
-/// Replaces code without loads and draws by its value; what would fault stays for the run.
+/// Replaces code without loads and draws by its value. Code that would fault stays, so that the run
+/// reports the fault.
 fn fold(typed: Typed) -> Typed {
     let varies = typed.code.iter().any(|instruction| {
         matches!(
@@ -157,7 +160,7 @@ fn fold(typed: Typed) -> Typed {
                 | Instruction::Parameter(_)
                 | Instruction::Now
                 | Instruction::Call { .. }
-                // A list lies among those of a run, of which there is none yet.
+                // A list is stored among the lists of a run, which do not exist yet.
                 | Instruction::List(_)
         )
     });
@@ -229,7 +232,7 @@ impl Scope<'_> {
         }
     }
 
-    /// A value of one enumeration, by its name.
+    /// A value of an enumeration, by its name.
     fn enumerated(&self, at: usize, name: &str) -> Option<Typed> {
         let value = self.net.enums[at].1.iter().position(|one| one == name)?;
         let code = vec![Instruction::Push(value as u64)];
@@ -421,7 +424,7 @@ fn number(function: &str, argument: Typed) -> Result<Typed, String> {
     }
 }
 
-/// An operator on two numbers; ints among reals are reals.
+/// An operator on two numbers; if one is an int and one a real, the int becomes a real.
 fn numbers(operator: BinaryOperator, left: Typed, right: Typed) -> Result<Typed, String> {
     let (a, b) = (left.kind, right.kind);
     let spelling = operator.spelling();
@@ -471,7 +474,7 @@ fn join(left: Typed, right: Typed, instruction: Instruction, kind: FieldType) ->
     Typed::new(code, kind)
 }
 
-/// `if condition then yes else no`, of which one branch runs.
+/// A conditional, of which only one branch is evaluated.
 fn choose(condition: Typed, yes: Typed, no: Typed) -> Result<Typed, String> {
     if condition.kind != FieldType::Bool {
         return Err(format!("if() takes a bool first, not {}", condition.kind));

@@ -1,4 +1,4 @@
-//! Draws from the distributions of the inscription language.
+//! Random draws from the distributions of the inscription language.
 
 use rand_distr::{Distribution, Exp1, Gamma, StandardNormal, Weibull};
 
@@ -7,7 +7,7 @@ use super::program::Fault;
 use crate::definition::TableDefinition;
 use crate::stream::Stream;
 
-/// One value; `second` is read by distributions with two parameters alone.
+/// Draws one value, as a word; only distributions with two parameters use `second`.
 pub(crate) fn draw(kind: Draw, first: f64, second: f64, stream: &mut Stream) -> Result<u64, Fault> {
     let wrong = |value: f64| Fault::Parameter { draw: kind, value };
     let at_least_zero = |value: f64| match value >= 0.0 && value.is_finite() {
@@ -52,23 +52,23 @@ pub(crate) fn draw(kind: Draw, first: f64, second: f64, stream: &mut Stream) -> 
     Ok(value.to_bits())
 }
 
-/// An exponential variable of a mean that is known to be good.
+/// Draws an exponential variable; the caller has checked that the mean is valid.
 #[inline]
 pub(crate) fn exponential(mean: f64, stream: &mut Stream) -> u64 {
     let unit: f64 = Exp1.sample(stream);
     (unit * mean).to_bits()
 }
 
-/// A histogram as its cumulative shares; a draw is uniform within its bin.
+/// A histogram as cumulative shares; within a bin, draws are uniform.
 #[derive(Debug)]
 pub(crate) struct Table {
     edges: Vec<f64>,
-    /// The share of the bins up to and including each.
+    /// Cumulative share up to the end of each bin.
     cumulative: Vec<f64>,
 }
 
 impl Table {
-    /// Checks a histogram; the reason says what is wrong.
+    /// Checks a histogram and converts it. The error says what is wrong.
     pub(crate) fn new(table: &TableDefinition) -> Result<Self, &'static str> {
         let (edges, weights) = (&table.edges, &table.weights);
         if weights.is_empty() || edges.len() != weights.len() + 1 {
@@ -93,7 +93,7 @@ impl Table {
         })
     }
 
-    /// One value, by inversion.
+    /// Draws one value by inversion.
     pub(crate) fn draw(&self, stream: &mut Stream) -> f64 {
         let unit = stream.unit();
         let last = self.cumulative.len() - 1;
@@ -124,8 +124,8 @@ fn gamma(shape: f64, scale: f64, stream: &mut Stream) -> Option<f64> {
     Some(Gamma::new(shape, scale).ok()?.sample(stream))
 }
 
-/// A normal variable conditioned on being at least 0, by rejection: the mean is at least 0, so
-/// every second try succeeds at worst.
+/// Draws a normal variable conditioned on being at least 0, by rejection. The mean is at least 0,
+/// so a draw is accepted with a probability of at least one half.
 fn normal(mean: f64, standard_deviation: f64, stream: &mut Stream) -> f64 {
     loop {
         let unit: f64 = StandardNormal.sample(stream);
@@ -140,7 +140,8 @@ fn normal(mean: f64, standard_deviation: f64, stream: &mut Stream) -> f64 {
 mod tests {
     use super::*;
 
-    /// Sample mean and sd against the distribution's own, within 4 standard errors.
+    /// Asserts that the sample mean and standard deviation agree with those of the distribution,
+    /// within 4 standard errors.
     fn agrees(kind: Draw, first: f64, second: f64, mean: f64, standard_deviation: f64) {
         const DRAWS: u32 = 200_000;
         let mut stream = Stream::new(11, 0, kind as u64);
@@ -184,7 +185,7 @@ mod tests {
         );
         agrees(Draw::Gamma, 4.0, 0.5, 2.0, 1.0);
         agrees(Draw::Discrete, 0.3, 0.0, 0.3, 0.21f64.sqrt());
-        // Half a normal: mean sqrt(2/pi), variance 1 - 2/pi.
+        // Half-normal distribution: mean sqrt(2/pi), variance 1 - 2/pi.
         let half_normal = (2.0 / std::f64::consts::PI).sqrt();
         agrees(
             Draw::Normal,

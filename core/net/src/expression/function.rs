@@ -3,14 +3,14 @@
 use super::list::LIST_FUNCTIONS;
 use crate::definition::FieldType;
 
-/// A distribution that an expression may draw from.
+/// A distribution of the inscription language.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Draw {
     /// `exponential(mean)`
     Exponential,
     /// `uniform(low, high)`
     Uniform,
-    /// `erlang(k, mean)`: the sum of k exponentials, mean of the sum.
+    /// `erlang(k, mean)`: the sum of k exponentials; `mean` is that of the sum.
     Erlang,
     /// `normal(mean, sd)`, conditioned on being at least 0.
     Normal,
@@ -24,7 +24,7 @@ pub(crate) enum Draw {
     Discrete,
 }
 
-/// A function without chance.
+/// A function without randomness.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Pure {
     Min,
@@ -47,7 +47,7 @@ pub(crate) enum Function {
     If,
 }
 
-/// Name, function, number of arguments.
+/// Name, function and number of arguments of every function.
 pub(crate) const FUNCTIONS: [(&str, Function, usize); 19] = [
     ("exponential", Function::Draw(Draw::Exponential), 1),
     ("uniform", Function::Draw(Draw::Uniform), 2),
@@ -87,7 +87,7 @@ pub(crate) fn is_draw(name: &str) -> bool {
 }
 
 impl Pure {
-    /// How many arguments it takes.
+    /// Number of arguments.
     #[inline]
     pub(crate) fn arguments(self) -> usize {
         1 + usize::from(matches!(self, Pure::Min | Pure::Max))
@@ -95,7 +95,7 @@ impl Pure {
 }
 
 impl Draw {
-    /// The name in the language.
+    /// The name of the distribution in the language.
     pub(crate) fn name(self) -> &'static str {
         let found = FUNCTIONS
             .iter()
@@ -103,7 +103,7 @@ impl Draw {
         found.expect("every draw is in the table").0
     }
 
-    /// How many arguments it takes.
+    /// Number of arguments.
     pub(crate) fn arguments(self) -> usize {
         let found = FUNCTIONS
             .iter()
@@ -111,7 +111,7 @@ impl Draw {
         found.expect("every draw is in the table").2
     }
 
-    /// The type of what is drawn.
+    /// The type of the drawn value.
     pub(crate) fn result(self) -> FieldType {
         match self {
             Draw::Discrete => FieldType::Int,

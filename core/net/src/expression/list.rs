@@ -8,7 +8,7 @@ use super::program::{Fault, Instruction};
 use crate::definition::{Element, FieldType};
 use crate::lists::{Lists, EMPTY};
 
-/// What may be done with a list.
+/// The functions of lists and texts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ListFunction {
     /// `length(list)`
@@ -19,23 +19,24 @@ pub(crate) enum ListFunction {
     Tail,
     /// `reverse(list)`
     Reverse,
-    /// `cons(element, list)`: the element in front.
+    /// `cons(element, list)`: the list with the element added in front.
     Cons,
-    /// `append(list, element)`: the element at the end.
+    /// `append(list, element)`: the list with the element added at the end.
     Append,
     /// `concat(list, list)`
     Concat,
     /// `contains(list, element)`
     Contains,
-    /// `at(list, index)`: the first has index 0.
+    /// `at(list, index)`: the element at an index; the first element has index 0.
     At,
-    /// `text(int)`: its digits.
+    /// `text(int)`: the decimal digits.
     Digits,
-    /// `compare(text, text)`: -1, 0 or 1, as the first is before, at or behind the second.
+    /// `compare(text, text)`: -1, 0 or 1 when the first text is before, equal to or after the
+    /// second.
     Compare,
 }
 
-/// Name, function, number of arguments.
+/// Name, function and number of arguments of every function.
 pub(crate) const LIST_FUNCTIONS: [(&str, ListFunction, usize); 11] = [
     ("length", ListFunction::Length, 1),
     ("head", ListFunction::Head, 1),
@@ -51,14 +52,14 @@ pub(crate) const LIST_FUNCTIONS: [(&str, ListFunction, usize); 11] = [
 ];
 
 impl ListFunction {
-    /// How many words it takes off the stack; it leaves one.
+    /// Number of words that the function takes off the stack; it leaves one.
     pub(crate) fn arguments(self) -> usize {
         let found = LIST_FUNCTIONS.iter().find(|entry| entry.1 == self);
         found.expect("every function is in the table").2
     }
 
-    /// The word for one or two words; `cons` finds its list first, so that lists as written need
-    /// no deeper stack than their elements.
+    /// Applies the function to one or two words. `cons` takes its list first, so that a list
+    /// literal needs no deeper stack than its elements.
     pub(crate) fn of(self, words: [u64; 2], lists: &RefCell<Lists>) -> Result<u64, Fault> {
         let [list, second] = words;
         let mut lists = lists.borrow_mut();
@@ -94,7 +95,7 @@ impl ListFunction {
     }
 }
 
-/// Whether two types are lists of one kind; the empty list is one of every kind.
+/// The common type of two list types; the empty list fits every list type. None if they differ.
 pub(crate) fn common(a: FieldType, b: FieldType) -> Option<FieldType> {
     match (a, b) {
         (FieldType::List(Element::Nothing), FieldType::List(_)) => Some(b),
@@ -104,7 +105,8 @@ pub(crate) fn common(a: FieldType, b: FieldType) -> Option<FieldType> {
     }
 }
 
-/// An element as it lies in a list: minus zero is zero there, so that equal lists are one.
+/// Converts code to an element of a list. Minus zero becomes zero, so that equal lists have equal
+/// words.
 pub(super) fn element(typed: Typed, wanted: FieldType) -> Result<Typed, String> {
     let mut typed = convert(typed, wanted)?;
     if wanted == FieldType::Real {
@@ -115,7 +117,7 @@ pub(super) fn element(typed: Typed, wanted: FieldType) -> Result<Typed, String> 
     Ok(typed)
 }
 
-/// One code after another and the function on what they leave.
+/// Concatenates the code of both operands and appends the function.
 fn joined(parts: [Typed; 2], function: ListFunction, kind: FieldType) -> Typed {
     let mut code: Vec<Instruction> = parts.into_iter().flat_map(|part| part.code).collect();
     code.push(Instruction::List(function));
@@ -123,7 +125,8 @@ fn joined(parts: [Typed; 2], function: ListFunction, kind: FieldType) -> Typed {
 }
 
 impl Scope<'_> {
-    /// `[a, b, c]`: elements of one type, ints among reals being reals.
+    /// Types a list literal `[a, b, c]`: elements have one type; if some are reals, ints become
+    /// reals.
     pub(super) fn list(&self, written: &[Expression]) -> Result<Typed, String> {
         let mut elements = Vec::with_capacity(written.len());
         for one in written {
@@ -152,7 +155,7 @@ impl Scope<'_> {
         Ok(list)
     }
 
-    /// A function of lists; the number of arguments was checked.
+    /// Types a call of a list function; the number of arguments was checked before.
     pub(super) fn list_call(
         &self,
         name: &str,
@@ -222,13 +225,13 @@ fn one_argument(
     Ok(list)
 }
 
-/// The type of an element that is taken out.
+/// The type of an element that is taken out of a list. The error says that the list is empty.
 fn held(name: &str, kind: Element) -> Result<FieldType, String> {
     kind.field_type()
         .ok_or_else(|| format!("{name}() of the empty list has no value"))
 }
 
-/// The words for elements of different types.
+/// Error text for elements of different types.
 fn mixed(kinds: &[FieldType]) -> String {
     let other = kinds.iter().find(|&&kind| kind != kinds[0]);
     let other = other.expect("elements of one type fit");

@@ -1,4 +1,5 @@
-//! The inscription language: text becomes a tree, the tree is typed, the types become flat code.
+//! The inscription language: text is parsed into a tree, the tree is typed, and the typed tree
+//! becomes flat code.
 
 mod chance;
 mod check;

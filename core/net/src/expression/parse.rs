@@ -1,4 +1,4 @@
-//! Text to expression tree: a scanner and a precedence parser with bounded nesting.
+//! Parses text into an expression tree: a scanner and a precedence parser with bounded nesting.
 
 /// An expression as written, before types are known.
 #[derive(Clone, Debug, PartialEq)]
@@ -6,9 +6,9 @@ pub(crate) enum Expression {
     Integer(i64),
     Real(f64),
     Boolean(bool),
-    /// Characters between quotes; a backslash keeps the next one as it is.
+    /// Characters between quotes; a backslash quotes the next character.
     Text(String),
-    /// A constant of the net, or a variable standing for a whole token.
+    /// A constant of the net, or a variable that means its whole token.
     Name(String),
     /// `variable.field`
     Field(String, String),
@@ -17,7 +17,7 @@ pub(crate) enum Expression {
     Call(String, Vec<Expression>),
     /// `[a, b]`
     List(Vec<Expression>),
-    /// `head(list).field`: a field of a record that is computed.
+    /// `head(list).field`: a field of a computed record.
     Part(Box<Expression>, String),
 }
 
@@ -45,7 +45,7 @@ pub(crate) enum BinaryOperator {
     Modulo,
 }
 
-/// Operators with how tightly they bind; the longer spelling stands first.
+/// Operators with their precedence; where one operator begins another, the longer one comes first.
 const OPERATORS: [(&str, BinaryOperator, u8); 14] = [
     ("||", BinaryOperator::Or, 1),
     ("&&", BinaryOperator::And, 2),
@@ -64,13 +64,13 @@ const OPERATORS: [(&str, BinaryOperator, u8); 14] = [
 ];
 
 impl BinaryOperator {
-    /// Whether it says which of two comes first.
+    /// Whether the operator is an order comparison.
     pub(crate) fn compares(self) -> bool {
         use BinaryOperator::{AtLeast, AtMost, Greater, Less};
         matches!(self, Less | AtMost | Greater | AtLeast)
     }
 
-    /// The operator as it is written.
+    /// The operator's symbol.
     pub(crate) fn spelling(self) -> &'static str {
         let entry = OPERATORS.iter().find(|entry| entry.1 == self);
         entry.expect("every operator is in the table").0
@@ -80,7 +80,7 @@ impl BinaryOperator {
 const NESTING_MAX: u32 = 64;
 const CHARACTERS_MAX: usize = 10_000;
 
-/// Parses one expression; the error says what was found and at which column.
+/// Parses one expression. The error says what was found and at which column.
 pub(crate) fn parse(text: &str) -> Result<Expression, String> {
     if text.len() > CHARACTERS_MAX {
         return Err(format!(
@@ -173,7 +173,7 @@ impl Parser<'_> {
         let mut left = self.unary()?;
         let mut chained = 0;
         while let Some((operator, strength)) = self.operator(weakest) {
-            // A long chain builds a deep tree to the left, so it counts as nesting too.
+            // A long chain of operators builds a deep tree on the left, so it counts as nesting.
             chained += 1;
             if chained > NESTING_MAX {
                 return Err(format!(
@@ -205,7 +205,7 @@ impl Parser<'_> {
 
     fn primary(&mut self) -> Result<Expression, String> {
         let found = self.single()?;
-        // Records hold no records, so there is at most one.
+        // Records do not contain records, so at most one field access follows.
         let mut after = self.rest().chars();
         let part = after.next() == Some('.') && after.next().is_some_and(char::is_alphabetic);
         if !part || matches!(found, Expression::Integer(_) | Expression::Real(_)) {
@@ -305,7 +305,7 @@ impl Parser<'_> {
         Ok(Expression::Call(word, self.separated(")")?))
     }
 
-    /// Expressions with commas between them, up to and with what closes them.
+    /// Parses expressions separated by commas, up to and including the closing symbol.
     fn separated(&mut self, close: &str) -> Result<Vec<Expression>, String> {
         let mut found = Vec::new();
         if self.take(close) {
@@ -322,8 +322,8 @@ impl Parser<'_> {
 }
 
 impl Expression {
-    /// Calls `visit` for every variable read, as `(variable, field)`; a name alone may be one too
-    /// and has no field.
+    /// Calls `visit` with `(variable, field)` for every variable that the expression reads. A name
+    /// alone may be a variable too; its field is empty.
     pub(crate) fn visit_fields<'a>(&'a self, visit: &mut impl FnMut(&'a str, &'a str)) {
         match self {
             Expression::Field(variable, field) => visit(variable, field),
@@ -345,7 +345,7 @@ impl Expression {
         }
     }
 
-    /// The conditions that `&&` joins at the top.
+    /// Appends the conditions that `&&` combines at the top level.
     pub(crate) fn conjuncts(self, into: &mut Vec<Expression>) {
         match self {
             Expression::Binary(BinaryOperator::And, left, right) => {

@@ -1,7 +1,7 @@
-//! Flat code: what an inscription becomes, and the stack machine that runs it.
+//! Flat code, and the stack machine that runs it.
 //!
-//! Values are 64-bit words (an int, the bits of a real, or 0 and 1), so that rows and the stack
-//! are plain arrays. Nothing here recurses, and nothing but the functions of lists allocates.
+//! Values are 64-bit words (an int, the bits of a real, or 0 and 1), so rows and the stack are
+//! plain arrays. Nothing here recurses, and only the functions of lists allocate memory.
 
 use std::cell::RefCell;
 
@@ -13,50 +13,50 @@ use crate::clock::seconds;
 use crate::lists::{Lists, CALLS_MAX, LENGTH_MAX};
 use crate::stream::Stream;
 
-/// How deep the stack of a program may grow; longer expressions are refused at build time.
+/// Largest stack depth of a program; longer expressions are rejected at compile time.
 pub(crate) const STACK_MAX: usize = 32;
 
-/// One instruction.
+/// One instruction of the stack machine.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Instruction {
     Push(u64),
-    /// A field of the token bound by an arc.
+    /// Pushes a field of the token that an arc has bound.
     Load {
         arc: u16,
         field: u16,
     },
-    /// The time in seconds.
+    /// Pushes the simulated time in seconds.
     Now,
-    /// An argument of the function that runs, or a local of the transition.
+    /// Pushes an argument of the running function, or a local of the transition.
     Parameter(u16),
     IntegerToReal,
     NegateInteger,
     NegateReal,
     Not,
-    /// Two ints (or bools) to an int or a bool.
+    /// Applies an operator to two ints (or bools); the result is an int or a bool.
     Integer(BinaryOperator),
-    /// Two reals to a real or a bool.
+    /// Applies an operator to two reals; the result is a real or a bool.
     Real(BinaryOperator),
     /// A function of ints.
     PureInteger(Pure),
     /// A function of reals.
     PureReal(Pure),
     Draw(Draw),
-    /// A draw from the table with that index.
+    /// Draws from the table with that index.
     Empirical(u16),
-    /// A function of a list, and of the word above it where it takes two.
+    /// A function of a list, and of the next word if the function has two arguments.
     List(ListFunction),
-    /// A function of the net with that index, and how many words it takes.
+    /// Calls the function of the net with that index, which takes `arguments` words off the stack.
     Call {
         function: u16,
         arguments: u16,
     },
-    /// Pops a bool and jumps that many instructions forward when it is false.
+    /// Pops a bool; if it is false, skips that many instructions.
     SkipUnless(u16),
     Skip(u16),
 }
 
-/// What every inscription of a net may use.
+/// The tables and functions that inscriptions of a net may use.
 #[derive(Debug, Default)]
 pub(crate) struct Library {
     /// The histograms of the net.
@@ -64,13 +64,13 @@ pub(crate) struct Library {
     pub(crate) functions: Vec<Code>,
 }
 
-/// How deep functions may call each other.
+/// Largest depth of nested function calls.
 const CALLS_DEEP_MAX: u32 = 1_000;
 
 /// A program that leaves one value.
 pub(crate) type Code = Box<[Instruction]>;
 
-/// What an inscription became; most are a field or a number and need no program.
+/// A compiled inscription. Most are a field or a number and need no code.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Value {
     Constant(u64),
@@ -78,13 +78,13 @@ pub(crate) enum Value {
         arc: u16,
         field: u16,
     },
-    /// A field plus a number, as counters have it.
+    /// A field plus a number, as for counters.
     Counted {
         arc: u16,
         field: u16,
         change: i64,
     },
-    /// A draw with one parameter, a number.
+    /// A random draw with one constant parameter.
     Draw {
         kind: Draw,
         parameter: f64,
@@ -92,14 +92,14 @@ pub(crate) enum Value {
     Code(Code),
 }
 
-/// Why a program stopped.
+/// The reason for which code stopped.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Fault {
     DivisionByZero,
     IntegerOverflow,
-    /// A real without an integer value was rounded.
+    /// A real without an integral value was converted to an int.
     NoInteger(f64),
-    /// A distribution was given a parameter that it has no meaning for.
+    /// A distribution received an invalid parameter.
     Parameter {
         draw: Draw,
         value: f64,
@@ -108,14 +108,14 @@ pub(crate) enum Fault {
     EmptyList {
         name: &'static str,
     },
-    /// An element behind the end of a list was requested.
+    /// An element beyond the end of a list was requested.
     NoElement {
         index: i64,
         length: u64,
     },
-    /// A list grew without bound.
+    /// A list exceeded the largest length.
     LongList,
-    /// Functions called each other without end.
+    /// Functions exceeded the largest number or depth of calls.
     EndlessCalls,
 }
 
@@ -144,19 +144,19 @@ impl std::fmt::Display for Fault {
     }
 }
 
-/// The rows that a program reads: token `tokens[arc]` starts at `tokens[arc] * stride`.
+/// The rows that code reads: the row of token `tokens[arc]` begins at `tokens[arc] * stride`.
 #[derive(Clone, Copy)]
 pub(crate) struct Binding<'a> {
     pub(crate) rows: &'a [u64],
     pub(crate) stride: usize,
     pub(crate) tokens: &'a [u32],
     pub(crate) library: &'a Library,
-    /// What parameters stand for.
+    /// The values of parameters and locals.
     pub(crate) parameters: &'a [u64],
-    /// How many functions are being run.
+    /// The number of function calls in progress.
     pub(crate) depth: u32,
     pub(crate) now_ns: u64,
-    /// The lists of the run; making a value may add to them.
+    /// The lists of the run; evaluation may add lists.
     pub(crate) lists: &'a RefCell<Lists>,
 }
 
@@ -168,7 +168,7 @@ impl Binding<'_> {
 }
 
 impl Value {
-    /// The value under a binding.
+    /// Evaluates the value for a binding.
     #[inline(always)]
     pub(crate) fn of(&self, binding: Binding<'_>, stream: &mut Stream) -> Result<u64, Fault> {
         match self {
@@ -190,7 +190,7 @@ impl Value {
     }
 }
 
-/// Runs a program; the compiler has proved that the stack suffices and types agree.
+/// Runs code. The compiler has proved that the stack suffices and that the types agree.
 pub(crate) fn evaluate(
     code: &[Instruction],
     binding: Binding<'_>,
@@ -240,7 +240,8 @@ pub(crate) fn evaluate(
     Ok(stack[0])
 }
 
-/// Functions, draws and parameters: the new top of the stack.
+/// Executes the less frequent instructions (functions, draws, parameters); returns the new top of
+/// the stack.
 #[inline]
 fn seldom(
     instruction: Instruction,
@@ -326,7 +327,7 @@ pub(crate) fn on_integers(operator: BinaryOperator, left: i64, right: i64) -> Re
             return Err(Fault::DivisionByZero);
         }
         BinaryOperator::FloorDivide => left.checked_div_euclid(right).map(|quotient| {
-            // Euclid's quotient rounds up where the divisor is negative; floor does not.
+            // Euclidean division rounds up where the divisor is negative; floor division does not.
             let inexact = quotient * right != left;
             quotient - i64::from(inexact && right < 0)
         }),
@@ -386,7 +387,7 @@ fn unary(instruction: Instruction, word: u64) -> Result<u64, Fault> {
     })
 }
 
-/// A function of one or two ints; `second` is read by `min` and `max` alone.
+/// Applies a function of one or two ints; only `min` and `max` use `second`.
 fn pure_integer(function: Pure, first: i64, second: i64) -> Result<u64, Fault> {
     let value = match function {
         Pure::Min => Some(first.min(second)),
@@ -399,7 +400,7 @@ fn pure_integer(function: Pure, first: i64, second: i64) -> Result<u64, Fault> {
         .ok_or(Fault::IntegerOverflow)
 }
 
-/// A function of one or two reals; `second` is read by `min` and `max` alone.
+/// Applies a function of one or two reals; only `min` and `max` use `second`.
 pub(crate) fn pure(function: Pure, first: f64, second: f64) -> Result<u64, Fault> {
     Ok(match function {
         Pure::Min => first.min(second).to_bits(),
@@ -415,7 +416,7 @@ pub(crate) fn pure(function: Pure, first: f64, second: f64) -> Result<u64, Fault
     })
 }
 
-/// The int of a real that has an integral value.
+/// Converts a real with an integral value to an int.
 fn whole(value: f64) -> Result<u64, Fault> {
     const RANGE: f64 = 9_223_372_036_854_775_808.0;
     match (-RANGE..RANGE).contains(&value) {

@@ -1,7 +1,7 @@
-//! Records as lists hold them: made from fields or whole tokens, and taken apart again.
+//! Records as elements of lists: built from fields or whole tokens, and their fields read.
 //!
-//! A record is the list of its fields' words, so that equal records are one number as equal lists
-//! are, and no instruction is needed beyond those of lists.
+//! A record is stored as the list of its fields' words. Equal records therefore have equal numbers,
+//! as equal lists do, and no instruction is needed beyond those of lists.
 
 use super::check::{counted, Scope, Typed, Variable};
 use super::list::{element, ListFunction};
@@ -12,7 +12,8 @@ use crate::error::known;
 use crate::lists::EMPTY;
 
 impl Scope<'_> {
-    /// A variable alone: its token as a record, where a list of the net may hold it.
+    /// Types a variable alone: its token as a record, if a list of the net may contain such
+    /// records.
     pub(super) fn whole_token(&self, variable: &Variable<'_>) -> Result<Typed, String> {
         let Some(colour) = self.net.listed(variable.colour) else {
             let name = variable.name;
@@ -31,7 +32,7 @@ impl Scope<'_> {
         self.made(colour, fields)
     }
 
-    /// `colour(a, b)`: a record of its fields in order.
+    /// Types `colour(a, b)`: a record of the colour's fields in order.
     pub(super) fn record(
         &self,
         name: &str,
@@ -46,7 +47,7 @@ impl Scope<'_> {
         self.made(colour, fields)
     }
 
-    /// `record.field`
+    /// Types `record.field`.
     pub(super) fn part(&self, record: &Expression, field: &str) -> Result<Typed, String> {
         let record = self.compile(record)?;
         let FieldType::Record(colour) = record.kind else {
@@ -75,7 +76,7 @@ impl Scope<'_> {
     }
 }
 
-/// The field with an index of the record that some code leaves.
+/// Code that reads a field of the record that `record` leaves on the stack.
 pub(crate) fn part(record: Vec<Instruction>, index: usize, kind: FieldType) -> Typed {
     let mut code = record;
     code.extend(std::iter::repeat_n(

@@ -8,7 +8,8 @@ use crate::definition::FieldType;
 use crate::lists::EMPTY;
 
 impl Scope<'_> {
-    /// A text as written: one word where it can be kept, else made each time.
+    /// Types a text literal: one stored word where possible, else a text that is made at each
+    /// evaluation.
     pub(super) fn text(&self, text: &str) -> Result<Typed, String> {
         let kind = FieldType::Text;
         if let Some(lists) = self.texts {
@@ -27,7 +28,7 @@ impl Scope<'_> {
         Ok(Typed { code, kind })
     }
 
-    /// Which of two texts comes first: -1, 0 or 1.
+    /// Code that compares two texts: -1, 0 or 1.
     pub(super) fn compared(&self, left: Typed, right: Typed) -> Typed {
         let mut code = left.code;
         code.extend(right.code);
@@ -36,7 +37,7 @@ impl Scope<'_> {
         Typed { code, kind }
     }
 
-    /// A function of lists where its first argument is a text, or where it makes one.
+    /// Types a function whose first argument or result is a text.
     pub(super) fn text_call(
         &self,
         name: &str,
@@ -61,7 +62,7 @@ impl Scope<'_> {
         Ok(Typed { code, kind })
     }
 
-    /// A call of the net's function with that index.
+    /// Types a call of the net's function with that index.
     pub(super) fn own(&self, at: usize, arguments: &[Expression]) -> Result<Typed, String> {
         let function = &self.net.functions[at];
         let name = &function.name;

@@ -1,29 +1,30 @@
-//! Integrals of places over time, and the stays of their tokens that Little's law compares.
+//! Time integrals of the number of tokens in places, and the stays of tokens, which Little's law
+//! compares.
 
 use super::Marking;
 
-/// Exact time integral of a place's number of available tokens.
+/// Exact time integral of a place's number of available tokens, in token-nanoseconds.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Area {
     pub(crate) since_ns: u64,
     pub(crate) token_ns: u128,
     pub(crate) most: u32,
-    /// The integral up to where it was last started again.
+    /// The integral up to the latest restart.
     earlier_ns: u128,
 }
 
-/// What Little's law needs of a place: the stays of its tokens, one by one.
+/// The stays of a place's tokens, token by token, for Little's law.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Stays {
-    /// When each token that is there came, by the token's number.
+    /// Arrival time of each token in the place, ns, by the token's number.
     since_ns: Vec<u64>,
     came: u64,
-    /// The sum over the tokens that left.
+    /// Sum of the stays of the tokens that left, ns.
     stayed_ns: u128,
 }
 
 impl Area {
-    /// The integral from time zero on.
+    /// The integral since time zero.
     pub(crate) fn whole_ns(&self) -> u128 {
         self.earlier_ns + self.token_ns
     }
@@ -42,14 +43,15 @@ impl Stays {
         self.came += 1;
     }
 
-    /// When a token came; those that were there before anybody looked came at time zero.
+    /// Arrival time of a token, ns; tokens that were there before the observation began have time
+    /// zero.
     fn since(&self, token: usize) -> u64 {
         self.since_ns.get(token).copied().unwrap_or(0)
     }
 }
 
 impl Marking<'_> {
-    /// Starts, or starts again, to integrate a place's number of tokens from now on.
+    /// Starts or restarts the integral of a place's number of tokens at the present time.
     pub(crate) fn watch(&mut self, place: usize) {
         if !std::mem::replace(&mut self.counted[place], true) {
             self.counts[place] = self.here(place).count() as u32;
@@ -64,7 +66,7 @@ impl Marking<'_> {
         });
     }
 
-    /// Keeps the stays of a place's tokens, and its integral; called at time zero.
+    /// Starts recording the stays of a place's tokens and its integral; called at time zero.
     pub(crate) fn watch_stays(&mut self, place: usize) {
         self.watch(place);
         let came = u64::from(self.counts[place]);
@@ -77,7 +79,8 @@ impl Marking<'_> {
         available.filter(move |&token| self.nodes.tokens[token as usize].place as usize == place)
     }
 
-    /// The stays of a place's tokens up to now, those that are still there included.
+    /// Number of the place's stays and their sum up to now, ns; includes the stays that have not
+    /// ended.
     pub(crate) fn stays(&self, place: usize) -> Option<(u64, u128)> {
         let stays = self.stays[place].as_ref()?;
         let here = self.here(place).map(|token| stays.since(token as usize));
@@ -85,7 +88,7 @@ impl Marking<'_> {
         Some((stays.came, stays.stayed_ns + lasting.sum::<u128>()))
     }
 
-    /// The integral of a watched place up to now.
+    /// The integral of an observed place up to now.
     pub(crate) fn area(&self, place: usize) -> Area {
         let mut area = self.areas[place].expect("the place is watched");
         let lasted = u128::from(self.now_ns - area.since_ns);
@@ -94,7 +97,7 @@ impl Marking<'_> {
         area
     }
 
-    /// One stay less than there was, so that a test sees the law broken.
+    /// Removes one stay, so that a test can see the law violated.
     #[cfg(test)]
     pub(crate) fn lose_a_stay(&mut self, place: usize) {
         let stays = self.stays[place].as_mut().expect("the place is watched");

@@ -8,15 +8,15 @@ use crate::bucket::{Bucket, NONE};
 use crate::compiled::{Discipline, Key, Net, Transition};
 use crate::ranked::{Rank, Ranked};
 
-/// Joined values below this are looked up in a table instead of by hash.
+/// Joined values below this limit are looked up in a table instead of by hash.
 const DIRECT_KEYS: u64 = 1_024;
 
-/// Words that the tables beyond that may have, all together.
+/// Largest total size of the tables beyond that limit, in words.
 const DIRECT_WORDS_MAX: u64 = 1 << 22;
 
-/// Below which value each transition's keys are looked up in a table. Clients, servers and what
-/// else has a number from the start are dense and stay; numbers that a run counts up, of jobs, do
-/// not, and a table of them would only grow.
+/// For each transition, the limit below which its keys are looked up in a table. Values of initial
+/// tokens, such as numbers of clients and servers, are dense and stay. Values that a run counts up,
+/// such as numbers of jobs, are not; a table of them would only grow.
 pub(super) fn direct_limits(net: &Net) -> Vec<u64> {
     let mut known: HashMap<(u32, u16), u64> = HashMap::new();
     let mut words = 0;
@@ -39,8 +39,8 @@ pub(super) fn direct_limits(net: &Net) -> Vec<u64> {
     net.transitions.iter().map(&mut limit).collect()
 }
 
-/// One more than the largest value that a place's first tokens have in a field, where at least
-/// every fourth value below it may be there; else nothing.
+/// One more than the largest value of a field in a place's initial tokens, if the values may fill
+/// at least a quarter of that range; else 0.
 fn dense_end(net: &Net, place: u32, field: u16) -> u64 {
     let rows = &net.places[place as usize].initial;
     let values = rows.iter().map(|row| row[usize::from(field)]);
@@ -51,20 +51,21 @@ fn dense_end(net: &Net, place: u32, field: u16) -> u64 {
     }
 }
 
-/// The buckets of one key of one transition.
+/// The buckets of one transition that have the same key.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Group {
     pub(super) transition: u32,
     pub(super) first_bucket: u32,
-    /// The bucket whose first token ranks the group.
+    /// The bucket whose first token determines the rank of the group.
     lead_bucket: u32,
     lead_discipline: Discipline,
-    /// How many of its buckets hold tokens, and how many do not.
+    /// Number of the group's buckets that hold tokens; `missing` is the number of the others.
     filled: u32,
     missing: u32,
-    /// Its place among the ready groups, or none.
+    /// Position among the ready groups, or NONE.
     position: u32,
-    /// Found by hash: gone when it is empty, or the table of jobs would only grow.
+    /// Whether the group is found by hash. Such a group is removed when it is empty, since the hash
+    /// table would otherwise grow with the number of jobs.
     hashed: bool,
 }
 
@@ -76,7 +77,8 @@ pub(super) struct Join {
     free: Vec<u32>,
 }
 
-/// Multiplies and rotates: keys are few words, made by the net itself and not by an adversary.
+/// A hash by multiplication and rotation: keys are a few words that come from the net itself, not
+/// from an adversary.
 #[derive(Default)]
 struct KeyHasher(u64);
 
@@ -103,7 +105,7 @@ impl Hasher for KeyHasher {
 }
 
 impl Marking<'_> {
-    /// The bucket of a view for a key of one field that was not met before, or is large.
+    /// The bucket of a view for a key of one field, if the key is new or not in the table.
     #[inline(never)]
     pub(super) fn bucket_of_one(
         &mut self,
@@ -131,7 +133,7 @@ impl Marking<'_> {
         self.direct[view as usize][index]
     }
 
-    /// The bucket of a key, made when it is new.
+    /// The bucket of a key; it is created when the key is new.
     pub(super) fn bucket_of_key(&mut self, transition: u32, slot: u32, key: Key) -> u32 {
         let join = &self.joins[transition as usize];
         let group = match join.by_key.get(&key) {
@@ -176,8 +178,8 @@ impl Marking<'_> {
         index
     }
 
-    /// A bucket of the group has a first token that it did not have before; true when the group
-    /// is ready, so that its transition may have another binding.
+    /// Updates a group after one of its buckets received another first token. Returns true when the
+    /// group is ready, so that its transition's binding may have changed.
     #[inline(always)]
     pub(super) fn group_gained(
         &mut self,
@@ -216,7 +218,8 @@ impl Marking<'_> {
         true
     }
 
-    /// A bucket of the group lost its first token; true when the group was ready.
+    /// Updates a group after one of its buckets lost its first token. Returns true when the group
+    /// was ready.
     #[inline(always)]
     pub(super) fn group_lost(&mut self, group: u32, bucket: u32, is_empty: bool) -> bool {
         let state = &mut self.groups[group as usize];
@@ -272,7 +275,7 @@ impl Marking<'_> {
         self.nodes.token_of(first)
     }
 
-    /// The ready group that is first by its leading token.
+    /// The ready group with the lowest rank of its leading token.
     #[inline]
     pub(crate) fn first_ready(&self, transition: usize) -> Option<u32> {
         self.joins[transition].ready.first()

@@ -1,9 +1,10 @@
-//! The marking: every token, and for every arc the waiting tokens that fit it, kept up to date.
+//! The marking: every token and, for every arc, the waiting tokens that fit the arc, kept up to
+//! date.
 //!
 //! A token in a place is a member of one bucket for each input arc whose own condition it meets.
-//! Arcs joined by a key have a bucket a key; the buckets of one key form a group, and a group
-//! whose buckets are all filled is ready. So an arriving or leaving token costs the same however
-//! many tokens wait.
+//! Joined arcs have a bucket for each key. The buckets of one key form a group, and a group without
+//! an empty bucket is ready. So the cost of an arriving or leaving token does not depend on the
+//! number of waiting tokens.
 
 mod integral;
 mod join;
@@ -24,7 +25,8 @@ pub(crate) use integral::Area;
 use integral::Stays;
 use join::{direct_limits, Group, Join};
 
-/// A guard stopped with a fault while a token arrived; kept, so that arrivals answer with a bit.
+/// A fault of a guard during the arrival of a token. The marking stores it, so that arrivals return
+/// only a bool.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct GuardFault {
     pub(crate) transition: u32,
@@ -37,37 +39,38 @@ pub(crate) struct Marking<'n> {
     pub(crate) now_ns: u64,
     pub(crate) rows: Vec<u64>,
     pub(crate) lists: RefCell<Lists>,
-    /// The locals of the transition that fires.
+    /// The locals of the firing transition.
     pub(crate) parameters: Vec<u64>,
     free_token: u32,
-    /// Tokens in places and on their way.
+    /// Number of tokens in places and in transit.
     pub(crate) live: usize,
     pub(crate) nodes: Nodes,
-    /// The first ones belong to the views without join, at the view's index.
+    /// All buckets. A view without join has the bucket at the view's index.
     buckets: Vec<Bucket>,
-    /// For each view, the bucket of each small key of one field.
+    /// For each view, the buckets of keys of one field below the limit, by key.
     direct: Vec<Vec<u32>>,
-    /// For each transition, where small keys end.
+    /// For each transition, the limit of the keys in `direct`.
     direct_limits: Vec<u64>,
     groups: Vec<Group>,
     /// The joined values of each group.
     group_keys: Vec<Key>,
     joins: Vec<Join>,
     pub(crate) counts: Vec<u32>,
-    /// The tokens of the places with reset arcs, by arrival.
+    /// The tokens of the places with reset arcs, by arrival number.
     listed: Vec<BTreeMap<u64, u32>>,
     areas: Vec<Option<Area>>,
-    /// For the places at which Little's law is asserted.
+    /// The stays in the places at which Little's law is asserted.
     stays: Vec<Option<Box<Stays>>>,
-    /// Places whose tokens are counted or listed: with inhibitor or reset arcs, or an integral.
+    /// Whether a place's tokens are counted or listed: it has inhibitor or reset arcs, or an
+    /// integral.
     counted: Vec<bool>,
-    /// How many inhibitor arcs block each transition.
+    /// Number of inhibitor arcs that block each transition.
     blocked: Vec<u32>,
     pub(crate) dirty: Vec<u32>,
     is_dirty: Vec<bool>,
     arrivals: u64,
     pub(crate) guard_fault: Option<GuardFault>,
-    /// Guards draw nothing, but programs take a stream.
+    /// An unused random stream: guards draw nothing, but the evaluation of code takes a stream.
     unused_stream: Stream,
 }
 
@@ -111,7 +114,8 @@ impl<'n> Marking<'n> {
         }
     }
 
-    /// A token of a place with an unwritten row, not yet available.
+    /// Makes a token of a place, with an unwritten row and not yet available. Returns the token's
+    /// number.
     #[inline]
     pub(crate) fn make(&mut self, place: u32) -> u32 {
         self.live += 1;
@@ -127,7 +131,7 @@ impl<'n> Marking<'n> {
         index
     }
 
-    /// A taken token goes on to another place with the row that it has.
+    /// Sends a taken token to another place, with an unchanged row.
     #[inline]
     pub(crate) fn forward(&mut self, token: u32, place: u32) {
         let token = &mut self.nodes.tokens[token as usize];
@@ -136,7 +140,7 @@ impl<'n> Marking<'n> {
         token.next = NONE;
     }
 
-    /// Gives the storage of a taken token back.
+    /// Frees the storage of a taken token.
     #[inline]
     pub(crate) fn release(&mut self, token: u32) {
         self.live -= 1;
@@ -171,7 +175,7 @@ impl<'n> Marking<'n> {
         }
     }
 
-    /// The next transition whose enabling may have changed.
+    /// Removes and returns the next transition whose enabling may have changed.
     #[inline]
     pub(crate) fn next_dirty(&mut self) -> Option<u32> {
         let transition = self.dirty.pop()?;
@@ -184,7 +188,8 @@ impl<'n> Marking<'n> {
         self.blocked[transition] > 0
     }
 
-    /// The token becomes available in its place; false where `guard_fault` says why not.
+    /// Makes a token available in its place. Returns false after a fault of a guard, which is in
+    /// `guard_fault`.
     #[must_use]
     pub(crate) fn arrive(&mut self, token: u32) -> bool {
         let net = self.net;
@@ -205,14 +210,15 @@ impl<'n> Marking<'n> {
         }
     }
 
-    /// The views that want the value of one field.
+    /// Adds the token to the views that require its value of the dispatch field. Returns false
+    /// after a fault of a guard.
     fn enter_dispatched(&mut self, token: u32, dispatch: &Dispatch) -> bool {
         let word = self.row(token)[dispatch.field as usize];
         let views = dispatch.of(word).iter();
         views.fold(true, |good, &view| good & self.enter(token, view))
     }
 
-    /// The token leaves its place; its row stays readable until it is released.
+    /// Removes a token from its place; its row stays readable until the token is released.
     #[inline]
     pub(crate) fn take(&mut self, token: u32) {
         let Token { place, nodes, .. } = self.nodes.tokens[token as usize];
@@ -228,7 +234,7 @@ impl<'n> Marking<'n> {
         self.nodes.tokens[token as usize].nodes = NONE;
     }
 
-    /// Empties a place that has a reset arc, earliest token first.
+    /// Removes all tokens of a place that has a reset arc, the earliest first.
     pub(crate) fn empty(&mut self, place: u32) {
         while let Some((_, &token)) = self.listed[place as usize].first_key_value() {
             self.take(token);
@@ -236,7 +242,8 @@ impl<'n> Marking<'n> {
         }
     }
 
-    /// Changes a counted place's number of available tokens by one, and what hangs on it.
+    /// Changes the number of available tokens of a counted place by one, and updates its list, its
+    /// integral and the transitions that it blocks.
     #[inline(never)]
     fn count(&mut self, place: u32, token: u32, change: i32) {
         let old = self.counts[place as usize];
@@ -340,7 +347,7 @@ impl<'n> Marking<'n> {
         true
     }
 
-    /// Keeps the first fault of an arrival.
+    /// Stores the first fault of an arrival; returns false.
     #[cold]
     fn faulted(&mut self, transition: u32, fault: Fault) -> bool {
         let found = GuardFault { transition, fault };
@@ -381,7 +388,7 @@ impl<'n> Marking<'n> {
         }
     }
 
-    /// The bucket that an arc looks at: its own, or its part of a group.
+    /// The bucket of an input arc: its own, or its part of a group.
     #[inline(always)]
     pub(crate) fn bucket_of(&self, input: &Input, group: Option<u32>) -> &Bucket {
         let index = match (input.joined, group) {
@@ -391,7 +398,7 @@ impl<'n> Marking<'n> {
         &self.buckets[index as usize]
     }
 
-    /// Frees lists that no token has, when there are many.
+    /// Frees lists to which no token refers, if a sweep is due.
     #[cold]
     pub(crate) fn sweep_lists(&mut self) {
         if !self.lists.get_mut().is_full() {
@@ -411,12 +418,12 @@ impl<'n> Marking<'n> {
         self.lists.get_mut().sweep(roots.into_iter(), &fields);
     }
 
-    /// The tokens that are in a place: those with an arrival that are not released.
+    /// The tokens that are in a place: those that have arrived and are not released.
     fn available(&self) -> impl Iterator<Item = u32> {
         self.living(|token| token.arrival > 0)
     }
 
-    /// The tokens that are not released and of which something holds.
+    /// The tokens that are not released and for which `holds` is true.
     fn living(&self, holds: impl Fn(&Token) -> bool) -> impl Iterator<Item = u32> {
         let mut used: Vec<bool> = self.nodes.tokens.iter().map(holds).collect();
         let mut free = self.free_token;
@@ -427,7 +434,7 @@ impl<'n> Marking<'n> {
         (0..self.nodes.tokens.len() as u32).filter(move |&token| used[token as usize])
     }
 
-    /// The tokens of every place, those on their way included.
+    /// Number of tokens of every place, including those in transit.
     pub(crate) fn totals(&self) -> Vec<usize> {
         let mut totals = vec![0usize; self.net.places.len()];
         self.nodes
@@ -443,7 +450,7 @@ impl<'n> Marking<'n> {
         totals
     }
 
-    /// The place that holds the most tokens, those on their way included.
+    /// The place with the most tokens, including those in transit.
     pub(crate) fn fullest_place(&self) -> usize {
         let totals = self.totals();
         (0..totals.len())

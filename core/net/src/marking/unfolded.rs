@@ -1,12 +1,12 @@
-//! Rows as words that do not depend on where lists lie, to compare runs by.
+//! Rows as words that do not depend on the numbers of cells, for comparing runs.
 
 use super::{Marking, Token};
 use crate::definition::FieldType;
 use crate::lists::Lists;
 
 impl Marking<'_> {
-    /// The rows of the tokens available in a place, in order of arrival; a list is its length and
-    /// its elements, a record in it its fields.
+    /// The rows of the tokens available in a place, in order of arrival. A list is its length
+    /// followed by its elements; a record in a list is its fields.
     pub(crate) fn rows_of(&self, place: usize) -> Vec<Vec<u64>> {
         let fields = &self.net.places[place].fields;
         let lists = self.lists.borrow();
@@ -27,7 +27,7 @@ impl Marking<'_> {
         found.into_iter().map(|(_, row)| row).collect()
     }
 
-    /// A value in words that do not depend on the numbers of cells.
+    /// Appends a value to `into`, as words that do not depend on the numbers of cells.
     fn unfold(&self, lists: &Lists, word: u64, kind: FieldType, into: &mut Vec<u64>) {
         match kind {
             FieldType::Text => {

@@ -1,7 +1,7 @@
-//! The naive reference engine: obvious code for the same law, the oracle of the real engine.
+//! The naive reference engine: simple code for the same firing rule, the oracle of the real engine.
 //!
-//! Every step looks at every transition and tries every combination of tokens; inscriptions are
-//! walked as trees. Programmer errors panic: the net has passed [`crate::compile()`] before.
+//! Every step examines every transition and every combination of tokens; inscriptions are evaluated
+//! as trees. Programmer errors panic, since the net has passed [`crate::compile()`].
 
 mod scalar;
 mod walk;
@@ -29,7 +29,7 @@ struct Pending {
     row: Vec<Scalar>,
 }
 
-/// One replication, fired naively.
+/// One replication of the reference engine.
 #[derive(Debug)]
 pub struct Reference {
     net: NetDefinition,
@@ -40,17 +40,18 @@ pub struct Reference {
     arrivals: u64,
     sequence: u64,
     parsed: HashMap<String, Expression>,
-    /// What names stand for that are no tokens: locals, and the parameters of the function walked.
+    /// Values of names that are not tokens: locals, and the parameters of the function being
+    /// evaluated.
     named: Vec<(String, Scalar)>,
 }
 
-/// A value of an enumeration as its position.
+/// A value of an enumeration, as its position.
 fn enumerated(values: &[String], name: &str) -> Option<Scalar> {
     let at = values.iter().position(|value| value == name)?;
     Some(Scalar::Int(at as i64))
 }
 
-/// A value of a first token.
+/// A field value of an initial token.
 fn first_value(net: &NetDefinition, json: &serde_json::Value, kind: FieldType) -> Scalar {
     match (json, kind) {
         (_, FieldType::Enum(at)) => {
@@ -85,7 +86,7 @@ impl TransitionDefinition {
 type Bound = Vec<(usize, usize)>;
 
 impl Reference {
-    /// The net at time zero.
+    /// Creates a replication at time zero.
     pub fn new(net: &NetDefinition, seed: u64, replication: u64) -> Self {
         let transitions = net.transitions.len() as u64;
         let mut reference = Self {
@@ -112,7 +113,8 @@ impl Reference {
         reference
     }
 
-    /// Fires once, moving time as far as needed; none when nothing can fire any more.
+    /// Fires one transition, after moving time as far as necessary; None when nothing can fire any
+    /// more.
     pub fn step(&mut self) -> Option<Firing> {
         loop {
             if let Some((transition, bound)) = self.next_firing() {
@@ -164,7 +166,7 @@ impl Reference {
         self.net.places[place].discipline == "random"
     }
 
-    /// Positions in a place's list in the order in which its tokens are taken.
+    /// Positions of a place's tokens, in the order in which they are taken.
     fn order(&self, place: usize) -> Vec<usize> {
         let tokens = &self.places[place];
         let mut order: Vec<usize> = (0..tokens.len()).collect();
@@ -341,7 +343,7 @@ impl Reference {
         }
     }
 
-    /// Takes the bound tokens out; random places close the gap with their last token.
+    /// Removes the bound tokens from their places; in a random place, the last token fills the gap.
     fn remove(&mut self, bound: Bound) {
         let taken: Vec<(usize, u64)> = bound
             .iter()

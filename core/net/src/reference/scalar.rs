@@ -1,4 +1,4 @@
-//! Values of the reference engine: tagged scalars and lists of them, computed in the obvious way.
+//! Values of the reference engine: tagged scalars and lists, with simple implementations.
 
 use crate::definition::{Element, FieldType};
 use crate::expression::{draw, BinaryOperator, Draw};
@@ -42,7 +42,8 @@ impl Scalar {
         }
     }
 
-    /// The word of a single value; a list is its length and its elements, a record its fields.
+    /// The word of a single value; a list is its length followed by its elements, a record is its
+    /// fields.
     pub(crate) fn words(&self) -> Vec<u64> {
         match self {
             Scalar::Int(whole) => vec![*whole as u64],
@@ -135,7 +136,7 @@ pub(crate) fn binary(operator: BinaryOperator, left: Scalar, right: Scalar) -> S
     }
 }
 
-/// A function of lists; none when the name is no such function.
+/// Evaluates a list function; None when there is no list function of that name.
 fn of_lists(name: &str, arguments: &[Scalar]) -> Option<Scalar> {
     let list = |at: usize| match arguments.get(at) {
         Some(Scalar::List(elements)) => elements.clone(),
@@ -156,7 +157,7 @@ fn of_lists(name: &str, arguments: &[Scalar]) -> Option<Scalar> {
     Some(Scalar::List(made))
 }
 
-/// A function of texts; none when the name or the first argument says otherwise.
+/// Evaluates a text function; None when there is no text function of that name for such arguments.
 fn of_texts(name: &str, arguments: &[Scalar]) -> Option<Scalar> {
     if let ("text", Some(Scalar::Int(whole))) = (name, arguments.first()) {
         return Some(Scalar::Text(whole.to_string()));

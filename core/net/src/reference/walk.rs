@@ -1,4 +1,4 @@
-//! Inscriptions walked as trees, in the obvious way.
+//! Evaluates inscriptions as trees, in the simplest way.
 
 use super::scalar::{binary, call, Scalar};
 use super::{enumerated, Bound, Reference};
@@ -70,7 +70,8 @@ impl Reference {
         }
     }
 
-    /// A parameter or local, a whole token, a constant, or a value of an enumeration.
+    /// The value of a name: a parameter or local, a whole token, a constant, or an enumeration
+    /// value.
     fn named_value(&self, name: &str, definition: &TransitionDefinition, bound: &Bound) -> Scalar {
         if let Some(found) = self.named.iter().find(|one| one.0 == name) {
             return found.1.clone();
@@ -90,7 +91,8 @@ impl Reference {
         whole.unwrap_or_else(|| Scalar::Real(number.as_f64().expect("a number")))
     }
 
-    /// A call of a function of the net: its body, with the parameters in place of all other names.
+    /// Evaluates a call of a function of the net: within its body, only its parameters are visible
+    /// names.
     fn own(
         &mut self,
         at: usize,

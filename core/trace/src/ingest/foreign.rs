@@ -14,13 +14,13 @@ use crate::span::{Span, SpanStore};
 /// A format, recognised by its keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
-    /// Events with "ph", in a list or under "traceEvents"; DFTracer writes one a line.
+    /// Events with "ph", in a list or under "traceEvents"; DFTracer writes one event per line.
     Chrome,
     /// Lists of spans with "traceID" under "data".
     Jaeger,
     /// A list of spans with "traceId" and "timestamp".
     Zipkin,
-    /// One object a line with the keys a, b, e and d.
+    /// One object per line with the keys a, b, e and d.
     Htrace,
     /// Operations with "initiated_at" under "ops".
     Ceph,

@@ -1,7 +1,8 @@
-//! OTLP JSON: one document or many, with ids in hexadecimal and long integers as text or numbers.
+//! Reads OTLP JSON: one document or several, with hexadecimal ids and long integers as text or
+//! numbers.
 //!
 //! The outer levels are walked with an explicit stack, so that a document of any size is read span
-//! by span: a span or a resource is the largest thing that must fit the memory.
+//! by span. The largest unit in memory is one span or one resource.
 
 use serde::de::{Deserialize, Deserializer};
 
@@ -19,7 +20,7 @@ pub fn without_byte_order_mark(bytes: &[u8]) -> &[u8] {
 /// Maximum nesting; no valid trace nests deeper.
 const DEPTH_MAX: usize = 128;
 
-/// The type of an object, from the outermost to the innermost.
+/// The level of an object in the document, from the outermost to the innermost.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Level {
     Document,
@@ -39,12 +40,12 @@ impl Level {
     }
 }
 
-/// An object or list that is open; a list stands for each of its elements.
+/// An open object or list; for a list, the entry means its current element.
 #[derive(Debug)]
 struct Open {
     level: Level,
     list: bool,
-    /// Whether a value precedes, so that a comma or the end must follow.
+    /// Whether a value has been read, so that a comma or the end must follow.
     behind_value: bool,
     /// Whether a key specific to traces has occurred.
     is_trace: bool,

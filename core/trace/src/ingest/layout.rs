@@ -17,15 +17,15 @@ const PART_WORDS: usize = PART_BYTES / 8;
 /// Longer spans are parsed in full.
 const SPAN_BYTES_MAX: usize = 512;
 
-/// A span and the bytes after it: any part that starts in the span ends in the window, which saves
-/// bounds checks.
+/// A span and the bytes after it. Every part that starts in the span ends in the window, which
+/// saves bounds checks.
 pub type Window = [u8; SPAN_BYTES_MAX + PART_BYTES];
 
 /// Maximum number of layouts of one length that are tried.
 const TRIED_MAX: usize = 8;
 
-/// Number of spans whose layout is always learnt. Later, one is learnt for every N spans that
-/// matched, so that a trace of dissimilar spans has little overhead.
+/// Number of spans whose layout is always learnt. After that, one layout is learnt for every N
+/// spans that matched, so that a trace of dissimilar spans has little overhead.
 const LEARNT_FREELY: usize = 256;
 const FOUND_EACH: usize = 16;
 

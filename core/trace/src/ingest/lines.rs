@@ -21,7 +21,7 @@ pub enum Form {
 struct Call<'a> {
     row: u64,
     name: &'a str,
-    /// The line's time, ns: of the call's end or start, depending on the format.
+    /// Time of the line, ns: the call's end or start, depending on the format.
     at_ns: u64,
     took_ns: u64,
     bytes: u64,

@@ -14,11 +14,11 @@ pub struct PlainSpan<'a> {
     pub span_id: &'a [u8],
     /// Eight bytes, or empty for a root.
     pub parent_id: &'a [u8],
-    /// Not yet checked for UTF-8.
+    /// Name of the call, not yet checked for UTF-8.
     pub name: &'a [u8],
-    /// Nanoseconds since 1970.
+    /// Start, ns since 1970.
     pub start_ns: u64,
-    /// Nanoseconds since 1970.
+    /// End, ns since 1970.
     pub end_ns: u64,
     /// Whether the status is an error.
     pub status_error: bool,

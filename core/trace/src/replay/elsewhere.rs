@@ -1,5 +1,5 @@
-//! A span's calls on other lanes (logical threads), each visited once while the span's own time is
-//! laid out.
+//! A span's calls on other lanes (logical threads), each visited once while the span's self time is
+//! divided into segments.
 
 use super::steps;
 
@@ -15,7 +15,7 @@ pub struct Elsewhere {
 }
 
 impl Elsewhere {
-    /// The calls may be in any order; the order of those that begin together is kept.
+    /// The calls may be in any order; calls that begin at the same time keep their order.
     pub fn of(mut calls: Vec<Call>) -> Self {
         calls.sort_by_key(|call| call.0);
         Self {
@@ -35,7 +35,8 @@ impl Elsewhere {
         if start_ns >= end_ns {
             return found;
         }
-        // Those that began before and still run have all run together since the stretch began.
+        // Calls that began earlier and are still running have overlapped without a gap since the
+        // period began.
         let running = self.last.filter(|call| call.1 > start_ns);
         found.extend(running.map(|(_, to_ns, span)| (start_ns, to_ns, span)));
         while self.peek().is_some_and(|call| call.0 < end_ns) {

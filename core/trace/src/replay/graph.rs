@@ -10,7 +10,8 @@ use crate::pattern;
 use crate::rank::Options;
 use crate::tree::{Forest, NONE};
 
-/// A call was queued if it begins within this part of its caller's pause after another was served.
+/// A call counts as queued if it begins within 1 / `QUEUE_SLACK` of its caller's pause after
+/// another call was served.
 const QUEUE_SLACK: u64 = 20;
 
 /// An unexplained gap is significant if it takes at least 1 / `OPEN_SHARE` of its tree.
@@ -31,7 +32,7 @@ impl Change {
         Self::faster(NONE, 1.0)
     }
 
-    /// One step's own work divided by a factor.
+    /// Divides the work of one step by a factor.
     pub fn faster(step: u32, factor: f64) -> Self {
         Self {
             step,
@@ -68,7 +69,7 @@ struct After {
 /// The event graph. Each segment has two events: number 2n is its start, 2n + 1 its end.
 pub struct Graph {
     lanes: Lanes,
-    /// Each span's step.
+    /// The step of each span.
     pub steps: Vec<u32>,
     /// Each segment's own work, without its waiting time, ns.
     pub service_ns: Vec<u64>,
@@ -119,7 +120,7 @@ impl Graph {
         &self.lanes.segments
     }
 
-    /// A step's display name.
+    /// The display name of a step.
     pub fn name(&self, forest: &Forest, step: u32) -> String {
         let (service, name) = self.names[step as usize];
         let (service, name) = (forest.texts.text(service), forest.texts.text(name));
@@ -250,7 +251,7 @@ impl Graph {
         self.after[event as usize].push(one);
     }
 
-    /// Adds inferred dependencies and subtracts the waiting time from the segments' own work.
+    /// Adds inferred dependencies, and subtracts the waiting time from the segments' work.
     fn release(&mut self, releases: &[Release]) {
         let mut held: BTreeMap<(u32, u32, Class), Vec<u32>> = BTreeMap::new();
         let mut tight = vec![false; self.lanes.segments.len()];
@@ -294,7 +295,7 @@ impl Graph {
             let usual = match kind {
                 Class::Wait => 0,
                 _ if free.len() >= 3 => free[free.len() / 2],
-                // Always released by others: the gap itself may be no work at all.
+                // The gap always waited for others: it may contain no work at all.
                 Class::Between => 0,
                 Class::Leaf => least,
             };

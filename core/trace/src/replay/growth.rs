@@ -1,11 +1,11 @@
-//! A trace of twice the size takes twice the steps to replay, whatever its shape.
+//! A trace of twice the size takes twice the number of steps to replay, whatever its shape.
 
 use super::{savings, steps};
 use crate::rank::Options;
 use crate::span::{Span, SpanStore};
 use crate::tree::{Forest, NONE};
 
-/// One tree of calls (name, thread, place of the caller or `NONE`, start, end).
+/// One call of a tree: name, thread, index of the caller or `NONE`, start, end.
 type Row = (&'static str, u64, u32, u64, u64);
 
 fn forest(rows: &[Row]) -> Forest {
@@ -29,31 +29,31 @@ fn forest(rows: &[Row]) -> Forest {
     Forest::recover(store)
 }
 
-/// A root that lasts long, and calls below it.
+/// A long root call with calls below it.
 fn below_root(calls: impl Iterator<Item = Row>) -> Vec<Row> {
     let mut rows: Vec<Row> = vec![("root", 1, NONE, 0, 1 << 40)];
     rows.extend(calls);
     rows
 }
 
-/// Each call inside the one before.
+/// A chain of nested calls.
 fn deep(calls: u64) -> Vec<Row> {
     let caller = |call: u64| call.checked_sub(1).map_or(NONE, |above| above as u32);
     let one = |call| ("call", 0, caller(call), call, 3 * calls - call);
     (0..calls).map(one).collect()
 }
 
-/// One call that waits for many at the same time.
+/// One call that waits for many concurrent calls.
 fn wide(calls: u64) -> Vec<Row> {
     below_root((0..calls).map(|call| ("call", 0, 0, 1 + call, 1 + call + calls)))
 }
 
-/// One call after the other on their caller's thread.
+/// Consecutive calls on their caller's thread.
 fn in_a_row(calls: u64) -> Vec<Row> {
     below_root((0..calls).map(|call| ("call", 1, 0, 10 * call, 10 * call + 7)))
 }
 
-/// Calls in turn on a few threads, whose ends may release each other.
+/// Calls in turn on a few threads; the end of one may release another.
 fn on_servers(calls: u64) -> Vec<Row> {
     let one = |call| ("call", 2 + call % 16, 0, 100 * call, 100 * call + 1000);
     below_root((0..calls).map(one))
@@ -69,7 +69,7 @@ fn on_many_threads(calls: u64) -> Vec<Row> {
     below_root((0..calls).map(one))
 }
 
-/// Calls in a row, between which others that last very long begin on other lanes, and chains.
+/// Consecutive calls, with very long calls that begin between them on other lanes, and chains.
 fn mixed(calls: u64) -> Vec<Row> {
     let one = |call: u64| {
         let at = 100 * (call / 3);
@@ -82,7 +82,7 @@ fn mixed(calls: u64) -> Vec<Row> {
     below_root((0..calls).map(one))
 }
 
-/// A name, and the rows for each number of calls.
+/// A name, and the function that makes the rows for a number of calls.
 type Shape = (&'static str, fn(u64) -> Vec<Row>);
 const SHAPES: [Shape; 6] = [
     ("deep", deep),
@@ -106,8 +106,8 @@ fn twice_the_calls_take_twice_the_steps() {
         let (once, twice) = (steps_of(CALLS), steps_of(2 * CALLS));
         println!("{name}: {once} steps, then {twice}");
         assert!(once >= CALLS, "{name}: nobody counted");
-        // Sorting may add a little, and where the streams asked are at their most it is less than
-        // twice; work for every pair of calls would make it 4 times as many.
+        // Sorting adds a little, and a limit on the streams can make the ratio less than two. Work
+        // for every pair of calls would make the ratio 4.
         let ratio = twice as f64 / once as f64;
         assert!((1.0..2.3).contains(&ratio), "{name}: {ratio}");
     }

@@ -13,41 +13,41 @@ use crate::tree::{Forest, NONE};
 pub enum Kind {
     /// A call without child calls.
     Leaf,
-    /// A call's own time between its child calls.
+    /// The self time of a call between its child calls.
     Between,
     /// A call whose name marks it as a wait.
     Wait,
     /// A call that is blocked until a call on another lane has ended.
     Joined,
-    /// A call on another lane runs, but its end is not what ends this segment.
+    /// A call on another lane runs, but the segment ends independently of the call's end.
     Open,
 }
 
 /// A time interval on one lane that belongs to one span.
 #[derive(Clone, Copy, Debug)]
 pub struct Segment {
-    /// The span whose own time it is.
+    /// The span to whose self time the segment belongs.
     pub span: u32,
-    /// The lane.
+    /// The lane of the segment.
     pub lane: u32,
-    /// What it is.
+    /// The type of the segment.
     pub kind: Kind,
-    /// When it began, nanoseconds.
+    /// Start of the segment, ns.
     pub start_ns: u64,
-    /// When it ended, nanoseconds.
+    /// End of the segment, ns.
     pub end_ns: u64,
-    /// The span whose end ends it, or `NONE`.
+    /// The span whose end is also the segment's end, or `NONE`.
     pub joins: u32,
 }
 
-/// The segments of a forest, and where each span begins and ends among them.
+/// The segments of a forest, and the segments and lane of each span.
 #[derive(Debug, Default)]
 pub struct Lanes {
     /// All segments; those of one lane are ordered by time.
     pub segments: Vec<Segment>,
-    /// Each span's first and last segment.
+    /// The first and last segment of each span.
     pub of_span: Vec<(u32, u32)>,
-    /// Each span's lane.
+    /// The lane of each span.
     pub lane_of: Vec<u32>,
     nested: Vec<bool>,
 }
@@ -55,7 +55,7 @@ pub struct Lanes {
 #[derive(PartialEq, Eq, Hash)]
 enum Key {
     Thread(u32, u32, u64),
-    /// A row of calls whose thread the trace does not name.
+    /// A row of calls for which the trace names no thread.
     Row(u32, u32, u32, u32),
 }
 
@@ -88,10 +88,10 @@ impl Lanes {
         self.nested = vec![false; forest.spans.len()];
         let mut known: HashMap<Key, Rows> = HashMap::new();
         let mut lanes = 0;
-        // Until when the calls that a span made on its own lane reach.
+        // For each span, the end of the calls that the span has made so far on its own lane.
         let mut inside_until: Vec<u64> = forest.spans.iter().map(|span| span.start_ns).collect();
         let mut order = forest.order.clone();
-        // Parents first where they begin together with their children.
+        // Where a parent and its child begin at the same time, the parent comes first.
         let mut rank = vec![0u32; forest.spans.len()];
         for (place, &node) in (0u32..).zip(&forest.order) {
             rank[node as usize] = place;
@@ -126,7 +126,8 @@ impl Lanes {
         }
     }
 
-    /// Lays out one span and the calls inside it on its lane; recursion is bounded by the depth.
+    /// Divides one span and the calls within it on its lane into segments; recursion is bounded by
+    /// the depth of trees.
     fn lay(&mut self, forest: &Forest, waits: &[bool], span: u32) {
         let whole = &forest.spans[span as usize];
         let first = self.segments.len() as u32;
@@ -139,15 +140,16 @@ impl Lanes {
             let call = &forest.spans[child as usize];
             (call.start_ns, call.end_ns)
         };
-        // Calls that were re-hung from too deep stand in the order of their numbers.
+        // Calls that were moved up because of their depth are in the order of their ids, not of
+        // time.
         own.sort_by_key(|&child| times(child));
         steps::take(1 + own.len() + others.len());
         let mut reached = whole.start_ns;
         let leaf = own.is_empty() && others.is_empty();
         let call = |child: u32| (times(child).0, times(child).1, child);
         let mut others = Elsewhere::of(others.into_iter().map(call).collect());
-        // A wait is laid as one piece with what follows, up to the call that it held up: so the
-        // n-th call is told by its number whether it was held up or not.
+        // A wait and the pause after it form one segment, up to the call that had to wait. So the
+        // n-th segment always precedes the n-th call, whether that call waited or not.
         let mut waiting = None;
         for child in own {
             let begin = forest.spans[child as usize].start_ns;
@@ -182,7 +184,7 @@ impl Lanes {
         });
     }
 
-    /// One piece of a span's own time, cut where calls on other lanes begin and end.
+    /// Adds one piece of a span's self time, divided where calls on other lanes begin and end.
     fn piece(
         &mut self,
         waits: &[bool],
@@ -206,7 +208,7 @@ impl Lanes {
         };
         let before = self.segments.len();
         let mut put = |kind, start_ns, end_ns, joins| {
-            // Of what has no length only a piece that stands for all is kept.
+            // A segment of zero length is kept only if it ends with a call on another lane.
             if start_ns == end_ns && joins == NONE {
                 return;
             }

@@ -28,75 +28,78 @@ use crate::tree::{Forest, NONE};
 use graph::{Change, Graph};
 pub use sample::Sample;
 
-/// Maximum number of spans replayed; beyond it, complete traces are sampled at random.
+/// Maximum number of spans that are replayed; of more spans, complete traces are sampled at random.
 pub(crate) const SPANS_MAX: usize = 300_000;
-/// Number of steps, those with most work, whose gain is estimated.
+/// Number of steps whose gain is estimated: those with most work.
 const STEPS_MAX: usize = 60;
-/// An interval wider than this share of its upper end, and of all time, cannot tell.
+/// Width of an interval as a share of its upper end. An interval wider than that, and wider than
+/// `NOTABLE` of all time, gets the verdict "cannot tell".
 const WIDE: f64 = 0.6;
 const NOTABLE: f64 = 0.02;
-/// Standard errors in half of a 90 % interval.
+/// Half-width of a 90 % interval in standard errors.
 const Z90: f64 = 1.645;
 
-/// What one step would gain.
+/// The estimated gain from one faster step.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Saving {
-    /// Service and name, joined by ":"; the name alone where no service is known. In profiles of
-    /// processes the whole path.
+    /// Service and name of the step, joined by ":"; the name alone if no service is known. In
+    /// profiles of processes, the whole path.
     #[schemars(extend("format" = "call-path"))]
     pub step: String,
-    /// End-to-end time saved if the step were faster by the factor, as a fraction.
+    /// Saved end-to-end time, as a fraction, if the step were faster by the factor.
     pub saving: f64,
-    /// The 90 % interval of the same.
+    /// Lower end of the 90 % interval of the saving.
     pub low: f64,
-    /// Its upper end.
+    /// Upper end of the 90 % interval of the saving.
     pub high: f64,
-    /// "faster" (the interval excludes nothing gained), "no gain" or "cannot tell".
+    /// "faster" if the interval excludes zero, else "no gain" or "cannot tell".
     pub verdict: &'static str,
-    /// Own time that is work or an unexplained delay, seconds.
+    /// Self time that is work or an unexplained delay, seconds.
     pub work_s: f64,
-    /// Own time spent waiting for others, seconds.
+    /// Self time spent waiting for others, seconds.
     pub waited_s: f64,
-    /// Whether the calls are named waits.
+    /// Whether the names of the calls mark them as waits.
     pub wait: bool,
-    /// Share of all self time: what ranking by sums says.
+    /// Share of all self time: the estimate of a ranking by sums.
     pub summed_share: f64,
-    /// Share of the path of last finishers: what the usual critical path says. Of spans only.
+    /// Share of the path of last finishers: the estimate of the usual critical path. In traces of
+    /// spans only.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_finisher_share: Option<f64>,
-    /// Work over the elapsed time of the logical threads that do it. Of spans only.
+    /// Work divided by the elapsed time of the logical threads that do it. In traces of spans only.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub utilisation: Option<f64>,
-    /// The root call below which the step is, in profiles of processes.
+    /// The root call below which the step is; in profiles of processes only.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub operation: Option<String>,
-    /// What the step does or waits for, in profiles of processes.
+    /// Cost class: what the step does or waits for; in profiles of processes only.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kind: Option<String>,
-    /// Calls, in profiles of processes.
+    /// Number of calls; in profiles of processes only.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub count: Option<u64>,
-    /// Self time in nanoseconds, in profiles of processes.
+    /// Self time in nanoseconds; in profiles of processes only.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub own_ns: Option<u64>,
 }
 
-/// What every step would gain, the largest gain first.
+/// The estimated gain from each faster step, the largest gain first.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Savings {
-    /// How many times faster each step is made.
+    /// Factor by which each step is made faster.
     pub factor: f64,
-    /// Sum of the replayed trees' durations, seconds.
+    /// Sum of the durations of the replayed trees, seconds.
     pub end_to_end_s: f64,
-    /// Trees replayed.
+    /// Number of trees replayed.
     pub trees: u64,
-    /// Trees left out because there were too many spans. Of spans only.
+    /// Number of trees left out because there were too many spans. In traces of spans only.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trees_left_out: Option<u64>,
-    /// Share of end-to-end time in delays that nothing in the trace ends. Of spans only.
+    /// Share of end-to-end time in delays whose end no recorded event explains. In traces of spans
+    /// only.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unexplained: Option<f64>,
-    /// The root calls that are made faster, in profiles of processes.
+    /// The root calls to which the gains refer; in profiles of processes only.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub operations: Vec<String>,
     /// The steps.
@@ -119,11 +122,11 @@ pub fn savings(forest: &Forest, options: &Options) -> Savings {
     predict(&smaller, options, forest.trees() - smaller.trees())
 }
 
-/// The same for a sample of a larger forest, whose other trees are only counted.
-/// It is replayed without the calls that the options leave out.
+/// Like `savings`, for a sample of a larger forest, whose other trees are only counted. Calls that
+/// the options leave out are not replayed.
 ///
 /// # Panics
-/// If nothing could be read under these options.
+/// If the options are invalid; reading the files would have failed with an error.
 pub fn savings_of_sample(sample: &Forest, trees_left_out: u64, options: &Options) -> Savings {
     let mut selection = Selection::of(&options.choice).expect("a choice that was read under");
     if !selection.drops() {
@@ -144,7 +147,7 @@ struct Sums {
     wait: bool,
 }
 
-/// The time of each step, by every method of accounting.
+/// The time of each step by every accounting method.
 fn sums_of(graph: &Graph, forest: &Forest) -> HashMap<u32, Sums> {
     let last = last_finishers(forest);
     let mut sums: HashMap<u32, Sums> = HashMap::new();
@@ -238,8 +241,8 @@ fn verdict(low: f64, high: f64) -> &'static str {
     }
 }
 
-/// (saving, low, high): over trees by the variance of a ratio, over readings of unexplained gaps
-/// by replaying both (they do not give way; they shrink like the step).
+/// Returns (saving, low, high). The interval covers the variance over trees (as that of a ratio),
+/// and two assumptions about unexplained gaps: they stay, or they shrink like the step.
 fn interval(graph: &Graph, step: u32, factor: f64, all: &[u64]) -> (f64, f64, f64) {
     let whole: f64 = all.iter().map(|&ns| ns as f64).sum();
     if whole == 0.0 {
@@ -275,10 +278,10 @@ fn interval(graph: &Graph, step: u32, factor: f64, all: &[u64]) -> (f64, f64, f6
     (point, low, high)
 }
 
-/// Each span's time on the path that goes, from each root's end, to the last finisher.
+/// Time of each span on the path that leads from each root's end back over the last finishers, ns.
 fn last_finishers(forest: &Forest) -> Vec<u64> {
     let mut found = vec![0u64; forest.spans.len()];
-    // Spans to walk with the time until which they are looked at.
+    // Spans to be walked, each with the time up to which its calls are considered.
     let mut open: Vec<(u32, u64)> = Vec::new();
     for &node in &forest.order {
         if forest.parents[node as usize] == NONE {

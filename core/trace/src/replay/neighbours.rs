@@ -15,8 +15,8 @@ pub struct Neighbours {
 }
 
 impl Neighbours {
-    /// The neighbours by the calls between lanes. A lane with one neighbour leads nowhere, so that
-    /// only its own list remembers it, unless its distance will be `asked` for.
+    /// Lists the neighbours of each lane by the calls between lanes. A lane with one neighbour
+    /// leads to no other lane, so it is left out of that neighbour's list, unless it is in `asked`.
     pub fn of(calls: &[(u32, u32)], asked: &HashSet<u32>) -> Self {
         let both_ways = |&(left, right): &(u32, u32)| [(left, right), (right, left)];
         let mut pairs: Vec<(u32, u32)> = calls.iter().flat_map(both_ways).collect();

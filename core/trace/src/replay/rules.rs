@@ -1,9 +1,9 @@
 //! Infers regular dependencies between lanes from the times of many repetitions.
 //!
-//! A streaming write has no span that says "packet 40 was taken once packet 24 had left the
-//! buffer". But where the i-th item of one stream never ends before the (i + d)-th event of
-//! another, and often ends right after it, the second releases the first. So a pipeline, its
-//! buffers and its window of unacknowledged packets are found without a model of them.
+//! No span of a streaming write says "packet 40 was accepted once packet 24 had left the buffer".
+//! But if the i-th item of one stream never ends before the (i + d)-th event of another stream, and
+//! often ends right after it, the second stream releases the first. In this way a pipeline, its
+//! buffers and its window of unacknowledged packets are found without a model.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -28,7 +28,7 @@ const STREAMS_MAX: usize = 400;
 pub struct Release {
     /// The segment.
     pub segment: u32,
-    /// The span that releases it.
+    /// The span that releases the segment.
     pub by: u32,
     /// Whether the span's end releases the segment, rather than its start.
     pub at_end: bool,
@@ -36,12 +36,12 @@ pub struct Release {
     pub lag_ns: u64,
     /// Whether the end followed without slack.
     pub tight: bool,
-    /// Whether it occurred only once, so that the times are the only evidence.
+    /// Whether the dependency occurred only once, so that its times are the only evidence.
     pub once: bool,
 }
 
-/// A pause that happens once ends with a call on another lane if it ends this soon after it, as a
-/// fraction of the pause; shorter pauses than this share of the tree are ignored.
+/// A pause that occurs once is attributed to a call on another lane if it ends this soon after the
+/// call, as a fraction of the pause. Pauses shorter than this share of the tree are ignored.
 const ONCE_SLACK: f64 = 0.05;
 const ONCE_SHARE: f64 = 0.01;
 
@@ -87,7 +87,7 @@ pub fn find(forest: &Forest, lanes: &Lanes, waits: &[bool]) -> Vec<Release> {
     found
 }
 
-/// What happens in each tree besides: events by lane and name, and which lanes call which.
+/// For each tree: events by lane and name, and which lanes call which.
 fn trees_of<'a>(
     forest: &'a Forest,
     lanes: &'a Lanes,
@@ -187,8 +187,8 @@ impl Tree<'_> {
         found.extend(gates.into_values().flat_map(|(_, releases)| releases));
     }
 
-    /// The call that must have come first, item by item, though nobody recorded a wait: the nearest
-    /// event of a neighbour that does as many items.
+    /// The call that must precede each item although no wait was recorded: the nearest event of a
+    /// neighbour lane with the same number of items.
     fn gate(&self, ends: &[u64], near: &HashMap<u32, u32>) -> Option<Candidate> {
         let mut found: Option<Candidate> = None;
         for (index, events) in self.events.iter().enumerate() {
@@ -258,7 +258,8 @@ impl Tree<'_> {
         }
     }
 
-    /// For each outermost call, the one that ended last before it on another lane, or `NONE`.
+    /// For each outermost call, the latest outermost call on another lane that ended before it, or
+    /// `NONE`.
     fn tops_before(&self) -> Vec<u32> {
         let mut before: Vec<u32> = Vec::with_capacity(self.tops.len());
         for (place, &span) in self.tops.iter().enumerate() {
@@ -385,7 +386,8 @@ impl Tree<'_> {
         }
     }
 
-    /// Whether a call that is not named a wait took longer whenever it ended with the event.
+    /// Whether a call that is not named a wait took longer whenever it ended together with the
+    /// event.
     fn is_held_up(
         &self,
         stream: &Stream,

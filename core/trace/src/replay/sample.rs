@@ -7,8 +7,8 @@ use crate::shape::mix;
 use crate::span::{Span, Texts};
 use crate::tree::Forest;
 
-/// The traces with the smallest random numbers (bottom-k sampling): neither the order of arrival
-/// nor the size of a trace affects its chance to come first.
+/// The traces with the smallest random numbers (bottom-k sampling). Neither the order of arrival
+/// nor the size of a trace affects its probability of being first.
 #[derive(Default)]
 pub struct Sample {
     traces: BTreeMap<(u64, u128), Vec<Span>>,

@@ -5,16 +5,16 @@ use std::collections::BTreeMap;
 use super::lanes::{Kind, Lanes};
 use crate::tree::{Forest, NONE};
 
-/// Lane, service, name, what follows, and whether it is a separate call.
+/// Lane, service, name, the name of the next call, and whether the call is a separate one.
 pub type StreamKey = (u32, u32, u32, u32, bool);
 
 /// Similar segments of one tree and lane, in order of time.
 pub struct Stream {
-    /// Their lane.
+    /// The lane of the segments.
     pub lane: u32,
-    /// What the first of them is.
+    /// The type of the first segment.
     pub kind: Kind,
-    /// The segments.
+    /// The segments, by index.
     pub segments: Vec<u32>,
 }
 

@@ -17,7 +17,7 @@ impl Random {
         value ^ (value >> 31)
     }
 
-    /// A number below the bound.
+    /// Returns a number below the bound.
     pub fn below(&mut self, bound: u64) -> u64 {
         self.next() % bound
     }
@@ -29,8 +29,8 @@ impl Random {
     }
 }
 
-/// Random trees: each span's parent is an earlier span of its trace or none; some children stick
-/// out of their parents. Span ids are not in the order of the calls.
+/// Returns random trees: the parent of each span is an earlier span of its trace, or none. Some
+/// children extend beyond their parents, and span ids are not in the order of the calls.
 pub fn random_forest(seed: u64, traces: u64, spans_max: u64, names: u64) -> SpanStore {
     let mut random = Random(seed);
     let mut store = SpanStore::default();
@@ -63,7 +63,8 @@ pub fn random_forest(seed: u64, traces: u64, spans_max: u64, names: u64) -> Span
     store
 }
 
-/// Block writes as a DataNode sees them: one `receiveBlock` over hundreds of `receivePacket`s.
+/// Returns block writes as recorded by a DataNode: one `receiveBlock` around hundreds of
+/// `receivePacket` calls.
 pub fn hdfs_like(blocks: u64, seed: u64) -> SpanStore {
     let mut random = Random(seed);
     let mut store = SpanStore::default();
@@ -108,7 +109,7 @@ pub fn hdfs_like(blocks: u64, seed: u64) -> SpanStore {
             let (id, start) = (4 + packet * 3, begin + 1_000_000 + packet * 100_000);
             push(id, 3, 3, start, 80_000 + random.below(15_000));
             push(id + 1, id, 4, start + 1000, 20_000 + random.below(9000));
-            // The last node of a pipeline has nobody to mirror to.
+            // The last node of a pipeline has no next node to mirror to.
             if !block.is_multiple_of(3) {
                 push(id + 2, id, 5, start + 30_000, 10_000 + random.below(20_000));
             }

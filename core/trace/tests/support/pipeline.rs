@@ -1,4 +1,5 @@
-//! A streaming write with planted times: client, three DataNodes, buffers, a window of packets.
+//! Traces of a streaming write with planted times: client, three DataNodes, buffers, and a window
+//! of packets.
 #![allow(dead_code)]
 
 use dfslab_trace::{Span, SpanStore};
@@ -7,22 +8,23 @@ use crate::support::Random;
 
 pub const NODES: usize = 3;
 
-/// What is planted; times in nanoseconds.
+/// The planted times in nanoseconds, and the sizes of window and buffers.
 #[derive(Clone, Debug)]
 pub struct Pipeline {
     pub packets: usize,
-    /// Packets on their way before the client waits for an acknowledgement.
+    /// Largest number of unacknowledged packets; at this number the client waits.
     pub window: usize,
-    /// Packets that fit between two neighbours.
+    /// Number of packets that fit into the buffer between two neighbours.
     pub buffer: usize,
     pub send_ns: u64,
     pub disk_ns: [u64; NODES],
     pub mirror_ns: [u64; NODES],
     pub hop_ns: u64,
-    /// Times vary by up to this part of themselves, in percent.
+    /// Relative variation of the times, per cent.
     pub spread_percent: u64,
     pub seed: u64,
-    /// Whether being held up has spans of its own, or hides in the spans and gaps around it.
+    /// Whether waiting for others is recorded as separate spans, or is only visible as longer spans
+    /// and gaps.
     pub waits_shown: bool,
 }
 
@@ -44,7 +46,8 @@ impl Default for Pipeline {
 }
 
 impl Pipeline {
-    /// The same with one component so many times faster; components as in the spans.
+    /// Returns the pipeline with one component faster by a factor; components are named as in the
+    /// spans.
     pub fn faster(&self, component: &str, factor: u64) -> Self {
         let mut other = self.clone();
         let node = |name: &str| name[2..3].parse::<usize>().expect("a node's number") - 1;
@@ -57,7 +60,7 @@ impl Pipeline {
         other
     }
 
-    /// Every component that does something.
+    /// Returns the names of all components.
     pub fn components() -> Vec<String> {
         let mut all = vec!["client:send".to_owned()];
         all.extend((1..=NODES).map(|node| format!("dn{node}:disk")));
@@ -65,14 +68,14 @@ impl Pipeline {
         all
     }
 
-    /// How long the write takes, nanoseconds.
+    /// Returns the duration of the write, ns.
     pub fn took_ns(&self) -> u64 {
         let trace = self.trace();
         let ends = trace.spans.iter().filter(|span| span.parent_id == 0);
         ends.map(Span::duration_ns).sum()
     }
 
-    /// The spans of one write.
+    /// Returns the spans of one write.
     pub fn trace(&self) -> SpanStore {
         let run = Run::of(self);
         let mut out = Out {
@@ -138,7 +141,7 @@ impl Pipeline {
     }
 }
 
-/// One packet at one node.
+/// The times of one packet at one node.
 #[derive(Clone, Copy, Default)]
 struct Row {
     taken: u64,
@@ -148,7 +151,8 @@ struct Row {
 }
 
 struct Run {
-    /// When the client was free for a packet, began and ended to send it.
+    /// Times at which the client was free to send each packet, began to send it, and had sent it,
+    /// ns.
     sent: Vec<(u64, u64, u64)>,
     acked: Vec<u64>,
     nodes: Vec<Vec<Row>>,
@@ -163,7 +167,8 @@ impl Run {
             nodes: vec![Vec::new(); NODES],
         };
         for packet in 0..told.packets {
-            // The same draws whatever the times are: an intervention changes one thing.
+            // The random draws do not depend on the times, so an intervention changes only one
+            // component.
             let mut took = |ns: u64| {
                 let wide = 2 * told.spread_percent + 1;
                 ns * (100 - told.spread_percent + random.below(wide)) / 100

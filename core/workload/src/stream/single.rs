@@ -21,8 +21,8 @@ pub(super) struct Singles {
 pub(super) struct Drawn {
     kind: OperationKind,
     choice: FileChoice,
-    /// The operation is selected where the deciding bits are below this bound and not below the
-    /// bound of the operation before it.
+    /// The operation is selected if the deciding bits are below this bound, and not below the bound
+    /// of the previous operation.
     below: u64,
 }
 

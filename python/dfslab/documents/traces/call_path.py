@@ -13,14 +13,14 @@ from pydantic_core import CoreSchema, core_schema
 class CallPath:
     """One call and, by `parent`, the calls around it.
 
-    `process`: the process whose first call this is; None in the process of the parent, and where
-    the trace names no processes. Equal paths have equal names from the root.
+    `process`: the process, if this is the first call in it; None for a call in its parent's
+    process, and where the trace names no processes. Equal paths have equal names from the root.
     """
 
     process: str | None
     step: str
     parent: CallPath | None = None
-    # Names from the root to this call. Kept, since a recursion over parents may be too deep.
+    # Names from the root to this call, stored because recursion over parents may be too deep.
     names: tuple[str, ...] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -29,13 +29,13 @@ class CallPath:
 
     @classmethod
     def of(cls, name: str, parent: CallPath | None = None) -> CallPath:
-        """The call that recorders name "process:step", or "step" alone."""
+        """Returns the path of a call that recorders name "process:step", or "step" alone."""
         process, colon, step = name.rpartition(":")
         return cls(process if colon else None, step, parent)
 
     @classmethod
     def read(cls, text: str) -> CallPath:
-        """A path as it is printed: names from the root, joined by "/"."""
+        """Parses a path as it is printed: names from the root, joined by "/"."""
         first, *others = text.split("/")
         path = cls.of(first)
         for name in others:
@@ -54,7 +54,7 @@ class CallPath:
 
     @property
     def within(self) -> str | None:
-        """The process that makes the call; None where the trace names no processes."""
+        """The process that executes the call; None where the trace names no processes."""
         path: CallPath | None = self
         while path is not None and path.process is None:
             path = path.parent
@@ -67,20 +67,20 @@ class CallPath:
 
     @property
     def processes(self) -> int:
-        """How often a process is entered on the way from the root."""
+        """Number of times that the path enters a process, from the root on."""
         return sum(":" in name for name in self.names)
 
     def is_below(self, other: CallPath) -> bool:
-        """Whether this is a call inside `other`, at any distance."""
+        """Whether this call is inside `other`, at any distance."""
         many = len(other.names)
         return len(self.names) > many and self.names[:many] == other.names
 
     def is_at_or_below(self, other: CallPath) -> bool:
-        """Whether this is `other`, or a call inside it."""
+        """Whether this call is `other`, or is inside `other`."""
         return self.names[: len(other.names)] == other.names
 
     def ends_with(self, steps: str) -> bool:
-        """Whether the last steps, printed without processes, are these."""
+        """Whether the path ends with `steps`, printed without processes."""
         return f"/{'/'.join(self.steps)}".endswith(f"/{steps}")
 
     def __str__(self) -> str:
@@ -94,7 +94,7 @@ class CallPath:
 
     @classmethod
     def __get_pydantic_core_schema__(cls, _: Any, __: GetCoreSchemaHandler) -> CoreSchema:
-        """In JSON documents a path is its printed text."""
+        """Lets pydantic read and write a path as its printed text."""
         text = core_schema.no_info_after_validator_function(cls.read, core_schema.str_schema())
         return core_schema.json_or_python_schema(
             json_schema=text,

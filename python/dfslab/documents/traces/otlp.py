@@ -1,4 +1,4 @@
-"""The parts of OTLP trace JSON that are read here; other keys are kept as they are."""
+"""The parts of OTLP trace JSON that dfslab reads; other keys are preserved unchanged."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ class OtlpAttribute(TypedDict):
 
 
 class OtlpResource(TypedDict):
-    """The process or host that made spans."""
+    """The process or host that recorded the spans."""
 
     attributes: NotRequired[list[OtlpAttribute]]
 
@@ -57,7 +57,7 @@ class OtlpDocument(TypedDict):
 
 
 def attributes(table: OtlpResource | OtlpSpan) -> dict[str, str]:
-    """The attributes of a resource or span, as text."""
+    """Returns the attributes of a resource or span, as text."""
     return {
         one["key"]: str(next(iter(one["value"].values()), ""))
         for one in table.get("attributes", ())

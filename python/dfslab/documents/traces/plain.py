@@ -9,13 +9,13 @@ from dfslab.documents.traces.trace_profile import TraceProfile, TreeNode
 
 
 def plain(profile: TraceProfile) -> dict[str, Any]:
-    """Its fields as in JSON, without fields that were never set."""
+    """Returns the profile's fields as JSON data, without fields that were never set."""
     table = profile.model_dump(mode="json", exclude_unset=True, exclude={"roots"})
     return {**table, "roots": plain_trees(profile.roots)}
 
 
 def plain_trees(roots: Sequence[TreeNode]) -> list[dict[str, Any]]:
-    """Trees as in JSON, converted without recursion, whose depth is limited."""
+    """Returns trees as JSON data, converted without recursion, whose depth is limited."""
     found: list[dict[str, Any]] = []
     open_nodes = [(node, found) for node in reversed(roots)]
     while open_nodes:

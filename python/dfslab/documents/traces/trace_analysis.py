@@ -12,23 +12,23 @@ from dfslab.documents.traces.trace_profile import TraceProfile
 
 
 def given(profile: TraceProfile) -> dict[str, Any]:
-    """The fields of a profile that were set, as arguments of an extended profile."""
+    """Returns the fields of a profile that were set, as arguments of an extended profile."""
     return {name: value for name, value in profile if name in profile.model_fields_set}
 
 
 class PartGain(Document):
     """What a faster processor, disk or link would save, as fractions of end-to-end time."""
 
-    # "process: processor", "process: disk" or "process: link"; of a sleep "process: step".
+    # "process: processor", "process: disk" or "process: link"; for a sleep "process: step".
     part: str
     saving: float
-    # Bounds that the sums of the trace allow.
+    # Lower bound of the saving, from the sums of the trace; `most` is the upper bound.
     least: float
     most: float
-    # The 90 % prediction interval for other runs.
+    # Lower end of the 90 % prediction interval for other runs; `high` is the upper end.
     low: float
     high: float
-    # "faster", "no gain" or "cannot tell", judged by the bounds.
+    # "faster", "no gain" or "cannot tell", according to the bounds.
     verdict: str
     # Busy time over the life of the process; above 1 with several threads; None for links.
     utilisation: float | None
@@ -44,12 +44,12 @@ class PartShare(Document):
 class PartRanking(Document):
     """Processors, disks and links by what each would save, and two other rankings of them."""
 
-    # How many times faster each part is made.
+    # Factor by which each part is made faster.
     factor: float
     # Sum of the durations of the clients' outermost calls, seconds.
     end_to_end_s: float
     parts: list[PartGain]
-    # By self time of all work that operations cause.
+    # By self time of all work that the operations cause.
     by_sum: list[PartShare]
     # By self time of the threads that finish last (the usual critical path).
     by_last_finisher: list[PartShare]
@@ -62,16 +62,17 @@ class StepChange(Document):
     cohort: str
     # The call path, or "process: step" where all its calling contexts are merged.
     path: CallPath
-    # Calls in the first and in the second cohort, and their mean durations, seconds.
+    # Numbers of calls in the first and second cohort; the next fields are their mean durations,
+    # seconds.
     count_before: int
     count: int
     mean_before_s: float
     mean_s: float
-    # Change of self time per call times the calls of the second cohort, seconds.
+    # Change of self time per call, multiplied by the calls of the second cohort, seconds.
     own_change_s: float
     # Relative change of the mean duration.
     change: float
-    # P value of Welch's t test, and after Holm's correction for all steps tested.
+    # P value of Welch's t test; the next field is corrected by Holm's method for all steps tested.
     p: float
     p_corrected: float
 
@@ -89,9 +90,9 @@ class CohortComparison(Document):
     several: bool
     # Relative change of every step, for colours.
     changes: dict[CallPath, float]
-    # Significant changes, the largest effect on total time first.
+    # Significant changes, in descending order of their effect on total time.
     rows: list[StepChange]
-    # Steps in one cohort only.
+    # Steps that occur in one cohort only.
     only_before: list[CallPath]
     only_now: list[CallPath]
 
@@ -99,18 +100,18 @@ class CohortComparison(Document):
 class ModelledStep(Document):
     """Mean seconds that one operation spends in a step, as described and as traced.
 
-    A side without the step has None.
+    The values of a side that lacks the step are None.
     """
 
-    # Operation and step of the description; "" for a step that only the trace has.
+    # Operation and step of the description; "" for a step that exists only in the trace.
     operation: str
     step: str
     modelled_s: float | None
-    # Where the trace has the step; its mean, and its number of calls.
+    # Path of the step in the trace; its mean duration in seconds and its number of calls follow.
     traced: CallPath | None
     traced_s: float | None
     count: int
-    # Modelled / traced - 1.
+    # Relative error: modelled / traced - 1.
     error: float | None
 
     @field_serializer("traced")
@@ -123,17 +124,18 @@ class TraceAnalysis(TraceProfile):
 
     parts: PartRanking | None = None
     compared: CohortComparison | None = None
-    # None where the trace is not compared with a model.
+    # Modelled steps; None if the trace was not compared with a model.
     modelled: list[ModelledStep] | None = None
 
     @classmethod
     def of(cls, profile: TraceProfile) -> TraceAnalysis:
-        """A profile to which no study was applied yet, or the analysis that it already is."""
+        """Returns the profile as an analysis without results; an analysis is returned unchanged."""
         return profile if isinstance(profile, TraceAnalysis) else cls(**given(profile))
 
 
 class Received(Document):
-    """Messages that a receiver took, their bytes, and messages that it refused."""
+    """Messages that a receiver accepted, their bytes, and the number of messages that it
+    refused."""
 
     messages: int
     bytes: int
@@ -141,7 +143,7 @@ class Received(Document):
 
 
 class ReceivedProfile(TraceProfile):
-    """The profile of a stream of spans, which may go on."""
+    """The profile of a stream of spans, which may continue."""
 
     # Spans buffered until their traces are complete; unknown once the stream has ended.
     waiting: int | None = None

@@ -9,84 +9,89 @@ from dfslab.documents.traces.call_path import CallPath
 
 
 class AlignedClock(Document):
-    """One host's clock compared with the clock of the host that it is measured from."""
+    """The clock of one host compared with that of a reference host."""
 
-    # Of these, calls that contradict it: asynchronous ones, or a clock that drifts.
+    # Number of these calls that contradict the estimate: asynchronous calls, or calls during
+    # clock drift.
     against: int
-    # How far it is ahead of the first host's, nanoseconds; its spans are moved back by this.
+    # Time by which this clock is ahead of the first host's clock, ns; the host's spans are moved
+    # back by this time.
     ahead_ns: int
-    # Calls across hosts that the estimate uses, all along the chain.
+    # Number of calls between hosts on which the estimate is based, over the whole chain of hosts.
     calls: int
-    # The host, as the spans name it.
+    # Name of the host, as in the spans.
     host: str
-    # It may be further off by so much, nanoseconds; chains of hosts add up.
+    # Largest remaining error of `ahead_ns`, ns; errors add up along a chain of hosts.
     residual_ns: int
 
 
 class Entry(Document):
-    """The time spent in one path, or under one name."""
+    """The time of all calls with one path, or with one name."""
 
-    # Calls that failed before their caller made the same step again, and their durations' sum.
+    # Number of failed calls that their caller retried.
     again: int
-    # Nanoseconds, exact.
+    # Sum of the durations of these failed calls, ns, exact.
     again_ns: int
     # Bytes moved.
     bytes: int
-    # Calls; where a recorder kept only some, an estimate of all, as are all sums.
+    # Number of calls. If the recorder sampled calls, this and all sums are estimates for all
+    # calls.
     count: int
-    # Calls that reported an error.
+    # Number of calls that reported an error.
     errors: int
-    # The processes that made them, in profiles of processes.
+    # The processes that made the calls; in profiles of processes only.
     instances: list[str] = Field(default_factory=list)
-    # What they do or wait for, in profiles of processes.
+    # Cost class: what the calls do or wait for; in profiles of processes only.
     kind: str | None = None
-    # Mean duration, seconds; none where no time is known.
+    # Mean duration, seconds; none where no durations are known.
     mean_s: float | None
-    # What was called.
+    # Name of the calls.
     name: str
-    # Every name from the root to this call, joined by "/"; by name, the name itself.
+    # Names from the root to the call, joined by "/"; in the ranking by name, the name.
     path: CallPath
-    # Calls recorded.
+    # Number of recorded calls.
     read: int
     # Sum of self times, nanoseconds, exact.
     self_ns: int
     # Sum of self times, seconds.
     self_s: float
-    # This self time as a fraction of all self time, of work and of waits together.
+    # Self time as a fraction of the self time of all calls, work and waits.
     share: float
-    # Calls with known times, where servers only count calls; else the times of all are known.
+    # Number of calls with known durations, where some servers only count calls; otherwise none,
+    # and all durations are known.
     timed: int | None = None
     # Sum of durations, nanoseconds, exact.
     total_ns: int
-    # Sum of durations, seconds. By name, a call inside a call of the same name counts twice.
+    # Sum of durations, seconds. In the ranking by name, a call within a call of the same name
+    # counts twice.
     total_s: float
 
 
 class ExemplarNote(Document):
-    """A call to look up in the trace; its ids are hexadecimal, as in OTLP JSON."""
+    """An exemplar: a call to look up in the trace. Its ids are hexadecimal, as in OTLP JSON."""
 
-    # How long it took, seconds.
+    # Duration of the call, seconds.
     duration_s: float
-    # Why it was kept: "slowest" or "sampled".
+    # Why the exemplar was kept: "slowest" or "sampled".
     kind: str
-    # 16 hexadecimal digits.
+    # Span id, 16 hexadecimal digits.
     span_id: str
-    # 32 hexadecimal digits.
+    # Trace id, 32 hexadecimal digits.
     trace_id: str
 
 
 class LeftOut(Document):
-    """What one rule left out."""
+    """The calls that one rule dropped."""
 
     # Bytes moved.
     bytes: int
-    # Calls recorded.
+    # Number of dropped calls.
     calls: int
-    # Sum of self times, nanoseconds: what callers take for their own, as far as it lies in them.
+    # Sum of self times, ns. Where there is a kept caller, this time counts as the caller's own.
     self_ns: int
-    # Sum of durations, nanoseconds.
+    # Sum of durations, ns.
     total_ns: int
-    # Of these, calls that no kept call is around: their time is nobody's.
+    # Number of dropped calls without a kept caller; their time is attributed to no call.
     without_caller: int
 
 
@@ -95,188 +100,192 @@ class Process(Document):
 
     # The file of its profile.
     file: str
-    # Which one it is.
+    # The name of the process among those of its type.
     instance: str
-    # Whether it has ended.
+    # Whether the process has ended.
     last: bool
-    # Its number on its host; 0 where it is not known.
+    # Process id on its host; 0 if unknown.
     pid: int
-    # What it is.
+    # The type of the process, such as the name of a daemon.
     service: str
 
 
 class Reduction(Document):
-    """Spans and trees before and after compression."""
+    """Numbers of spans and trees before and after compression."""
 
-    # Rows of all files, in profiles of processes.
+    # Number of rows of all files; in profiles of processes only.
     rows: int | None = None
-    # Nodes kept.
+    # Number of nodes after compression.
     spans_after: int
-    # Spans recorded.
+    # Number of spans recorded.
     spans_before: int
-    # Fraction of spans that compression took away.
+    # Fraction of spans that compression removed.
     spans_removed: float
-    # Trees of distinct shape.
+    # Number of trees of distinct shape.
     trees_after: int
-    # Call trees recorded.
+    # Number of call trees recorded.
     trees_before: int
-    # Fraction of trees that compression took away.
+    # Fraction of trees that compression removed.
     trees_removed: float
 
 
 class Sampling(Document):
-    """What is known of a recorder that kept only some calls."""
+    """Sampling by a recorder that kept only some calls."""
 
-    # The smallest probability with which one was kept.
+    # Smallest sampling probability of a span.
     probability_least: float
-    # The largest.
+    # Largest sampling probability of a span.
     probability_most: float
-    # All spans, as far as those recorded stand for them.
+    # Estimated number of all spans: the sum of the weights of the recorded ones.
     spans_estimated: int
-    # Spans that stand for more than themselves.
+    # Number of recorded spans with a sampling weight above one.
     spans_weighted: int
 
 
 class Saving(Document):
-    """What one step would gain."""
+    """The estimated gain from one faster step."""
 
-    # Calls, in profiles of processes.
+    # Number of calls; in profiles of processes only.
     count: int | None = None
-    # Its upper end.
+    # Upper end of the 90 % interval of the saving.
     high: float
-    # What the step does or waits for, in profiles of processes.
+    # Cost class: what the step does or waits for; in profiles of processes only.
     kind: str | None = None
-    # Share of the path of last finishers: what the usual critical path says. Of spans only.
+    # Share of the path of last finishers: the estimate of the usual critical path. In traces of
+    # spans only.
     last_finisher_share: float | None = None
-    # The 90 % interval of the same.
+    # Lower end of the 90 % interval of the saving.
     low: float
-    # The root call below which the step is, in profiles of processes.
+    # The root call below which the step is; in profiles of processes only.
     operation: str | None = None
-    # Self time in nanoseconds, in profiles of processes.
+    # Self time in nanoseconds; in profiles of processes only.
     own_ns: int | None = None
-    # End-to-end time saved if the step were faster by the factor, as a fraction.
+    # Saved end-to-end time, as a fraction, if the step were faster by the factor.
     saving: float
-    # Service and name, joined by ":"; the name alone where no service is known. In profiles of
-    # processes the whole path.
+    # Service and name of the step, joined by ":"; the name alone if no service is known. In
+    # profiles of processes, the whole path.
     step: CallPath
-    # Share of all self time: what ranking by sums says.
+    # Share of all self time: the estimate of a ranking by sums.
     summed_share: float
-    # Work over the elapsed time of the logical threads that do it. Of spans only.
+    # Work divided by the elapsed time of the logical threads that do it. In traces of spans only.
     utilisation: float | None = None
-    # "faster" (the interval excludes nothing gained), "no gain" or "cannot tell".
+    # "faster" if the interval excludes zero, else "no gain" or "cannot tell".
     verdict: str
-    # Whether the calls are named waits.
+    # Whether the names of the calls mark them as waits.
     wait: bool
-    # Own time spent waiting for others, seconds.
+    # Self time spent waiting for others, seconds.
     waited_s: float
-    # Own time that is work or an unexplained delay, seconds.
+    # Self time that is work or an unexplained delay, seconds.
     work_s: float
 
 
 class Savings(Document):
-    """What every step would gain, the largest gain first."""
+    """The estimated gain from each faster step, the largest gain first."""
 
-    # Sum of the replayed trees' durations, seconds.
+    # Sum of the durations of the replayed trees, seconds.
     end_to_end_s: float
-    # How many times faster each step is made.
+    # Factor by which each step is made faster.
     factor: float
-    # The root calls that are made faster, in profiles of processes.
+    # The root calls to which the gains refer; in profiles of processes only.
     operations: list[str] = Field(default_factory=list)
     # The steps.
     steps: list[Saving]
-    # Trees replayed.
+    # Number of trees replayed.
     trees: int
-    # Trees left out because there were too many spans. Of spans only.
+    # Number of trees left out because there were too many spans. In traces of spans only.
     trees_left_out: int | None = None
-    # Share of end-to-end time in delays that nothing in the trace ends. Of spans only.
+    # Share of end-to-end time in delays whose end no recorded event explains. In traces of spans
+    # only.
     unexplained: float | None = None
 
 
 class TimelineCall(Document):
-    """One call of it."""
+    """One call of a timeline."""
 
-    # What it was about, as its recorder says.
+    # The object of the call (such as a file), as recorded.
     about: str | None = None
-    # Calls around it.
+    # Number of calls around this call.
     depth: int
-    # How long it took, seconds.
+    # Duration of the call, seconds.
     duration_s: float
-    # Whether it reported an error.
+    # Whether the call reported an error.
     error: bool
-    # What was called.
+    # Name of the call.
     name: str
-    # Service and host, as far as they are known.
+    # Service and host of the call, as far as they are known.
     place: str
-    # When it began after the tree did, seconds; negative where clocks say so.
+    # Start of the call, seconds after the start of the tree; negative if clocks disagree.
     start_s: float
-    # Whether the recorder says that it only waited.
+    # Whether the recorder classifies the call as a wait.
     wait: bool
 
 
 class Timeline(Document):
-    """One call tree."""
+    """One call tree on a time axis."""
 
-    # The others, each behind its caller, in the order of their beginnings.
+    # The other calls, in order of start, each after its caller.
     calls: list[TimelineCall]
-    # The path in another process that it was done for, in profiles of processes.
+    # The path of the call in another process that caused this tree; in profiles of processes
+    # only.
     cause: CallPath | None = None
-    # How long it took, seconds.
+    # Duration of the root call, seconds.
     duration_s: float
-    # Shorter calls of the tree that are not shown.
+    # Number of shorter calls of the tree that are not shown.
     left_out: int
-    # What was called.
+    # Name of the root call.
     name: str
-    # 32 hexadecimal digits. Of spans only.
+    # Trace id, 32 hexadecimal digits. In traces of spans only.
     trace_id: str | None = None
 
 
 class Times(Document):
-    """How often a step came in one call of the step above it."""
+    """Distribution of the number of calls of a step within one call of its parent step."""
 
-    # Calls above in which it came at all.
+    # Number of parent calls with at least one call of the step.
     callers: int
-    # The fewest times that it came in one of them.
+    # Smallest number of calls of the step within one of these parent calls.
     least: int
-    # The most times.
+    # Largest number of calls of the step within one of these parent calls.
     most: int
-    # Half of them had no more.
+    # Median number of calls of the step within one of these parent calls.
     p50: int
 
 
 class TreeNode(Document):
     """One node of a compressed tree."""
 
-    # Whether these calls failed before their caller made the same step again.
+    # Whether the calls of this node are failed attempts that their caller retried.
     again: bool
     # Bytes moved.
     bytes: int
-    # The calls below, the longest total first.
+    # Child nodes, in descending order of total time.
     children: list[TreeNode]
-    # Calls merged here; where a recorder kept only some, an estimate of all, as are all sums.
+    # Number of calls merged in this node. If the recorder sampled calls, this and all sums are
+    # estimates for all calls.
     count: int
-    # Calls that reported an error.
+    # Number of calls that reported an error.
     errors: int
-    # Calls to look up in the trace.
+    # Exemplars: calls to look up in the trace.
     exemplars: list[ExemplarNote]
-    # The processes that made them, in profiles of processes.
+    # The processes that made the calls; in profiles of processes only.
     instances: list[str] = Field(default_factory=list)
-    # "blocked" where the recorder says that most of these calls only waited, else "service".
+    # "blocked" if the recorder classifies most of these calls as waits, else "service".
     kind: str
-    # Longest call, seconds; none where a server reported sums only.
+    # Longest duration, seconds; none where a server reported sums only.
     max_s: float | None
-    # Shortest call, seconds; none where a server reported sums only.
+    # Shortest duration, seconds; none where a server reported sums only.
     min_s: float | None
-    # What was called.
+    # Name of the calls.
     name: str
-    # Where the trace has several hosts, each one's calls; in profiles of processes, each one's.
+    # Sums by host if the trace has several hosts; in profiles of processes, sums by process.
     of: dict[str, tuple[int, int, int, int, float | None]]
-    # Median duration, seconds, within the histogram's error; none where a server reported sums
-    # only.
+    # Median duration, seconds, within the error of the histogram; none where a server reported
+    # sums only.
     p50_s: float | None
-    # 99th percentile of durations, seconds, within the histogram's error; none where a server
-    # reported sums only.
+    # 99th percentile of durations, seconds, within the error of the histogram; none where a
+    # server reported sums only.
     p99_s: float | None
-    # Calls recorded.
+    # Number of recorded calls.
     read: int
     # Standard deviation of durations, seconds; none where a server reported sums only.
     sd_s: float | None
@@ -284,11 +293,13 @@ class TreeNode(Document):
     self_ns: int
     # Sum of self times, seconds.
     self_s: float
-    # Time that other processes worked on these calls, nanoseconds, in profiles of processes.
+    # Time for which other processes worked on these calls, ns; in profiles of processes only.
     served_ns: int | None = None
-    # Calls with known times, where servers only count calls; else the times of all are known.
+    # Number of calls with known durations, where some servers only count calls; otherwise none,
+    # and all durations are known.
     timed: int | None = None
-    # How many of them come in one call above that has any; nothing at the top.
+    # Distribution of the number of these calls within one call of the parent; none for root
+    # calls.
     times: Times | None
     # Sum of durations, nanoseconds, exact.
     total_ns: int
@@ -297,39 +308,40 @@ class TreeNode(Document):
 
 
 class TraceProfile(Document):
-    """Everything a profile says."""
+    """A profile with its rankings and the results of the analyses of its spans."""
 
-    # The hosts' clocks, where calls between hosts determine them.
+    # Clock offsets of the hosts, where calls between hosts determine them.
     clocks: list[AlignedClock]
-    # Whether some of these are servers that only count.
+    # Whether some of the processes are servers that only count calls.
     counted: bool = False
-    # What was left out because a user chose so, by rule; nothing of it is in the rest.
+    # Calls that the user's rules dropped, by rule; they are in no other figure.
     left_out: dict[str, LeftOut]
-    # What was repaired or dropped, by kind; the kinds are those of the recorder.
+    # Numbers of repaired or dropped records, by kind; the kinds are those of the recorder.
     losses: dict[str, int]
-    # The processes, where each wrote a separate profile: never filled in from spans.
+    # The processes that each wrote a profile; always empty for traces of spans.
     processes: list[Process] = Field(default_factory=list)
-    # Work, by path.
+    # Calls that work, by path.
     ranking: list[Entry]
-    # Entries left out of the three lists because of the limit.
+    # Number of entries left out of the three rankings because of the limit.
     ranking_beyond_limit: int
-    # Work, by name.
+    # Calls that work, by name.
     ranking_by_name: list[Entry]
-    # How far compression went.
+    # Sizes before and after compression.
     reduction: Reduction
-    # The compressed trees, the longest total first.
+    # The compressed trees, in descending order of total time.
     roots: list[TreeNode]
-    # How the recorder sampled, if it did: then counts and sums below are estimates.
+    # Sampling by the recorder; none if all calls were recorded. With sampling, counts and sums
+    # are estimates.
     sampling: Sampling | None
-    # What each step would gain, where the spans themselves were replayed.
+    # The estimated gain from each faster step; none if the spans were not replayed.
     savings: Savings | None
-    # Trees after compression.
+    # Number of call trees after compression.
     shapes: int
-    # Spans recorded.
+    # Number of spans recorded.
     spans: int
-    # The slowest trees in time, where the spans themselves are at hand.
+    # The slowest trees on a time axis; empty if the spans are not available.
     timelines: list[Timeline]
-    # Trees before compression.
+    # Number of call trees before compression.
     trees: int
-    # Waits, by path.
+    # Calls that wait, by path.
     waits: list[Entry]

@@ -64,12 +64,12 @@ ACCESS_KEYS = ("testbed", "directory")
 
 
 def check(parameters: Mapping[str, Any], instances: Mapping[str, int]) -> list[tuple[str, str]]:
-    """Violated rules as (key, reason): there must be exactly one master."""
+    """Returns violated rules as (key, reason): there must be exactly one master."""
     return [] if instances["master"] == 1 else [("master", "exactly one master is described")]
 
 
 def advice(message: str) -> str:
-    """Advice for an error message; "" when there is none."""
+    """Returns advice for an error message; "" when there is none."""
     if " read" in message and "Input/output error" in message:
         return (
             "workers may have driven out what has no other copy: store less at a time, or give "
@@ -79,7 +79,7 @@ def advice(message: str) -> str:
 
 
 def target(endpoint: Endpoint, parameters: Mapping[str, float]) -> PosixTarget:
-    """The load generator's target: POSIX calls under the mount."""
+    """Returns the load generator's target: POSIX calls under the mount."""
     return PosixTarget(root=endpoint.directory)
 
 

@@ -17,7 +17,7 @@ chunk_bytes = named("chunk_bytes", block_bytes / chunks)
 
 
 def _ask(name: str, seconds, response_bytes=512) -> Node:
-    """One call to the master."""
+    """One call to the master, which takes `seconds` of its processor."""
     return seq(
         cpu("client", P.client_call_cpu),
         call(

@@ -37,9 +37,9 @@ WORKER = "alluxio.worker.AlluxioWorker"
 FUSE = "alluxio.fuse.AlluxioFuse"
 # The library that Alluxio's native FUSE library is linked to.
 LIBFUSE = "libfuse.so.2"
-# One read of a file at a time: Alluxio reopens its stream for each read that arrives out of order,
-# as those of the kernel's parallel read-ahead do (64 MiB took over 60 s so, and 1 s in order). Also
-# writes of more than a page.
+# Mount options. `sync_read`: one read of a file at a time, because Alluxio reopens its stream for
+# each read that arrives out of order, as the kernel's parallel read-ahead causes (64 MiB took over
+# 60 s, and 1 s in order). `big_writes`: writes of more than a page.
 MOUNT_OPTIONS = "sync_read,big_writes"
 SHELL = "alluxio.cli.fs.FileSystemShell"
 MASTER_RPC, MASTER_WEB, WORKER_RPC, WORKER_WEB = 19998, 19999, 29999, 30000
@@ -51,7 +51,7 @@ MIB = 2**20
 # The space that a worker reserves for a block that is being written. The default is a whole block,
 # even for a short file: four writers would evict blocks of which no other copy exists.
 RESERVED_BYTES = MIB
-# Options that are quantities: the unit, and the smallest allowed value.
+# Options that are quantities -> unit, and the smallest allowed value.
 LEAST = {
     "memory_tier": ("B", "16 MiB"),
     "heap": ("B", "128 MiB"),
@@ -71,7 +71,7 @@ log4j.appender.console.layout.ConversionPattern=%d{ISO8601} %p %c{2}: %m%n
 
 
 class MasterInfo(Document):
-    """The master's answer about itself."""
+    """The master's description of itself."""
 
     version: str = "unknown"
 
@@ -113,7 +113,7 @@ class Testbed(MountedTestbed, Traceable):
 
     @classmethod
     def parse(cls, parameters: Mapping[str, Setting]) -> dict[str, LevelValue]:
-        """The parameters in SI units; InputError when one is wrong."""
+        """Returns the parameters in SI units. InputError when one is wrong."""
         found = super().parse(parameters)
         for key, (unit, least) in LEAST.items():
             found[key] = _quantity(key, str(found[key]), unit, least)
@@ -121,7 +121,8 @@ class Testbed(MountedTestbed, Traceable):
 
     @classmethod
     def prepare(cls, parameters: dict[str, LevelValue], notify: Notify) -> None:
-        """Check for Java and libfuse, and download Alluxio's jars."""
+        """Checks for Java and libfuse, and downloads Alluxio's jars. TestbedError when one is
+        missing."""
         super().prepare(parameters, notify)
         if parameters["trace"]:
             agent_jar(notify)
@@ -133,8 +134,8 @@ class Testbed(MountedTestbed, Traceable):
         jars(notify)
 
     def start_servers(self) -> None:
-        """Start the master on an empty journal, then the workers; wait until the master knows
-        them."""
+        """Starts the master on an empty journal, then the workers; waits until the master knows all
+        workers."""
         self._write_configuration()
         self.master.run(*self.java_command(FORMAT, "master"), limit_s=JAVA_LIMIT_S)
         self._launch(self.master, "master", MASTER, {}, self._master_serves, 0)
@@ -146,7 +147,7 @@ class Testbed(MountedTestbed, Traceable):
         self._now(versions={"alluxio": reply.version})
 
     def mount(self, host: Host, point: Path) -> None:
-        """Start a FUSE client in the foreground."""
+        """Starts a FUSE client in the foreground."""
         own = {"alluxio.user.hostname": host.address}
         words = self.java_command(
             FUSE, "-m", str(point), "-o", MOUNT_OPTIONS, process=f"mount-{host.name}", **own
@@ -162,16 +163,17 @@ class Testbed(MountedTestbed, Traceable):
 
     @property
     def master(self) -> Host:
-        """The host of the only master."""
+        """Returns the host of the only master."""
         return self.hosts.of("master")[0]
 
     @property
     def under_store(self) -> Path:
-        """The folder of files that were written through."""
+        """Returns the folder of files that were written through to the under-store."""
         return self.folder / "under-store"
 
     def live_workers(self) -> int | None:
-        """Number of workers that the master considers alive; None when it does not answer.
+        """Returns the number of workers that the master considers alive; None when it does not
+        answer.
 
         A crashed worker counts until it has been silent for `worker_timeout`.
         """
@@ -179,14 +181,15 @@ class Testbed(MountedTestbed, Traceable):
         return None if reply is None else len(reply.nodes or ())
 
     def disks_read_bytes(self) -> None:
-        """None: data is stored in the memory of the workers, so only clients can be cold."""
+        """Returns None: data is stored in the memory of the workers, so only clients can be
+        cold."""
 
     def shell(self, host: Host, *words: str) -> str:
-        """The output of an `alluxio fs` command on a host. TestbedError when it fails."""
+        """Returns the output of an `alluxio fs` command on a host. TestbedError when it fails."""
         return host.run(*self.java_command(SHELL, *words), limit_s=JAVA_LIMIT_S)
 
     def ask(self, what: str, kind: type[Answer]) -> Answer | None:
-        """An answer of the master's web service; None when it does not answer."""
+        """Returns an answer of the master's web service; None when it does not answer."""
         url = f"http://{self.master.address}:{MASTER_WEB}/api/v1/master/{what}"
 
         def work() -> Answer:
@@ -203,12 +206,13 @@ class Testbed(MountedTestbed, Traceable):
 
     @property
     def profiles(self) -> Path:
-        """The folder of the traced processes' profiles."""
+        """Returns the folder of the traced processes' profiles."""
         given = str(self.parameters["trace_directory"])
         return Path(given).absolute() if given else self.folder / "profiles"
 
     def trace_options(self, process: str) -> list[str]:
-        """JVM options that make a process write its profile; empty on a testbed without `trace`."""
+        """Returns JVM options that make a process write its profile; empty on a testbed without
+        `trace`."""
         if not (self.parameters["trace"] and process):
             return []
         service = process.partition("-")[0]
@@ -217,24 +221,25 @@ class Testbed(MountedTestbed, Traceable):
 
     @classmethod
     def traced(cls, folder: Path | None = None) -> dict[str, LevelValue]:
-        """Parameters that make every process count its calls and write them every second, or to
-        `folder`."""
+        """Returns parameters that make every process count its calls and write them every second,
+        or to `folder`."""
         if folder:
             return {"trace": True, "trace_directory": str(folder)}
         return {"trace": True, "trace_interval": "1 s"}
 
     def client_environment(self) -> dict[str, str]:
-        """The environment of a command on the client's host, with the mount point."""
+        """Returns the environment of a command on the client's host, with the mount point."""
         return {**os.environ, "DFSLAB_MOUNT": str(self.mount_point)}
 
     def client_command(self, words: Sequence[str]) -> list[str]:
-        """A command on the client's host, where the mount is."""
+        """Returns the words that run a command on the client's host, where the mount is."""
         return self.clients[0].command(words)
 
     def java_command(self, main: str, *arguments: str, process: str = "", **own: str) -> list[str]:
-        """A command that runs a main class of Alluxio; `own` are properties of this process.
+        """Returns a command that runs a main class of Alluxio; `own` are properties of this
+        process.
 
-        On a traced testbed, one with a `process` name is traced under that name.
+        On a traced testbed, a process with a `process` name is traced under that name.
         """
         heap_mib = int(self.parameters["heap"]) // MIB
         # These four are not accepted in the configuration file.
@@ -265,7 +270,7 @@ class Testbed(MountedTestbed, Traceable):
 
     @property
     def configuration(self) -> Path:
-        """The folder of Alluxio's configuration files."""
+        """Returns the folder of Alluxio's configuration files."""
         return self.folder / "conf"
 
     def _write_configuration(self) -> None:
@@ -276,7 +281,7 @@ class Testbed(MountedTestbed, Traceable):
         (self.configuration / "log4j.properties").write_text(LOG4J, "utf-8")
 
     def _properties(self) -> dict[str, str]:
-        """Alluxio's properties, the same for every process."""
+        """Returns Alluxio's properties, which are the same for every process."""
         master, given = self.master, self.parameters
         described = {
             parameter.source: _text(self.number(parameter.key), parameter)
@@ -309,7 +314,7 @@ class Testbed(MountedTestbed, Traceable):
         }
 
     def _start_worker(self, host: Host, number: int) -> None:
-        """Start a worker with its own memory file system; several may share a host."""
+        """Starts a worker with its own memory file system; several workers may share a host."""
         name = f"worker-{number}"
         memory = host.folder / f"{name}-memory"
         memory.mkdir()
@@ -342,7 +347,8 @@ class Testbed(MountedTestbed, Traceable):
         return self.ask("info", MasterInfo) is not None
 
     def _workers_serve(self) -> bool:
-        """Whether the master knows every running worker (all, or the surviving ones)."""
+        """Whether the master knows every running worker: all workers, or the surviving ones after a
+        fault."""
         running = sum(
             daemon.state() == "running"
             for name, daemon in self.daemons.items()
@@ -352,12 +358,13 @@ class Testbed(MountedTestbed, Traceable):
 
 
 def jars(notify: Notify = lambda text: None) -> Path:
-    """The folder of its jars, downloaded when it is missing. TestbedError when that fails."""
+    """Returns the folder of Alluxio's jars, downloaded when it is missing. TestbedError when that
+    fails."""
     return maven_jars(f"alluxio-{VERSION}", POM, {"alluxio.version": VERSION}, notify)
 
 
 def _quantity(key: str, value: str, unit: str, least: str) -> float:
-    """An option in SI units. InputError when it is not a quantity, or too small."""
+    """Returns an option in SI units. InputError when it is not a quantity, or too small."""
     try:
         number = float(parse(value, unit))
     except ValueError as error:
@@ -372,7 +379,7 @@ def _milliseconds(seconds: float) -> str:
 
 
 def _text(value: float, parameter: Parameter) -> str:
-    """A property's value: switches as words, times with a unit, everything else as a whole
+    """Returns a property's value: switches as words, times with a unit, everything else as a whole
     number."""
     if parameter.choices == (0.0, 1.0):
         return "true" if value else "false"

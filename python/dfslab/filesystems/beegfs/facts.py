@@ -113,8 +113,8 @@ ACCESS_KEYS = ("directory",)
 
 
 def check(parameters: Mapping[str, Any], instances: Mapping[str, int]) -> list[tuple[str, str]]:
-    """Violated rules as (key, reason): chunks are powers of two on different targets, buddies
-    pairs."""
+    """Returns violated rules as (key, reason): chunks are powers of two on different targets,
+    buddies form pairs."""
     wrong = []
     count, targets = parameters["stripe_count"], instances["storage"]
     chunk_bytes = parameters["chunk_size"]
@@ -134,7 +134,7 @@ def check(parameters: Mapping[str, Any], instances: Mapping[str, int]) -> list[t
 
 
 def target(endpoint: Endpoint, parameters: Mapping[str, float]) -> PosixTarget:
-    """The load generator's target: POSIX calls under an existing mount."""
+    """Returns the load generator's target: POSIX calls under an existing mount."""
     return PosixTarget(root=endpoint.directory)
 
 

@@ -40,7 +40,8 @@ buddies = 1 + P.mirrored
 
 
 def _ask(name: str, seconds, response_bytes=256) -> Node:
-    """A call to the metadata server that owns the directory."""
+    """A call to the metadata server that owns the directory, which takes `seconds` of its
+    processor."""
     handled = hold_thread("metadata", P.worker_threads, cpu("metadata", seconds), name="handle")
     return seq(
         cpu("client", P.client_call_cpu),
@@ -54,13 +55,13 @@ def _ask_targets(name: str, *work: Node) -> Node:
 
 
 def _blocks(size_bytes: Expr) -> tuple[Expr, Expr]:
-    """The number of blocks that a target moves one by one, and their size."""
+    """Returns the number of blocks that a target moves one by one, and their size in bytes."""
     blocks = named("blocks", Max(1, ceiling(size_bytes / P.file_block)))
     return blocks, size_bytes / blocks
 
 
 def _read_from(size_bytes: Expr) -> Node:
-    """One target's part of a request."""
+    """One target's part of a read request."""
     blocks, each = _blocks(size_bytes)
     stream = pipeline(
         blocks,
@@ -75,7 +76,8 @@ def _read_from(size_bytes: Expr) -> Node:
 
 
 def _write_to(size_bytes: Expr) -> Node:
-    """One target's part of a request, which it forwards to its buddy block by block."""
+    """One target's part of a write request, which the target forwards to its buddy block by
+    block."""
     blocks, each = _blocks(size_bytes)
     store = cpu("storage", each * P.storage_byte_cpu, "storeBlock")
     stream = pipeline(

@@ -10,13 +10,13 @@ from dfslab.documents.document import Document
 
 
 class TrackedOperation(TypedDict):
-    """An operation that OpTracker kept; all its other keys are written on unread."""
+    """An operation that OpTracker recorded; all other keys are written to the trace unread."""
 
     initiated_at: str
 
 
 class TrackedOperations(TypedDict):
-    """The answer to `dump_historic_ops`."""
+    """The answer to `dump_historic_ops`: recorded operations."""
 
     ops: list[TrackedOperation]
 
@@ -42,7 +42,7 @@ class PlacementStatus(Document):
 
 
 class Quorum(Document):
-    """The answer to `quorum_status`: the ranks of the monitors that agree."""
+    """The answer to `quorum_status`: the ranks of the monitors in the quorum."""
 
     members: list[int] = Field([], alias="quorum")
 
@@ -61,7 +61,7 @@ class OsdDump(Document):
 
 
 class Server(Document):
-    """A metadata server, or the rank that it holds."""
+    """A metadata server, and the rank that it holds."""
 
     state: str = ""
 

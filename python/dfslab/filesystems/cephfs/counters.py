@@ -14,7 +14,7 @@ from typing import Any
 
 from dfslab.spec.systems.counters import CostClass, Counted, CounterFormat, Counters, NotUnderstood
 
-# Section and counter -> parent counter, kind of time, and the counter of its bytes.
+# Section and counter -> parent counter, cost class of the time, and the counter of its bytes.
 Known = tuple[str, CostClass, tuple[str, ...]]
 KNOWN: dict[str, Known] = {
     "osd.op_before_queue_op_lat": ("", "service", ()),
@@ -35,25 +35,26 @@ KNOWN: dict[str, Known] = {
     "bluestore.state_kv_queued_lat": ("bluestore.commit_lat", "queue", ()),
     "bluestore.state_kv_commiting_lat": ("bluestore.commit_lat", "disk", ()),
     "bluestore.read_lat": ("", "service", ()),
-    # Waiting for objects' metadata is included here, also outside of reads.
+    # This counter includes waiting for objects' metadata, also outside of reads.
     "bluestore.read_wait_aio_lat": ("", "disk", ()),
     "mds_log.jlat": ("", "disk", ()),
 }
 # Every type of request has its own counter.
 REQUEST = ("mds_server.req_", "_latency")
 SERVICES = {"osd": "osd", "mds": "mds", "mds_server": "mds"}
-# A sum of seconds or a count above these is rejected as invalid.
+# Limits of a sum of seconds and of a count; larger values are rejected as invalid.
 MOST_S, MOST_CALLS = 1e9, 1 << 62
 
 
 def recognise(head: bytes) -> bool:
-    """Whether the beginning of a file is a perf dump: sections of counters, many of them
+    """Whether the beginning of a file is a perf dump: sections of counters, of which many are
     averages."""
     return head.lstrip().startswith(b"{") and b'"avgcount"' in head and b'"sum"' in head
 
 
 def read(text: str, name: str) -> list[Counters]:
-    """Times of one daemon since its start; only the name of the file identifies the daemon."""
+    """Returns the times of one daemon since its start; only the name of the file identifies the
+    daemon. NotUnderstood where the text is malformed."""
     try:
         table = json.loads(text)
     except (ValueError, RecursionError) as error:

@@ -13,7 +13,7 @@ _PAIR = re.compile(r"(\w+)=(\S+)")
 
 
 def understood(attributes: Mapping[str, str]) -> StorageLayout:
-    """Stripe unit, stripe count, object size and pool, if the directory has a layout."""
+    """Returns stripe unit, stripe count, object size and pool, if the directory has a layout."""
     layout = dict(_PAIR.findall(attributes.get("ceph.dir.layout", "")))
     return StorageLayout(facts={"layout": layout} if layout else {})
 

@@ -130,8 +130,8 @@ ACCESS_KEYS = ("testbed", "directory")
 
 
 def check(parameters: Mapping[str, Any], instances: Mapping[str, int]) -> list[tuple[str, str]]:
-    """Violated rules as (key, reason): an object's parts on different stores, stripes within
-    objects."""
+    """Returns violated rules as (key, reason): an object's parts are on different stores, stripes
+    within objects."""
     copies, fragments, stores = (
         parameters["copies"],
         parameters["data_fragments"],
@@ -150,7 +150,7 @@ def check(parameters: Mapping[str, Any], instances: Mapping[str, int]) -> list[t
 
 
 def target(endpoint: Endpoint, parameters: Mapping[str, float]) -> PosixTarget:
-    """The load generator's target: POSIX calls under the mount."""
+    """Returns the load generator's target: POSIX calls under the mount."""
     return PosixTarget(root=endpoint.directory)
 
 

@@ -28,14 +28,15 @@ from dfslab.spec.systems.parameters import symbol
 
 stores = symbol("osd.instances")
 # Placement groups are distributed over stores like balls into bins: the fullest of n bins exceeds
-# the mean by about sqrt(2 ln n) standard deviations; 1.2 stands for two to eight stores.
+# the mean by about sqrt(2 ln n) standard deviations. The factor 1.2 is used for two to eight
+# stores.
 each_store = P.placement_groups * P.copies / stores
 deviation = sqrt(Max(0, 1 - P.copies / stores) / each_store)
 uneven = 1 + select(stores > 1, 1.2 * deviation, 0)
 
 
 def _ask(name: str, seconds, response_bytes=512) -> Node:
-    """One request to the metadata server, which writes its journal later."""
+    """One request to the metadata server, which writes its journal after the answer."""
     return seq(
         cpu("client", P.client_call_cpu),
         call("mds", name, cpu("mds", seconds), request_bytes=512, response_bytes=response_bytes),

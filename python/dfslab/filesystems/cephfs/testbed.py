@@ -41,14 +41,16 @@ class Testbed(MountedTestbed):
     OPTIONS = {"object_store": ("bluestore", "memstore")}
 
     def start_servers(self) -> None:
-        """Start monitor and manager, then all OSDs concurrently, then pools and metadata server."""
+        """Starts monitor and manager, then all OSDs concurrently, then pools and metadata
+        server."""
         self._fsid = str(uuid.uuid4())
         self._configure()
         for host in self.hosts.hosts:
             host.run("mkdir", "-p", "/run/ceph")
         master = self._master
         self._make_monitor(master)
-        # A client asks the metadata server for every name, so it answers from where it is.
+        # Monitor, manager and metadata server run on the metadata role's host, because a client
+        # contacts the metadata server for every name.
         mon = self.run_in(master, "mon", self._words("ceph-mon", "a"), self._monitor_serves, 0)
         mon.wait_ready()
         self.run_in(master, "mgr", self._words("ceph-mgr", "x"), lambda: True, 1)
@@ -60,12 +62,12 @@ class Testbed(MountedTestbed):
         self._now(versions={"ceph": version})
 
     def mount(self, host: Host, point: Path) -> None:
-        """Start a FUSE client in the foreground."""
+        """Starts a FUSE client in the foreground."""
         words = ["ceph-fuse", "-f", "-c", str(self._file), str(point)]
         self.run_in(host, f"mount-{host.name}", words, lambda: host.mounted(point), CLIENT_STAGE)
 
     def settle(self) -> None:
-        """Set the layout of new files below the mount."""
+        """Sets the layout of new files below the mount."""
         keys = ("stripe_unit", "stripe_count", "object_size")
         given = {key: int(self.parameters[key]) for key in keys if key in self.parameters}
         layout = " ".join(f"{key}={value}" for key, value in given.items())
@@ -80,7 +82,8 @@ class Testbed(MountedTestbed):
             )
 
     def lacking(self) -> str:
-        """Placement groups that are not active and clean, or not yet reported."""
+        """Returns the placement groups that are not active and clean, or not yet reported, as text;
+        "" if there are none."""
         groups = self._queried(ceph_json.PlacementStatus, "status").groups
         states = {one.name: one.count for one in groups.states}
         if states and states.get("active+clean", 0) == groups.count:
@@ -89,14 +92,14 @@ class Testbed(MountedTestbed):
         return f"placement groups: {reply or 'unknown'}"
 
     def counters(self) -> dict[str, str]:
-        """All perf counters of OSDs and metadata server since their start."""
+        """Returns all perf counters of OSDs and metadata server since their start."""
         return {
             name: self._daemon_command(host, name, "perf", "dump")
             for name, host in self._answering.items()
         }
 
     def empty_caches(self) -> None:
-        """Drop the OSDs' own caches of their disks, which they read with direct I/O."""
+        """Drops the OSDs' own caches of their disks, which OSDs read with direct I/O."""
         for number, host in enumerate(self.hosts.of("osd")):
             # An OSD killed by a fault caches nothing; one suspended by a fault does not answer.
             if self.daemon(f"osd-{number + 1}").state() == "running":
@@ -104,7 +107,7 @@ class Testbed(MountedTestbed):
 
     @contextmanager
     def tracing(self, folder: Path) -> Iterator[None]:
-        """Make OpTracker keep more than its default of twenty operations, and write them at the
+        """Makes OpTracker keep more than its default of twenty operations, and writes them at the
         end.
 
         Newer operations replace older ones, so of a long command the last ones are kept.
@@ -126,7 +129,7 @@ class Testbed(MountedTestbed):
 
     @property
     def _answering(self) -> dict[str, Host]:
-        """The daemons that answer at their sockets, by Ceph's names."""
+        """Returns the daemons that answer at their sockets, by Ceph's names."""
         stores = {f"osd.{number}": host for number, host in enumerate(self.hosts.of("osd"))}
         return {**stores, "mds.a": self._master}
 
@@ -143,7 +146,7 @@ class Testbed(MountedTestbed):
 
     @property
     def _copies(self) -> int:
-        """The number of OSDs that hold a copy or fragment of each object."""
+        """Returns the number of OSDs that hold a copy or fragment of each object."""
         return int(self.parameters["copies"])
 
     @property
@@ -210,7 +213,7 @@ class Testbed(MountedTestbed):
         )
 
     def _start_osds(self) -> None:
-        """Start all OSDs concurrently: each formats its store and then serves, in one command."""
+        """Starts all OSDs concurrently: each formats its store and then serves, in one command."""
         for number, host in enumerate(self.hosts.of("osd")):
             identity = str(uuid.uuid4())
             self._ceph("osd", "new", identity, str(number))
@@ -258,7 +261,7 @@ class Testbed(MountedTestbed):
         return self._master.run("ceph", "-c", str(self._file), "--connect-timeout", "20", *words)
 
     def _queried(self, kind: type[Answer], *words: str) -> Answer:
-        """The answer to a command; an empty one when there is none yet."""
+        """Returns the answer to a command; an empty answer when there is none yet."""
         try:
             return kind.model_validate_json(self._ceph(*words, "--format", "json"))
         except (TestbedError, ValueError):

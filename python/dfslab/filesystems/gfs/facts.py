@@ -116,8 +116,8 @@ ACCESS_KEYS = ("directory",)
 
 
 def check(parameters: Mapping[str, Any], instances: Mapping[str, int]) -> list[tuple[str, str]]:
-    """Violated rules as (key, reason): replicas on different chunkservers, records within a chunk,
-    one master."""
+    """Returns violated rules as (key, reason): replicas on different chunkservers, records within a
+    chunk, one master."""
     wrong = []
     if parameters["replication"] > instances["chunkserver"]:
         allowed = f"at most the {instances['chunkserver']} chunkservers deployed"
@@ -134,7 +134,7 @@ def check(parameters: Mapping[str, Any], instances: Mapping[str, int]) -> list[t
 
 
 def target(endpoint: Endpoint, parameters: Mapping[str, float]) -> PosixTarget:
-    """The load generator's target: POSIX calls under an existing mount."""
+    """Returns the load generator's target: POSIX calls under an existing mount."""
     return PosixTarget(root=endpoint.directory)
 
 

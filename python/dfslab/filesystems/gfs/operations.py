@@ -37,7 +37,8 @@ record_bytes = named("record_bytes", P.file_size / records)
 
 
 def _ask(name: str, seconds, *, writes: bool = False, response_bytes=256) -> Node:
-    """A call to the master; changes are answered when its log is flushed locally and remotely."""
+    """A call to the master; the answer to a change is sent when the master's log is flushed locally
+    and remotely."""
     flush = (delay("master", P.log_flush, "flushLog"),) if writes else ()
     handled = hold_thread("master", P.master_threads, cpu("master", seconds), name="handle")
     return seq(
@@ -47,7 +48,7 @@ def _ask(name: str, seconds, *, writes: bool = False, response_bytes=256) -> Nod
 
 
 def _push(size_bytes: Expr) -> Node:
-    """Data along the chain of replicas, each of which forwards while it receives."""
+    """Data pushed along the chain of replicas, each of which forwards while it receives."""
     units = named("units", Max(1, ceiling(size_bytes / P.push_unit)))
     each = size_bytes / units
     hop = send(
@@ -65,7 +66,7 @@ def _push(size_bytes: Expr) -> Node:
 
 
 def _apply(size_bytes: Expr) -> Node:
-    """A replica's part of a mutation: into its local file, on disk later."""
+    """A replica's part of a mutation: a write to its local file, which reaches the disk later."""
     return seq(
         cpu("chunkserver", P.chunkserver_cpu, "apply"),
         later(disk_write("chunkserver", size_bytes), name="write-back"),
@@ -73,7 +74,7 @@ def _apply(size_bytes: Expr) -> Node:
 
 
 def _mutate(name: str, size_bytes: Expr) -> Node:
-    """Push the data, then have the primary order it and the secondaries follow."""
+    """Pushes the data, then has the primary order the mutation and the secondaries follow."""
     secondaries = par(call("chunkserver", "forward", _apply(size_bytes)), copies=P.replication - 1)
     grant = _ask("grantLease", P.update_cpu, writes=True)
     return seq(

@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 from dfslab.spec.systems.counters import Counted, CounterFormat, Counters, NotUnderstood
 
 SERVICE = "brick"
-# Here a brick waits for another client's lock, not for its disk.
+# In these calls a brick waits for another client's lock, not for its disk.
 LOCKS = ("LK", "INODELK", "ENTRYLK", "FINODELK", "FENTRYLK")
 MOVED = {"READ": ("totalRead", "reads"), "WRITE": ("totalWrite", "writes")}
 
@@ -19,7 +19,8 @@ def recognise(head: bytes) -> bool:
 
 
 def read(text: str, name: str) -> list[Counters]:
-    """Every brick's calls since counting started: by operation, reads and writes also by size."""
+    """Returns every brick's calls since counting started: by operation, reads and writes also by
+    size. NotUnderstood where the text is malformed."""
     try:
         table = ElementTree.fromstring(text)
     except ElementTree.ParseError as error:

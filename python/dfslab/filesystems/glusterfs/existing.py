@@ -13,7 +13,8 @@ _BRICK = re.compile(r"<POSIX\([^)]*\):([^:>]+):([^>]+)>")
 
 
 def understood(attributes: Mapping[str, str]) -> StorageLayout:
-    """Servers, bricks and the number of copies of each name, where the volume reports them."""
+    """Returns servers, bricks and the number of copies of each name, where the volume reports
+    them."""
     path = attributes.get("trusted.glusterfs.pathinfo", "")
     bricks = _BRICK.findall(path)
     if not bricks:

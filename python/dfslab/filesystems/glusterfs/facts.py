@@ -217,7 +217,8 @@ PARAMETERS = Parameters(
     ),
     Parameter("client_byte_cpu", "Client time of a byte moved", "s/B", "calibrated", 8e-10),
     Parameter("brick_byte_cpu", "Brick time of a byte moved", "s/B", "calibrated", 5e-10),
-    # Shards are distributed over bricks like balls into bins: 32 on 4 are 8 each, give or take 2.4.
+    # Shards are distributed over bricks like balls into bins: 32 shards on 4 bricks are 8 each,
+    # with a standard deviation of 2.4.
     Parameter(
         "shard_unevenness",
         "Deviations by which the fullest brick is above the mean",
@@ -232,8 +233,8 @@ ACCESS_KEYS = ("testbed", "directory")
 
 
 def check(parameters: Mapping[str, Any], instances: Mapping[str, int]) -> list[tuple[str, str]]:
-    """Violated rules as (key, reason): whole sets of bricks, redundancy below half of a disperse
-    set."""
+    """Returns violated rules as (key, reason): whole sets of bricks, redundancy below half of a
+    disperse set."""
     copies, fragments, bricks = (
         parameters["copies"],
         parameters["data_fragments"],
@@ -258,7 +259,7 @@ def check(parameters: Mapping[str, Any], instances: Mapping[str, int]) -> list[t
 
 
 def target(endpoint: Endpoint, parameters: Mapping[str, float]) -> PosixTarget:
-    """The load generator's target: POSIX calls under a mounted volume."""
+    """Returns the load generator's target: POSIX calls under a mounted volume."""
     return PosixTarget(root=endpoint.directory)
 
 

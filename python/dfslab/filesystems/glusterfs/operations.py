@@ -28,8 +28,8 @@ from dfslab.spec.steps.operation import (
 )
 from dfslab.spec.systems.parameters import symbol
 
-# The kernel splits calls into requests, and sends larger ones only when it reads ahead; it reads
-# whole pages into its cache.
+# Size of a page. The kernel splits calls into requests of a page, and sends larger ones only when
+# it reads ahead; it reads whole pages into its cache.
 PAGE_BYTES = 4096
 # Adapters transfer frames: 1448 bytes of every 1514 are payload.
 FRAMES = Rational(1514, 1448)
@@ -70,8 +70,9 @@ def _ask(name: str, seconds, *work: Node, copies=P.copies, response_bytes=256) -
 
 
 _lookup = _ask("lookup", P.lookup_cpu + select(P.cold, P.cold_lookup_cpu, 0))
-# Replicas are kept consistent by a lock, whose release is not waited for; a change is only marked
-# when it fails. The kinds and numbers of calls were counted by the bricks (`volume profile`).
+# Replicas are kept consistent by a lock, and the client does not wait for its release. A change is
+# marked only when it fails. The types and numbers of calls were counted by the bricks (`volume
+# profile`).
 _unlock = later(_ask("unlock", P.lookup_cpu))
 
 
@@ -154,10 +155,10 @@ _content = _ask(
     when(P.cold, disk_read("brick", P.file_size, "diskRead")),
     response_bytes=256 + FRAMES * P.file_size,
 )
-# If the content came with the lookup, the open is sent only where it may not be left out.
+# If the content came with the lookup, the open is sent only where it must not be omitted.
 _eager = ~(quick & P.open_behind)
-# The kernel answers from pages that the client wrote, and caches their names for a second. The open
-# is left out, so only the client's own process receives it.
+# Time for which the client's kernel caches the names of files that it wrote, s. It answers reads
+# from the written pages. The open call is omitted, so only the client's own process receives it.
 KNOWN_S = 1
 WRITING_S = Rational(1, 500) + P.clients * P.copies / 2000
 _age_s = named(
@@ -192,7 +193,7 @@ written_piece_bytes = write_bytes / P.data_fragments
 _sent = cpu(
     "client", calls / writes * P.client_call_cpu + write_bytes * P.client_byte_cpu, "request"
 )
-# Data that is forced to disk before the end is written back then.
+# Data that is forced to disk before the file is closed is written back then.
 _stored = (
     cpu(
         "brick",
@@ -204,7 +205,7 @@ _stored = (
         when(~P.fsync, later(disk_write("brick", written_piece_bytes), name="write-back")),
     ),
 )
-# A window's bytes take one round trip, so a request waits for its share of it.
+# The bytes of a window take one round trip, so a request waits for its share of that time.
 _window = delay(
     "client", 2 * P.network_latency * write_bytes / P.write_behind_window_size, "window"
 )
@@ -248,7 +249,7 @@ _written = seq(
 
 
 def _forced(size_bytes, *waits: Node) -> Node:
-    """`size_bytes` of a file, forced to disk on one set of bricks."""
+    """`size_bytes` bytes of a file, forced to disk on one set of bricks."""
     return par(
         call(
             "brick",

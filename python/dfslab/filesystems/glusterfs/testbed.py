@@ -35,11 +35,11 @@ class Testbed(MountedTestbed):
     SYSTEM = "glusterfs"
     PROGRAMS = {"glusterd": "glusterfs-server", "glusterfs": "glusterfs-client"}
     OPTIONS = {"profile": True}
-    # Nothing is JIT-compiled: a warm-up only has to open connections.
+    # GlusterFS has no JIT compiler, so a warm-up only has to open connections.
     WARM_UP = WarmUp(file_bytes=1 << 17, limit_s=3.0)
 
     def start_servers(self) -> None:
-        """Start glusterd everywhere, join the peers, create the volume with its options."""
+        """Starts glusterd everywhere, joins the peers, creates the volume with its options."""
         servers = self.servers
         for host in servers:
             self._start_glusterd(host)
@@ -60,7 +60,7 @@ class Testbed(MountedTestbed):
         self._now(versions={"glusterfs": version})
 
     def mount(self, host: Host, point: Path) -> None:
-        """Start a FUSE client in the foreground."""
+        """Starts a FUSE client in the foreground."""
         words = [
             "glusterfs",
             "--no-daemon",
@@ -72,9 +72,11 @@ class Testbed(MountedTestbed):
         self.run_in(host, f"mount-{host.name}", words, lambda: host.mounted(point), CLIENT_STAGE)
 
     def attached(self, host: Host) -> bool:
-        """Whether each brick has taken the mount's connection; a mount serves earlier than that.
+        """Whether each brick has accepted the mount's connection; a mount serves calls earlier than
+        that.
 
-        Files created before are missing on such a brick, and differing fragments are an I/O error.
+        Files created before that are missing on such a brick, and differing fragments are an I/O
+        error.
         """
         connections = f"{self.mount_point}/.meta/graphs/active/{VOLUME}-client-*/private"
         count = f"grep -l '^connected = 1' {connections} | wc -l"
@@ -83,11 +85,12 @@ class Testbed(MountedTestbed):
 
     @property
     def servers(self) -> list[Host]:
-        """The hosts with bricks, each once."""
+        """Returns the hosts with bricks, each once."""
         return list({host.name: host for host in self.hosts.of("brick")}.values())
 
     def pending_heals(self) -> int:
-        """Entries that some brick lacks; for a brick that does not answer, at least one."""
+        """Returns the number of entries that some brick lacks; for a brick that does not answer, at
+        least one."""
         if self.parameters["copies"] == 1:
             return 0
         reply = self._gluster("volume", "heal", VOLUME, "info", "summary", "--xml")
@@ -101,26 +104,27 @@ class Testbed(MountedTestbed):
         return away + sum(int(count) if count.isdigit() else 1 for count in counts)
 
     def lacking(self) -> str:
-        """Entries to heal, and bricks that do not answer."""
+        """Returns entries to heal, and bricks that do not answer, as text; "" if there are none."""
         return f"{left} entries to heal" if (left := self.pending_heals()) else ""
 
     def observe(self) -> dict[str, ServerCounts]:
-        """Calls, mean latency and bytes of every brick since the last call."""
+        """Returns calls, mean latency and bytes of every brick since the last call of this
+        method."""
         if not self.parameters["profile"]:
             return {}
         reply = self._gluster("volume", "profile", VOLUME, "info", "incremental", "--xml")
         return profile(reply)
 
     def counters(self) -> dict[str, str]:
-        """Every brick's calls since its volume started; the current interval of `profile` is not
-        ended."""
+        """Returns every brick's calls since its volume started. The current interval of `profile`
+        continues."""
         if not self.parameters["profile"]:
             return {}
         return {"bricks": self._gluster("volume", "profile", VOLUME, "info", "peek", "--xml")}
 
     @contextmanager
     def tracing(self, folder: Path) -> Iterator[None]:
-        """Reset the bricks' counters, so that the extremes are those of the traced command."""
+        """Resets the bricks' counters, so that the extremes are those of the traced command."""
         if self.parameters["profile"]:
             self._gluster("volume", "profile", VOLUME, "info", "clear")
         yield
@@ -148,7 +152,8 @@ class Testbed(MountedTestbed):
         )
 
     def _await_peers(self) -> None:
-        """Wait until every server has every other in its cluster, which creating a volume requires.
+        """Waits until every server has every other in its cluster, which creating a volume
+        requires.
 
         A peer listed as connected (`pool list`) may still be exchanging its identity.
         """
@@ -171,8 +176,8 @@ class Testbed(MountedTestbed):
             list(pool.map(connected, self.servers))
 
     def _gluster(self, *words: str) -> str:
-        """Run a command on the first server; retried, since its daemon may be too busy to
-        connect."""
+        """Runs a command on the first server and returns its output; retried, since the daemon may
+        be too busy to connect."""
         deadline = time.monotonic() + CONNECT_LIMIT_S
         while True:
             try:
@@ -186,14 +191,15 @@ class Testbed(MountedTestbed):
                 time.sleep(0.5)
 
     def _layout(self) -> list[str]:
-        """The arguments of `volume create` for copies and fragments."""
+        """Returns the arguments of `volume create` for copies and fragments."""
         copies, fragments = (int(self.parameters[key]) for key in ("copies", "data_fragments"))
         if fragments > 1:
             return ["disperse", str(copies), "redundancy", str(copies - fragments)]
         return ["replica", str(copies)] if copies > 1 else []
 
     def _bricks(self) -> list[str]:
-        """Every brick, in an order where neighbours are on different hosts, so that copies are."""
+        """Returns every brick, in an order where neighbours are on different hosts, so that the
+        copies of data are on different hosts, too."""
         hosts = self.hosts.of("brick")
         numbers = {host.name: 0 for host in hosts}
         most = max(host.roles["brick"] for host in hosts)
@@ -206,9 +212,9 @@ class Testbed(MountedTestbed):
         return bricks
 
     def _options(self) -> dict[str, str]:
-        """Volume options that differ from the description's default.
+        """Returns the volume options that differ from the description's default.
 
-        A replicated volume turns its client's threads off by default: that option is always set.
+        A replicated volume turns its client's threads off by default, so that option is always set.
         """
         found = {}
         for parameter in PARAMETERS.of_origin("filesystem").values():
@@ -230,19 +236,19 @@ class Testbed(MountedTestbed):
                 self.adopt(daemon, stage=1)
 
     def _start_bricks(self) -> None:
-        """Start the bricks that do not run."""
+        """Starts the bricks that do not run."""
         self._gluster("volume", "start", VOLUME, "force")
 
 
 def _text(value: float, parameter: Any) -> str:
-    """A volume option's value: switches as on and off, sizes in bytes."""
+    """Returns a volume option's value: switches as on and off, sizes in bytes."""
     if parameter.choices == (0.0, 1.0):
         return "on" if value else "off"
     return str(int(value))
 
 
 def _brick_process(host: Host, directory: str) -> LiveProcess | None:
-    """The process of a brick; None when there is none."""
+    """Returns the process of a brick; None when there is none."""
     for process in host.processes("glusterfsd"):
         try:
             words = Path(f"/proc/{process.pid}/cmdline").read_bytes().split(b"\0")
@@ -254,7 +260,8 @@ def _brick_process(host: Host, directory: str) -> LiveProcess | None:
 
 
 def profile(text: str) -> dict[str, ServerCounts]:
-    """`volume profile … info --xml` as brick -> operation -> calls and latency, and bytes."""
+    """Parses `volume profile … info --xml`; returns brick -> calls and latency by operation, and
+    bytes."""
     found = {}
     for brick in ElementTree.fromstring(text).iter("brick"):
         stats = brick.find("intervalStats")

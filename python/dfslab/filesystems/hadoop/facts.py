@@ -50,13 +50,14 @@ MISSING = ("No FileSystem for scheme", "ClassNotFoundException", "NoClassDefFoun
 
 
 def check(parameters: Mapping[str, Any], instances: Mapping[str, int]) -> list[tuple[str, str]]:
-    """Violated rules as (key, reason): there must be exactly one store behind the client."""
+    """Returns violated rules as (key, reason): there must be exactly one store behind the
+    client."""
     return [] if instances["store"] == 1 else [("store", "exactly one store is described")]
 
 
 def _parts(uri: str) -> tuple[str, str]:
-    """The URI at which the client is opened, and the directory there. ValueError describes a valid
-    one."""
+    """Returns the URI at which the client is opened, and the directory there. ValueError describes
+    a valid URI."""
     opened = re.match(r"[A-Za-z][A-Za-z0-9+.-]*://[^/?#\s]*", uri)
     path = uri[opened.end() :] if opened else ""
     if opened is None or path[:1] not in ("", "/"):
@@ -65,9 +66,10 @@ def _parts(uri: str) -> tuple[str, str]:
 
 
 def address(uri: str) -> tuple[str, int] | None:
-    """The address that must answer before a load begins; None when the URI names no single port."""
+    """Returns the address that must answer before a load begins; None when the URI names no single
+    port."""
     opened, _ = _parts(uri)
-    # Several masters form one address, at which the leader answers.
+    # Several masters form one address, at which the leading master answers.
     if "," in opened:
         return None
     parsed = urlsplit(opened)
@@ -75,14 +77,16 @@ def address(uri: str) -> tuple[str, int] | None:
 
 
 def target(endpoint: Endpoint, parameters: Mapping[str, float]) -> HadoopTarget:
-    """The load generator's target at `endpoint.uri`, with the Java client of that file system."""
+    """Returns the load generator's target at `endpoint.uri`, with the Java client of that file
+    system."""
     # Hadoop's jars are looked up only for this client.
     from dfslab.filesystems.hdfs import java
 
     opened, path = _parts(endpoint.uri)
     client = java.client()
     named = endpoint.class_path or os.environ.get("HADOOP_CLASSPATH", "").split(":")
-    # Placed before Hadoop's: a client with its own libraries needs those versions of them.
+    # These jars precede Hadoop's, since a client with its own libraries needs those versions of
+    # them.
     own = [str(Path(part).expanduser().absolute()) for part in named if part]
     return HadoopTarget(
         uri=opened,
@@ -95,7 +99,7 @@ def target(endpoint: Endpoint, parameters: Mapping[str, float]) -> HadoopTarget:
 
 
 def advice(message: str) -> str:
-    """Advice for an error message; "" when there is none."""
+    """Returns advice for an error message; "" when there is none."""
     if any(sign in message for sign in MISSING):
         return "name the client's jars in file_system.access.class_path or HADOOP_CLASSPATH"
     return ""

@@ -26,7 +26,7 @@ chunk_bytes = named("chunk_bytes", P.file_size / chunks)
 
 
 def _ask(name: str, *work: Node, response_bytes=512) -> Node:
-    """One call and its answer."""
+    """One call to the store, with its work, and its answer."""
     return seq(
         cpu("client", P.client_call_cpu),
         call("store", name, *work, request_bytes=512, response_bytes=response_bytes),

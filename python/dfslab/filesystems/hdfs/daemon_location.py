@@ -82,13 +82,14 @@ Attributes = TypeVar("Attributes", bound=Bean)
 
 
 class BeanAnswer(Document):
-    """A daemon's answer to a question for one bean."""
+    """A daemon's answer to a query for one bean."""
 
     beans: list[JsonValue] = []
 
 
 def only(kind: type[Attributes], answer: bytes) -> Attributes | None:
-    """The bean of a daemon's answer; None where it has none. ValidationError for another form."""
+    """Returns the bean of a daemon's answer; None where it has none. ValidationError for another
+    form."""
     beans = BeanAnswer.model_validate_json(answer).beans
     return kind.model_validate(beans[0]) if beans else None
 
@@ -103,12 +104,12 @@ class DaemonLocation:
     ports: Mapping[str, int]
 
     def at(self, port: str) -> str:
-        """Address and port in Hadoop's notation."""
+        """Returns address and port in Hadoop's notation."""
         return f"{self.address}:{self.ports[port]}"
 
     def ask(self, kind: type[Attributes]) -> Attributes | None:
-        """The attributes of one JMX bean of the daemon; None when it does not answer, or not
-        yet."""
+        """Returns the attributes of one JMX bean of the daemon; None when the daemon does not
+        answer (yet)."""
 
         def work() -> Attributes | None:
             return jmx(self.at("http"), kind)
@@ -120,13 +121,13 @@ class DaemonLocation:
 
 
 def stored(node: DaemonLocation, folder: Path) -> Path:
-    """The folder of a daemon's data: on its host's disk, else in `folder`."""
+    """Returns the folder of a daemon's data: on its host's disk, else in `folder`."""
     return (folder if node.host is None else node.host.disk) / node.name
 
 
 def jmx(address: str, kind: type[Attributes]) -> Attributes | None:
-    """The attributes of one JMX bean of a daemon; None when it does not answer, or lacks the
-    bean."""
+    """Returns the attributes of one JMX bean of a daemon; None when the daemon does not answer, or
+    lacks the bean."""
     url = f"http://{address}/jmx?qry={kind.NAME}"
     try:
         with _OPENER.open(url, timeout=ANSWER_LIMIT_S) as answer:

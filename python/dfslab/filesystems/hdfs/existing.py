@@ -18,7 +18,7 @@ from dfslab.spec.systems.mounts import ExistingFileSystem, Fact, KnownMount
 SCHEMES = ("hdfs",)
 WEB_PORT = 9870
 ANSWER_LIMIT_S = 60.0
-# The number of files of the directory whose replication and block size are read.
+# Number of files of the directory whose replication and block size are read.
 LOOKED_AT = 100
 # Proxy settings are ignored: the NameNode is in the local network.
 _OPENER = urllib.request.build_opener(urllib.request.ProxyHandler({}))
@@ -45,7 +45,7 @@ class DirectoryListing(Document):
 
 
 class ContentSummary(Document):
-    """The number of files below a directory, and their bytes without replicas."""
+    """The number of files below a directory, and their bytes (replicas counted once)."""
 
     files: int = Field(alias="fileCount")
     length_bytes: int = Field(alias="length")
@@ -62,7 +62,7 @@ Found = TypeVar("Found")
 
 
 def ask(uri: str, web_address: str = "") -> ExistingFileSystem:
-    """Servers, sizes, defaults, and the layout of the files in the URI's directory.
+    """Returns servers, sizes, defaults, and the layout of the files in the URI's directory.
 
     `web_address` is HOST:PORT of the NameNode's web interface, by default its usual port.
     InputError when nothing answers there or the directory does not exist.
@@ -86,8 +86,8 @@ def ask(uri: str, web_address: str = "") -> ExistingFileSystem:
 
 
 def _directory(door: str, path: str) -> dict[str, Fact]:
-    """Defaults of the server, and the replications and block sizes found among the directory's
-    files."""
+    """Returns defaults of the server, and the replications and block sizes found among the
+    directory's files."""
     listed = _web(door, path, "LISTSTATUS", DirectoryListing).statuses.listed
     files = [one for one in listed if one.type == "FILE"][:LOOKED_AT]
     summary = _web(door, path, "GETCONTENTSUMMARY", ContentSummaryAnswer).summary

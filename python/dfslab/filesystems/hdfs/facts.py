@@ -239,7 +239,8 @@ MEMORY = (
     ObjectMemory("namenode", 200, 1, "Wu 2013: 200 B a file"),
 )
 
-# Steps of points.txt by their names in Liu 2018; a request is counted by its file's opening.
+# Name of a step in Liu 2018 -> ends of its paths in traces, as in points.txt; requests are counted
+# by the opening of their file.
 FUNCTIONS = {
     "FileSystem#createFileSystem": ("create_file_system",),
     "DFSOutputStream#close": ("close",),
@@ -252,7 +253,7 @@ FUNCTIONS = {
     "request (open, read)": ("open", "read", "pread"),
 }
 
-# Steps of operations.py (one or several) by their names in points.txt, for a client.
+# One or several steps of operations.py -> the step's name in a client's trace, as in points.txt.
 TRACED = {
     ("create",): "create",
     ("create/create",): "create/rpc_create",
@@ -284,7 +285,7 @@ ACCESS_KEYS = ("testbed", "uri", "directory", "client", "shared_client")
 
 
 def check(parameters: Mapping[str, Any], instances: Mapping[str, int]) -> list[tuple[str, str]]:
-    """Violated rules as (key, reason): replicas are on different DataNodes; there is one
+    """Returns violated rules as (key, reason): replicas are on different DataNodes; there is one
     NameNode."""
     wrong = []
     if parameters["replication"] > instances["datanode"]:
@@ -299,7 +300,7 @@ def check(parameters: Mapping[str, Any], instances: Mapping[str, int]) -> list[t
 
 
 def address(uri: str) -> tuple[str, int]:
-    """The address of the NameNode. ValueError when the URI names none."""
+    """Returns the address of the NameNode. ValueError when the URI names none."""
     parsed = urlparse(uri)
     if not parsed.scheme or not parsed.hostname:
         raise ValueError('needs "scheme://host:port"')
@@ -307,7 +308,7 @@ def address(uri: str) -> tuple[str, int]:
 
 
 def target(endpoint: Endpoint, parameters: Mapping[str, float]) -> HdfsTarget | HadoopTarget:
-    """The load generator's target at `endpoint.uri`: its own client, or Hadoop's."""
+    """Returns the load generator's target at `endpoint.uri`: its own client, or Hadoop's."""
     root = endpoint.directory or "/"
     replication, block_size_bytes = int(parameters["replication"]), int(parameters["block_size"])
     if endpoint.client != "java":

@@ -27,7 +27,8 @@ class Client(NamedTuple):
 
 
 def client(testbed: JavaConfiguration | None = None) -> Client:
-    """The client of a testbed, or of an existing cluster. TestbedError when jars are missing."""
+    """Returns the client of a testbed, or of an existing cluster. TestbedError when jars are
+    missing."""
     version = testbed.version if testbed is not None else VERSION
     jars = maven_jars(f"hadoop-{version}", POM, {"hadoop.version": version}, lambda text: None)
     folder = testbed.folder if testbed is not None else os.environ.get("HADOOP_CONF_DIR", "")

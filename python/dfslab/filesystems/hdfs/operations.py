@@ -33,10 +33,12 @@ from dfslab.spec.steps.operation import (
 from dfslab.spec.steps.transport import round_trips, stalled_round_trips
 from dfslab.spec.systems.parameters import symbol
 
-# A request, an answer or an acknowledgement of the data transfer protocol, in one TCP segment.
+# Bytes of a request, an answer or an acknowledgement of the data transfer protocol, which fit one
+# TCP segment.
 SMALL_BYTES = 256
-# What the NameNode sends for a block, and for each replica: its DataNode and storage (hdfs.proto:
-# LocatedBlockProto, DatanodeInfoProto); about 690 bytes were counted for three replicas.
+# Bytes that the NameNode sends for a block, and for each replica: its DataNode and storage
+# (hdfs.proto: LocatedBlockProto, DatanodeInfoProto); about 690 bytes were counted for three
+# replicas.
 BLOCK_BYTES, REPLICA_BYTES = 75, 205
 blocks = named("blocks", Max(1, ceiling(P.file_size / P.block_size)))
 block_bytes = named("block_bytes", P.file_size / blocks)
@@ -162,7 +164,8 @@ _write_block = seq(
     later(repeat(P.replication, _report), name="report"),
     name="writeRequest",
 )
-# The bytes of a block that a client may send before an acknowledgement; it waits for the rest.
+# The share of packets whose sending waits for an acknowledgement: those beyond the packets that may
+# be in flight.
 _waited = named("share_acknowledged", Max(0, packets - P.packets_in_flight) / packets)
 
 _stream_opened = cpu("client", P.client_stream_cpu)
@@ -181,7 +184,8 @@ _add_block = _ask("addBlock", P.update_cpu, writes=True)
 
 
 def _written(*, appends: bool) -> Node:
-    """All blocks but the last, and the part of the last that does not fit into the client's window.
+    """Writes all blocks but the last, and the part of the last block that does not fit into the
+    client's window.
 
     A client that appends gets the file's last block, and requests another one when it is full.
     """

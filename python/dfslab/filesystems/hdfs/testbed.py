@@ -44,9 +44,11 @@ POINTS = Path(__file__).with_name("points.txt")
 NAMENODE = "org.apache.hadoop.hdfs.server.namenode.NameNode"
 DATANODE = "org.apache.hadoop.hdfs.server.datanode.DataNode"
 FORMAT_LIMIT_S = 300.0
-# Three heartbeats of 3 s. The NameNode itself declares a DataNode dead only after minutes.
+# Age up to which a heartbeat counts as recent, s: three heartbeats of 3 s. The NameNode itself
+# declares a DataNode dead only after minutes.
 HEARD_WITHIN_S = 9
-# Functions of Hadoop's own script that are used: the shell, a program in a jar, a main class.
+# The functions of Hadoop's own script that commands use: the shell, a program in a jar, a main
+# class.
 HADOOP = """#!/bin/sh
 main="${{1:?fs, jar or the name of a class}}"
 shift
@@ -88,25 +90,26 @@ class Testbed(BaseTestbed[TestbedParameters], Traceable, JavaReachable):
 
     @classmethod
     def typed(cls, values: Mapping[str, Setting]) -> dict[str, Setting]:
-        """Keys with a dot are Hadoop's properties. InputError for an unknown key or wrong value."""
+        """Parses typed parameters; keys with a dot are Hadoop's properties. InputError for an
+        unknown key or wrong value."""
         return parse_parameters(values)
 
     @classmethod
     def traced(cls, folder: Path | None = None) -> dict[str, LevelValue]:
-        """Parameters that make every process count its calls and write them every second, or to
-        `folder`."""
+        """Returns parameters that make every process count its calls and write them every second,
+        or to `folder`."""
         if folder:
             return {"trace": True, "trace_directory": str(folder)}
         return {"trace": True, "trace_interval_s": 1.0}
 
     @classmethod
     def parse(cls, parameters: Mapping[str, Setting]) -> TestbedParameters:
-        """The checked parameters. InputError when one is wrong."""
+        """Returns the checked parameters. InputError when one is wrong."""
         return checked(parameters)
 
     @classmethod
     def prepare(cls, parameters: TestbedParameters, notify: Notify) -> None:
-        """Check for Java, and download Hadoop's jars."""
+        """Checks for Java, and downloads Hadoop's jars. TestbedError when one is missing."""
         program("java", "openjdk-17-jre-headless")
         cls.jars(parameters, notify)
         if parameters.trace:
@@ -114,12 +117,13 @@ class Testbed(BaseTestbed[TestbedParameters], Traceable, JavaReachable):
 
     @classmethod
     def port_count(cls, parameters: TestbedParameters) -> int:
-        """The number of all daemons' ports; they are set explicitly so that testbeds do not
+        """Returns the number of all daemons' ports; they are set explicitly so that testbeds do not
         collide."""
         return len(NAMENODE_PORTS) + len(DATANODE_PORTS) * parameters.datanodes
 
     def start(self) -> None:
-        """Format, launch all daemons concurrently, wait until the NameNode knows every DataNode."""
+        """Formats the NameNode, launches all daemons concurrently, and waits until the NameNode
+        knows every DataNode."""
         self.namenode, datanodes = self._nodes()
         self._now(uri=f"hdfs://{self.namenode.at('rpc')}")
         self._write_configuration()
@@ -134,7 +138,7 @@ class Testbed(BaseTestbed[TestbedParameters], Traceable, JavaReachable):
         self._now(versions=self._running_versions())
 
     def _nodes(self) -> tuple[DaemonLocation, list[DaemonLocation]]:
-        """The NameNode and the DataNodes, on hosts if there are any."""
+        """Returns the NameNode and the DataNodes, on hosts if there are any."""
         if self.cluster is not None:
             first = self.hosts.of("namenode")[0]
             named = DaemonLocation("namenode", first, first.address, NAMENODE_PORTS)
@@ -152,7 +156,7 @@ class Testbed(BaseTestbed[TestbedParameters], Traceable, JavaReachable):
         return nodes[0], nodes[1:]
 
     def _names(self) -> list[tuple[str, Iterable[str]]]:
-        """Every daemon's name and the names of its ports."""
+        """Returns every daemon's name and the names of its ports."""
         count = self.parameters.datanodes
         datanodes = [f"datanode-{number}" for number in range(1, count + 1)]
         return [("namenode", NAMENODE_PORTS), *((name, DATANODE_PORTS) for name in datanodes)]
@@ -170,27 +174,27 @@ class Testbed(BaseTestbed[TestbedParameters], Traceable, JavaReachable):
 
     @property
     def endpoint(self) -> Endpoint:
-        """The NameNode's address."""
+        """Returns the NameNode's address."""
         return Endpoint(uri=self.uri)
 
     @property
     def java_configuration(self) -> JavaConfiguration:
-        """What Hadoop's own client needs in addition to the endpoint."""
+        """Returns the configuration that Hadoop's own client needs in addition to the endpoint."""
         return JavaConfiguration(str(self.configuration), self.parameters.version)
 
     @property
     def configuration(self) -> Path:
-        """The folder of Hadoop's configuration files, for daemons and Java clients."""
+        """Returns the folder of Hadoop's configuration files, for daemons and Java clients."""
         return self.folder / "conf"
 
     @property
     def profiles(self) -> Path:
-        """The folder of the traced processes' profiles."""
+        """Returns the folder of the traced processes' profiles."""
         given = self.parameters.trace_directory
         return Path(given).absolute() if given else self.folder / "profiles"
 
     def java_command(self, main: str, *arguments: str, process: str = "client") -> list[str]:
-        """A command that runs a Java main class of Hadoop, configured for this testbed.
+        """Returns a command that runs a Java main class of Hadoop, configured for this testbed.
 
         `process` is the name of its profile: a role, and a number if there are several. A process
         without a name is not traced.
@@ -208,7 +212,7 @@ class Testbed(BaseTestbed[TestbedParameters], Traceable, JavaReachable):
         return os.pathsep.join((str(self.configuration), f"{self.jars(self.parameters)}/*"))
 
     def _java(self) -> list[str]:
-        """The start of every JVM's command line on this testbed."""
+        """Returns the first words of every JVM's command line on this testbed."""
         heap_mib = int(self.parameters.heap_bytes) // MIB
         return [
             program("java", "openjdk-17-jre-headless"),
@@ -225,7 +229,8 @@ class Testbed(BaseTestbed[TestbedParameters], Traceable, JavaReachable):
         ]
 
     def trace_options(self, process: str = "client") -> list[str]:
-        """JVM options that make a process write its profile; empty on a testbed without `trace`."""
+        """Returns JVM options that make a process write its profile; empty on a testbed without
+        `trace`."""
         if not (self.parameters.trace and process):
             return []
         given = self.parameters
@@ -237,8 +242,8 @@ class Testbed(BaseTestbed[TestbedParameters], Traceable, JavaReachable):
         ]
 
     def client_environment(self) -> dict[str, str]:
-        """For any client command: `hadoop` in its PATH, this testbed's configuration, its JVMs
-        traced."""
+        """Returns the environment of client commands: `hadoop` in the PATH, this testbed's
+        configuration, and options for traced JVMs."""
         return {
             **os.environ,
             "PATH": os.pathsep.join((str(self.folder / "bin"), os.environ.get("PATH", ""))),
@@ -249,7 +254,7 @@ class Testbed(BaseTestbed[TestbedParameters], Traceable, JavaReachable):
         }
 
     def status(self) -> HdfsStatus:
-        """The NameNode's view (None where it does not answer) and every daemon's state.
+        """Returns the NameNode's view (None where it does not answer) and every daemon's state.
 
         `live_datanodes` lags behind a crash by the NameNode's heartbeat limit (10.5 minutes by
         default); `daemons` does not.
@@ -266,7 +271,8 @@ class Testbed(BaseTestbed[TestbedParameters], Traceable, JavaReachable):
         )
 
     def lacking(self) -> str:
-        """DataNodes without a recent heartbeat at the NameNode, and under-replicated blocks."""
+        """Returns DataNodes without a recent heartbeat at the NameNode, and under-replicated
+        blocks, as text; "" if there are none."""
         reply = self.namenode.ask(NameNodeInfo)
         if reply is None:
             return "the NameNode does not answer"
@@ -280,7 +286,8 @@ class Testbed(BaseTestbed[TestbedParameters], Traceable, JavaReachable):
 
     @staticmethod
     def jars(parameters: TestbedParameters, notify: Notify = lambda text: None) -> Path:
-        """The folder of Hadoop's jars, downloaded when they are missing."""
+        """Returns the folder of Hadoop's jars, downloaded when they are missing. TestbedError when
+        that fails."""
         version = parameters.version
         return maven_jars(f"hadoop-{version}", POM, {"hadoop.version": version}, notify)
 
@@ -300,7 +307,7 @@ class Testbed(BaseTestbed[TestbedParameters], Traceable, JavaReachable):
         script.chmod(0o755)
 
     def _data_folder(self) -> Path:
-        """The folder in which the DataNodes store their blocks."""
+        """Returns the folder in which the DataNodes store their blocks."""
         if not self.parameters.data_directory:
             return self.folder
         folder = Path(self.parameters.data_directory).absolute() / self.folder.name
@@ -333,13 +340,14 @@ class Testbed(BaseTestbed[TestbedParameters], Traceable, JavaReachable):
             daemon.wait_ready()
 
     def _safe_mode(self) -> str | None:
-        """The reason for safe mode, "" when it is off, None when the NameNode does not answer."""
+        """Returns the reason for safe mode; "" when it is off, None when the NameNode does not
+        answer."""
         attributes = self.namenode.ask(NameNodeInfo)
         return None if attributes is None else attributes.safe_mode
 
     def _namenode_serves(self) -> bool:
-        """Whether it accepts writes and knows every running DataNode (all, or the surviving
-        ones)."""
+        """Whether the NameNode accepts writes and knows every running DataNode: all, or the
+        surviving ones after a fault."""
         running = sum(d.state() == "running" for n, d in self.daemons.items() if n != "namenode")
         nodes = self.namenode.ask(NameSystem) or NameSystem()
         return (nodes.live_datanodes or 0) >= running and self._safe_mode() == ""
@@ -351,12 +359,12 @@ class Testbed(BaseTestbed[TestbedParameters], Traceable, JavaReachable):
 
 
 def _shifted(ports: Mapping[str, int], number: int) -> dict[str, int]:
-    """The ports of one of several DataNodes, which may share a host."""
+    """Returns the ports of one of several DataNodes, which may share a host."""
     return {name: port + 100 * (number - 1) for name, port in ports.items()}
 
 
 def _own_properties(node: DaemonLocation, data: Path) -> list[str]:
-    """Options that set a DataNode's own addresses and directory."""
+    """Returns options that set a DataNode's own addresses and directory."""
     own = {
         "dfs.datanode.data.dir": data.as_uri(),
         "dfs.datanode.hostname": node.address,
@@ -368,12 +376,12 @@ def _own_properties(node: DaemonLocation, data: Path) -> list[str]:
 
 
 def _entered(node: DaemonLocation, words: list[str]) -> list[str]:
-    """The command, run in the node's host if it has one."""
+    """Returns the command, run in the node's host if it has one."""
     return words if node.host is None else node.host.command(words)
 
 
 def _site(properties: Mapping[str, str]) -> bytes:
-    """A Hadoop configuration file."""
+    """Returns a Hadoop configuration file with these properties."""
     root = ElementTree.Element("configuration")
     for key, value in properties.items():
         entry = ElementTree.SubElement(root, "property")

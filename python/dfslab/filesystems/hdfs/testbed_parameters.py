@@ -20,12 +20,12 @@ MIB = 2**20
 
 
 def _either(name: str, described: str) -> AliasChoices:
-    """A field that accepts the parameter's name here and its name in the description of HDFS."""
+    """A field that accepts the parameter's present name and its name in the description of HDFS."""
     return AliasChoices(described, name)
 
 
 def _seconds(value: Any) -> Any:
-    """A time in seconds, from text with a unit or from a number as in a description's
+    """Returns a time in seconds, from text with a unit or from a number as in a description's
     parameters."""
     return parse(value, "s") if isinstance(value, str) else value
 
@@ -40,7 +40,7 @@ class TestbedParameters(CheckedModel):
     daemon, and every client started by `java_command`, writes its profile to `trace_directory` (by
     default the testbed's own folder, which is removed with it) every `trace_interval_s`. With
     `trace_processes`, parent paths name each process instead of its role: senders and receivers are
-    distinguished, at the price of more paths on testbeds of many DataNodes.
+    distinguished, but testbeds of many DataNodes have more paths.
     """
 
     datanodes: int = Field(3, ge=1, le=32)
@@ -63,8 +63,8 @@ class TestbedParameters(CheckedModel):
     )
     # Used by clients only, block by block; not part of the daemons' configuration.
     block_sync: bool = True
-    # Not part of it either: the load generator, like the Java client, reads one block after the
-    # other.
+    # Not part of the daemons' configuration either: the load generator, like the Java client, reads
+    # one block after the other.
     read_streams: int = Field(1, ge=1, le=1)
     heap_bytes: Bytes = 256 * MIB
     version: str = "3.4.3"
@@ -110,7 +110,7 @@ class TestbedParameters(CheckedModel):
 
 
 def parse_parameters(values: Mapping[str, Setting]) -> dict[str, Setting]:
-    """Parameters as typed on a command line; a key with a dot is a Hadoop property.
+    """Parses parameters as typed on a command line; a key with a dot is a Hadoop property.
 
     InputError for an unknown key or a wrong value.
     """
@@ -124,7 +124,7 @@ def parse_parameters(values: Mapping[str, Setting]) -> dict[str, Setting]:
 
 
 def checked(given: Mapping[str, Setting]) -> TestbedParameters:
-    """The checked parameters. InputError for the first one that is wrong."""
+    """Returns the checked parameters. InputError for the first wrong one."""
     known = set(TestbedParameters.model_fields) | {
         "block_size",
         "packet_size",
@@ -141,7 +141,8 @@ def checked(given: Mapping[str, Setting]) -> TestbedParameters:
 def decided_properties(
     parameters: TestbedParameters, folder: Path, namenode: DaemonLocation
 ) -> dict[str, str]:
-    """Hadoop's properties derived from the testbed's parameters, the same for every daemon."""
+    """Returns Hadoop's properties derived from the testbed's parameters, the same for every
+    daemon."""
     block_size_bytes = int(parameters.block_size_bytes)
     return {
         "fs.defaultFS": f"hdfs://{namenode.at('rpc')}",

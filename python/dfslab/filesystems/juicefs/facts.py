@@ -67,12 +67,12 @@ ACCESS_KEYS = ("testbed", "directory")
 
 
 def check(parameters: Mapping[str, Any], instances: Mapping[str, int]) -> list[tuple[str, str]]:
-    """Violated rules as (key, reason): there must be exactly one metadata database."""
+    """Returns violated rules as (key, reason): there must be exactly one metadata database."""
     return [] if instances["meta"] == 1 else [("meta", "exactly one database is described")]
 
 
 def target(endpoint: Endpoint, parameters: Mapping[str, float]) -> PosixTarget:
-    """The load generator's target: POSIX calls under the mount."""
+    """Returns the load generator's target: POSIX calls under the mount."""
     return PosixTarget(root=endpoint.directory)
 
 

@@ -23,12 +23,13 @@ def _ask(name: str, seconds, response_bytes=128) -> Node:
 
 
 def _get(name: str) -> Node:
-    """A command that only reads."""
+    """A command of the metadata database that only reads."""
     return _ask(name, P.lookup_cpu)
 
 
 def _transaction(*reads: str) -> Node:
-    """An optimistic transaction: watch and read keys, change them atomically, release the watch."""
+    """An optimistic transaction: watches and reads keys, changes them atomically, and releases the
+    watch."""
     return seq(
         _get("watch"), *(_get(name) for name in reads), _ask("exec", P.update_cpu), _get("unwatch")
     )

@@ -32,12 +32,13 @@ class Testbed(MountedTestbed):
 
     @classmethod
     def prepare(cls, parameters, notify) -> None:
-        """Check for the programs, one of which comes with a Python package."""
+        """Checks for the programs, one of which comes with a Python package. TestbedError when one
+        is missing."""
         super().prepare(parameters, notify)
         _juicefs()
 
     def start_servers(self) -> None:
-        """Start Redis on every host with a role, then format the volume."""
+        """Starts Redis on every host with a role, then formats the volume."""
         meta, stores = self.hosts.of("meta")[0], self.hosts.of("store")
         self._start_redis("meta", meta)
         for number, host in enumerate(stores, 1):
@@ -68,7 +69,7 @@ class Testbed(MountedTestbed):
         self._now(versions={"juicefs": version, "redis": redis})
 
     def mount(self, host: Host, point: Path) -> None:
-        """Start a FUSE client in the foreground, which connects to no host outside the testbed."""
+        """Starts a FUSE client in the foreground, which connects to no host outside the testbed."""
         words = [
             _juicefs(),
             "mount",
@@ -88,11 +89,11 @@ class Testbed(MountedTestbed):
         self.run_in(host, f"mount-{host.name}", words, lambda: host.mounted(point), CLIENT_STAGE)
 
     def settle(self) -> None:
-        """Remove the sockets in the system's /tmp by which a mount could be handed over to a new
+        """Removes the sockets in the system's /tmp through which a mount could be passed to a new
         process.
 
         A socket's name contains a process number of the host's own namespace, so only the host's
-        list of listening sockets shows which ones are of this testbed.
+        list of listening sockets shows which ones belong to this testbed.
         """
         for host in self.clients:
             for line in host.run("cat", "/proc/net/unix").splitlines():
@@ -101,7 +102,8 @@ class Testbed(MountedTestbed):
 
     @contextmanager
     def tracing(self, folder: Path) -> Iterator[None]:
-        """Record every client's access log during the block: the calls between two marker calls."""
+        """Records every client's access log during the block: the calls between two marker
+        calls."""
         logs = [_AccessLog(host, self.mount_point, folder) for host in self.clients]
         with ExitStack() as stack:
             for log in logs:
@@ -113,7 +115,7 @@ class Testbed(MountedTestbed):
         return f"redis://{self.hosts.of('meta')[0].address}:{PORT}/1"
 
     def disks_read_bytes(self) -> None:
-        """None: objects are in the memory of their stores, so only clients can be cold."""
+        """Returns None: objects are in the memory of their stores, so only clients can be cold."""
 
     def _start_redis(self, name: str, host: Host) -> None:
         words = [
@@ -149,7 +151,8 @@ class _AccessLog:
 
     @contextmanager
     def following(self) -> Iterator[None]:
-        """At the end of the block, the file has the block's calls as whole lines."""
+        """Records the log during the block; at the end, the file has the block's calls as whole
+        lines."""
         raw = self.path.with_suffix(".log")
         marks = [f".dfslab-{uuid.uuid4().hex}" for _ in range(2)]
         with raw.open("wb") as out:
@@ -169,7 +172,7 @@ class _AccessLog:
         raw.unlink()
 
     def _mark(self, raw: Path, name: str) -> None:
-        """Look up a missing name until the log shows it: all earlier calls are in the log then."""
+        """Looks up a missing name until the log shows it: all earlier calls are in the log then."""
         deadline = time.monotonic() + MARK_LIMIT_S
         while name.encode() not in raw.read_bytes():
             if time.monotonic() > deadline:
@@ -181,7 +184,7 @@ class _AccessLog:
 
 
 def _reader(command: list[str], out: BinaryIO) -> subprocess.Popen:
-    """A process that copies the log to a file, in a new process group."""
+    """Starts a process that copies the log to a file, in a new process group."""
     return subprocess.Popen(
         command,
         stdin=subprocess.DEVNULL,
@@ -192,14 +195,15 @@ def _reader(command: list[str], out: BinaryIO) -> subprocess.Popen:
 
 
 def _end(process: subprocess.Popen) -> None:
-    """End a process and its children."""
+    """Ends a process and its children."""
     with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
     process.wait()
 
 
 def _juicefs() -> str:
-    """The program, next to this Python or in the PATH. TestbedError when it is not found."""
+    """Returns the path of the program, next to this Python or in the PATH. TestbedError when it is
+    not found."""
     sibling = Path(sys.executable).with_name("juicefs")
     found = str(sibling) if sibling.exists() else shutil.which("juicefs")
     if found is None:

@@ -30,7 +30,8 @@ PARAMETERS = Parameters(
         "write_byte_cpu", "Copying one byte into new page cache pages", "s/B", "calibrated", 5e-10
     ),
     Parameter("fsync_delay", "Committing the journal", "s", "calibrated", 1e-3),
-    # A disk seeks for one request at a time; flash and disks behind a queue serve several at once.
+    # A disk serves one request at a time; flash, and disks behind a queue, serve several
+    # concurrently.
     Parameter(
         "occupied",
         "Share of the disk's latency in which it serves nobody else",
@@ -45,12 +46,12 @@ ACCESS_KEYS = ("directory",)
 
 
 def check(parameters: Mapping[str, Any], instances: Mapping[str, int]) -> list[tuple[str, str]]:
-    """Violated rules as (key, reason): none, every combination is legal."""
+    """Returns violated rules as (key, reason): none, every combination is legal."""
     return []
 
 
 def target(endpoint: Endpoint, parameters: Mapping[str, float]) -> PosixTarget:
-    """The load generator's target: POSIX calls under `endpoint.directory`."""
+    """Returns the load generator's target: POSIX calls under `endpoint.directory`."""
     return PosixTarget(root=endpoint.directory)
 
 

@@ -24,7 +24,7 @@ uncached = P.direct | P.cold
 
 
 def _waited(request: Node) -> Node:
-    """A synchronous disk request; the part of its latency that occupies no server is a delay."""
+    """A synchronous disk request. The part of its latency that occupies no server is a delay."""
     delayed: Expr = Max(0, 1 - P.occupied) * symbol("storage.disk_latency")
     return seq(delay("storage", delayed), request)
 

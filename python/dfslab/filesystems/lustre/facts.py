@@ -133,8 +133,8 @@ ACCESS_KEYS = ("directory",)
 
 
 def check(parameters: Mapping[str, Any], instances: Mapping[str, int]) -> list[tuple[str, str]]:
-    """Violated rules as (key, reason): stripes on different targets and multiples of 64 KiB, one
-    MDS."""
+    """Returns violated rules as (key, reason): stripes on different targets and multiples of 64
+    KiB, one MDS."""
     wrong = []
     count = parameters["stripe_count"]
     if count > instances["oss"]:
@@ -151,7 +151,7 @@ def check(parameters: Mapping[str, Any], instances: Mapping[str, int]) -> list[t
 
 
 def target(endpoint: Endpoint, parameters: Mapping[str, float]) -> PosixTarget:
-    """The load generator's target: POSIX calls under an existing mount."""
+    """Returns the load generator's target: POSIX calls under an existing mount."""
     return PosixTarget(root=endpoint.directory)
 
 

@@ -61,7 +61,7 @@ def _ask_targets(name: str, *work: Node) -> Node:
 
 
 def _read_from(size_bytes: Expr) -> Node:
-    """One target's part: the client reads ahead, so disk, network and client overlap."""
+    """One target's part of a read: the client reads ahead, so disk, network and client overlap."""
     rpcs = named("rpcs", Max(1, ceiling(size_bytes / P.rpc_size)))
     each = size_bytes / rpcs
     stream = pipeline(
@@ -79,7 +79,7 @@ def _read_from(size_bytes: Expr) -> Node:
 
 
 def _write_to(size_bytes: Expr) -> Node:
-    """One target's part: the target answers a bulk RPC when its disk has the data."""
+    """One target's part of a write: the target answers a bulk RPC when its disk has the data."""
     rpcs = named("rpcs", Max(1, ceiling(size_bytes / P.rpc_size)))
     each = size_bytes / rpcs
     return pipeline(
@@ -113,7 +113,7 @@ OPERATIONS = {
     "write": seq(_create, _lock, _written, _flush, _close),
     "append": seq(_open, _lock, _written, _flush, _close),
     "create": seq(_create, _close),
-    # The targets know the size; a glimpse asks for it without taking the lock away.
+    # The targets know the size; a glimpse requests the size without revoking the extent lock.
     "stat": seq(_intent("getattrIntent", P.intent_cpu), _ask_targets("glimpse"), name="stat"),
     "list": seq(
         _intent(

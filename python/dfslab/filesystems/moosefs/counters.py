@@ -18,7 +18,8 @@ def recognise(head: bytes) -> bool:
 
 
 def read(text: str, name: str) -> list[Counters]:
-    """One client's calls; only the name of the file identifies the client."""
+    """Returns one client's calls; only the name of the file identifies the client. NotUnderstood
+    where the text is malformed."""
     counts: dict[str, int] = {}
     for number, line in enumerate(text.splitlines(), 1):
         reported = LINE.fullmatch(line.strip())

@@ -77,7 +77,8 @@ ACCESS_KEYS = ("testbed", "directory")
 
 
 def check(parameters: Mapping[str, Any], instances: Mapping[str, int]) -> list[tuple[str, str]]:
-    """Violated rules as (key, reason): copies on different chunkservers, exactly one master."""
+    """Returns violated rules as (key, reason): copies on different chunkservers, exactly one
+    master."""
     wrong = []
     if parameters["goal"] > instances["chunkserver"]:
         wrong.append(("goal", f"at most the {instances['chunkserver']} chunkservers deployed"))
@@ -89,7 +90,7 @@ def check(parameters: Mapping[str, Any], instances: Mapping[str, int]) -> list[t
 
 
 def target(endpoint: Endpoint, parameters: Mapping[str, float]) -> PosixTarget:
-    """The load generator's target: POSIX calls under the mount."""
+    """Returns the load generator's target: POSIX calls under the mount."""
     return PosixTarget(root=endpoint.directory)
 
 

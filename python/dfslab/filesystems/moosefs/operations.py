@@ -62,8 +62,8 @@ def _stream(count) -> Node:
 _find_chunk = seq(
     _ask("readChunk", P.lookup_cpu), delay("chunkserver", P.connect, "connect"), name="find"
 )
-# While a chunk is read, the chunkservers of the next two already read theirs (observed on the disks
-# of a testbed), so from the second chunk on two disks work for one stream.
+# While a chunk is read, the chunkservers of the next two chunks already read theirs (observed on
+# the disks of a testbed). So from the second chunk on, two disks work for one stream.
 rest = Max(0, chunks - 1)
 _read = seq(
     _find_chunk,

@@ -8,7 +8,7 @@ from pathlib import Path
 from dfslab.testbeds.hosts.host import Host
 from dfslab.testbeds.mounted import CLIENT_STAGE, MountedTestbed
 
-# The space that a chunkserver keeps free is by default larger than a small disk.
+# Space that a chunkserver keeps free; the default is larger than a small disk.
 LEAVE_SPACE = "256MiB"
 # Pattern of under-replicated chunks in the output of `mfscli -SIC`.
 SHORT = ("missing", "endangered", "undergoal")
@@ -30,7 +30,7 @@ class Testbed(MountedTestbed):
     }
 
     def start_servers(self) -> None:
-        """Start the master, then every chunkserver; wait until the master knows them all."""
+        """Starts the master, then every chunkserver; waits until the master knows them all."""
         master = self.hosts.of("master")[0]
         data = _folder(master, "master")
         (data / "metadata.mfs").write_bytes(EMPTY_METADATA)
@@ -67,18 +67,18 @@ class Testbed(MountedTestbed):
         self._now(versions={"moosefs": reply.split()[1]})
 
     def mount(self, host: Host, point: Path) -> None:
-        """Start a FUSE client in the foreground."""
+        """Starts a FUSE client in the foreground."""
         master = self.hosts.of("master")[0].address
         words = ["mfsmount", str(point), "-H", master, "-f"]
         self.run_in(host, f"mount-{host.name}", words, lambda: host.mounted(point), CLIENT_STAGE)
 
     def settle(self) -> None:
-        """Set the goal (number of copies) of everything below the mount."""
+        """Sets the goal (number of copies) of everything below the mount."""
         goal = str(int(self.parameters["goal"]))
         self.clients[0].run("mfssetgoal", "-r", goal, str(self.mount_point))
 
     def chunkservers_connected(self) -> int:
-        """The number of chunkservers that are connected to the master and ready."""
+        """Returns the number of chunkservers that are connected to the master and ready."""
         master = self.hosts.of("master")[0]
         reply = master.run("mfscli", "-H", master.address, "-ns", ";", "-SCS")
         rows = [line.split(";") for line in reply.splitlines() if line.startswith("chunk servers")]
@@ -86,7 +86,8 @@ class Testbed(MountedTestbed):
         return sum(row[TOTAL_SPACE] != "0" for row in rows)
 
     def lacking(self) -> str:
-        """Chunkservers that are disconnected, and chunks with fewer copies than their goal."""
+        """Returns chunkservers that are disconnected, and chunks with fewer copies than their goal,
+        as text; "" if there are none."""
         master = self.hosts.of("master")[0]
         reply = master.run("mfscli", "-H", master.address, "-ns", ";", "-SIC")
         rows = [line.split(";") for line in reply.splitlines() if "chunkclass" in line]
@@ -100,7 +101,7 @@ class Testbed(MountedTestbed):
         return ", ".join(parts + [f"{n} chunks {kind}" for kind, n in short.items() if n])
 
     def counters(self) -> dict[str, str]:
-        """Every client's calls since its mount."""
+        """Returns every client's calls since its mount."""
         return {host.name: host.run("cat", f"{self.mount_point}/.stats") for host in self.clients}
 
     def _launch(
@@ -129,13 +130,13 @@ class Testbed(MountedTestbed):
         return lambda: self.chunkservers_connected() >= self._running("chunkserver")
 
     def _running(self, kind: str) -> int:
-        """The number of daemons of a kind that are alive now."""
+        """Returns the number of daemons of a kind that are alive now."""
         states = [one.state() for name, one in self.daemons.items() if name.startswith(kind)]
         return states.count("running")
 
 
 def _folder(host: Host, name: str) -> Path:
-    """A daemon's folder for its configuration and its metadata."""
+    """Returns a daemon's folder for its configuration and its metadata."""
     folder = host.folder / name
     folder.mkdir()
     return folder

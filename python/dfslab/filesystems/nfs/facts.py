@@ -38,13 +38,13 @@ ACCESS_KEYS = ("testbed", "directory")
 
 
 def check(parameters: Mapping[str, Any], instances: Mapping[str, int]) -> list[tuple[str, str]]:
-    """Violated rules as (key, reason): there must be exactly one server."""
+    """Returns violated rules as (key, reason): there must be exactly one server."""
     return [] if instances["server"] == 1 else [("server", "exactly one server is described")]
 
 
 def target(endpoint: Endpoint, parameters: Mapping[str, float]) -> NfsTarget | PosixTarget:
-    """The load generator's target: NFSv3 calls to a server, or POSIX calls under an existing
-    mount."""
+    """Returns the load generator's target: NFSv3 calls to a server, or POSIX calls under an
+    existing mount."""
     if endpoint.server:
         return NfsTarget(server=endpoint.server, export=endpoint.export)
     return PosixTarget(root=endpoint.directory)

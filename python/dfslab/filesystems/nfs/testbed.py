@@ -42,14 +42,14 @@ class Testbed(HostedTestbed):
 
     @classmethod
     def check(cls, parameters: dict[str, LevelValue], deployment: Deployment) -> None:
-        """InputError unless there is exactly one server."""
+        """Checks that there is exactly one server. InputError otherwise."""
         servers = deployment.instances("server")
         if servers != 1:
             raise InputError("deployment.node", servers, "must be 1 instance of server")
         super().check(parameters, deployment)
 
     def start(self) -> None:
-        """Start the port mapper, then the server; wait until every client host can list the
+        """Starts the port mapper, then the server; waits until every client host can list the
         export."""
         host = self.server
         # The port mapper stores its state there across a restart.
@@ -63,26 +63,26 @@ class Testbed(HostedTestbed):
 
     @property
     def server(self) -> Host:
-        """The host of the server."""
+        """Returns the host of the server."""
         return self.hosts.of("server")[0]
 
     @property
     def directory(self) -> Path:
-        """The exported directory, as a path on the server."""
+        """Returns the exported directory, as a path on the server."""
         return self.server.disk / EXPORT.strip("/")
 
     @property
     def url(self) -> str:
-        """The URL of the export for clients."""
+        """Returns the URL of the export for clients."""
         return f"nfs://{self.server.address}{EXPORT}"
 
     @property
     def endpoint(self) -> Endpoint:
-        """The server and its export, as client hosts reach them."""
+        """Returns the server and its export, as client hosts reach them."""
         return Endpoint(server=self.server.address, export=EXPORT)
 
     def _ganesha(self, folder: Path) -> list[str]:
-        """The server's command line; writes its configuration file."""
+        """Writes the server's configuration file and returns the server's command line."""
         recovery, path = folder / "recovery", folder / "ganesha.conf"
         recovery.mkdir()
         path.write_text(

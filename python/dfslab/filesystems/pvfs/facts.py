@@ -91,7 +91,8 @@ ACCESS_KEYS = ("directory",)
 
 
 def check(parameters: Mapping[str, Any], instances: Mapping[str, int]) -> list[tuple[str, str]]:
-    """Violated rules as (key, reason): a file's stripes on different servers, one manager."""
+    """Returns violated rules as (key, reason): a file's stripes on different servers, one
+    manager."""
     wrong = []
     count = parameters["stripe_count"]
     if count > instances["server"]:
@@ -106,7 +107,7 @@ def check(parameters: Mapping[str, Any], instances: Mapping[str, int]) -> list[t
 
 
 def target(endpoint: Endpoint, parameters: Mapping[str, float]) -> PosixTarget:
-    """The load generator's target: POSIX calls under an existing mount."""
+    """Returns the load generator's target: POSIX calls under an existing mount."""
     return PosixTarget(root=endpoint.directory)
 
 

@@ -53,7 +53,7 @@ __all__ = [
 
 
 def write_net(setup: Setup) -> Net:
-    """Clients write their files block by block and close them."""
+    """Returns the net in which clients write their files block by block and close them."""
     pvfs = SharedElements(setup)
     net, servers, k, c = pvfs.net, range(setup.servers), pvfs.constants, pvfs.caller
     out, arrived = net.place("out", pvfs.payload), net.place("arrived", pvfs.payload)
@@ -92,7 +92,7 @@ def write_net(setup: Setup) -> Net:
 
 
 def read_net(setup: Setup) -> Net:
-    """Clients read their files block by block."""
+    """Returns the net in which clients read their files block by block."""
     pvfs = SharedElements(setup)
     net, k, c = pvfs.net, pvfs.constants, pvfs.caller
     requested = net.place("asked", pvfs.asking)
@@ -127,7 +127,8 @@ def read_net(setup: Setup) -> Net:
 
 @dataclass(frozen=True)
 class SetupResult:
-    """The result of one setup: bytes of all clients over the time until the last one is done."""
+    """The result of one setup. The throughput is the bytes of all clients divided by the seconds
+    until the last client is done."""
 
     setup: Setup
     throughput_bytes_per_s: float
@@ -137,7 +138,7 @@ class SetupResult:
 
     @property
     def rate_per_s(self) -> float:
-        """Operations of all clients per second, until the last one is done."""
+        """Returns operations of all clients per second, until the last client is done."""
         return self.operations / self.time_s
 
 
@@ -149,7 +150,7 @@ NETS = {
 
 
 def simulate(setup: Setup, seed: int = 0, operations: int = 0) -> SetupResult:
-    """Fire the net of a setup until the last client is done; `operations` are per client."""
+    """Fires the net of a setup until the last client is done; `operations` are per client."""
     build, closing = NETS[setup.operation]
     net = build(setup)
     (report,) = run(
@@ -174,12 +175,13 @@ def simulate(setup: Setup, seed: int = 0, operations: int = 0) -> SetupResult:
 
 
 def grains(setup: Setup) -> Mapping[str, SetupResult]:
-    """The same setup at every level of detail of the network."""
+    """Returns the result of the setup at every level of detail of the network."""
     return {grain: simulate(replace(setup, grain=grain)) for grain in GRAINS}
 
 
 def setup_of(situation: Any) -> Setup:
-    """The setup of a configuration: one sequential file per client, or the calls of a trace.
+    """Returns the setup of a configuration: one sequential file per client, or the calls of a
+    trace.
 
     Hardware declared in a deployment replaces the paper's. A disk's latency stands for seek and
     rotation together; memory and processors keep the paper's figures.

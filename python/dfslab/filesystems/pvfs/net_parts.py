@@ -1,4 +1,4 @@
-"""The components of PVFS as pieces of net: adapters, disks, clients."""
+"""The components of PVFS as parts of a net: adapters, disks, clients."""
 
 from __future__ import annotations
 
@@ -43,10 +43,11 @@ class PaperHardware:
 
 @dataclass(frozen=True)
 class TracedCall:
-    """A call of a trace as the servers handle it: the bytes on each, and where data is found.
+    """A call of a trace as the servers handle it: the bytes on each server, and where the data is
+    found.
 
     `way` is where a read finds its data: `ahead` in the read-ahead window, `hit` in memory, `jump`
-    on the disk after a seek. It starts no earlier than `due_s` seconds after the start.
+    on the disk after a seek. The call starts no earlier than `due_s` seconds after the start.
     """
 
     client: int
@@ -57,7 +58,7 @@ class TracedCall:
 
     @property
     def total_bytes(self) -> int:
-        """Bytes moved."""
+        """Returns the number of bytes moved."""
         return sum(self.shares)
 
 
@@ -96,7 +97,8 @@ class Setup:
 
     @property
     def sizes(self) -> dict[str, int]:
-        """The number of servers, and the sizes of files, blocks and stripes, by name."""
+        """Returns the number of servers, and the sizes of files, blocks and stripes in bytes, by
+        name."""
         return {
             "servers": self.servers,
             "file_size": self.file_size,
@@ -106,13 +108,13 @@ class Setup:
 
     @property
     def unit_bytes(self) -> int:
-        """The largest number of bytes that the network moves in one unit."""
+        """Returns the largest number of bytes that the network moves in one unit."""
         sizes = {"packet": MSS_BYTES, "chunk": self.stripe_size, "flow": FLOW_BYTES}
         return sizes[self.grain]
 
     @property
     def per_server_bytes(self) -> float:
-        """The bytes of all clients' files, or of all data of a trace, on one server."""
+        """Returns the bytes of all clients' files, or of all data of a trace, on one server."""
         if self.calls:
             return max(
                 sum(one.shares[at] for one in self.calls if one.shares)
@@ -167,16 +169,17 @@ class SharedElements:
         self._open()
 
     def stations(self, name: str, count: int) -> Place:
-        """Idle stations, one for each client or server."""
+        """Adds the idle stations, one for each client or server; returns their place."""
         return self.net.place(name, self.one, list(range(count)))
 
     @cached_property
     def daemons(self) -> Place:
-        """The servers' I/O daemons; each handles one read or write request at a time."""
+        """Adds the servers' I/O daemons; each handles one read or write request at a time. Returns
+        their place."""
         return self.stations("daemon_idle", self.setup.servers)
 
     def _open(self) -> None:
-        """Every client opens its file at the one metadata manager."""
+        """Adds the opening of every client's file at the one metadata manager."""
         net, clients, k = self.net, self.setup.clients, self.constants
         self.start = net.place("start", self.client, [(at, 0) for at in range(clients)])
         manager = net.place("manager_idle", self.one, [0])
@@ -190,12 +193,13 @@ class SharedElements:
         )
 
     def block_bytes(self) -> Expr:
-        """Bytes of a client's next block; the last one may be shorter."""
+        """Returns the bytes of a client's next block; the last block may be shorter."""
         block, file = self.constants["block_size"], self.constants["file_size"]
         return Min(block, file - self.caller["block"] * block)
 
     def share(self, server: int) -> Expr:
-        """Bytes of a block that are stored on one server: whole stripes, round robin over the file.
+        """Returns the bytes of a block that are stored on one server: whole stripes, round robin
+        over the file.
 
         The first server of a file rotates from file to file; otherwise all clients would start at
         the same server.
@@ -214,29 +218,29 @@ class SharedElements:
         return whole * stripe - select(last, excess, 0)
 
     def stripes(self) -> Expr:
-        """The number of stripes of a block."""
+        """Returns the number of stripes of a block."""
         stripe = self.constants["stripe_size"]
         return (self.block_bytes() + stripe - 1) // stripe
 
     def touched(self) -> Expr:
-        """The number of servers that store a part of a block."""
+        """Returns the number of servers that store a part of a block."""
         return Min(self.constants["servers"], self.stripes())
 
     def frame_s(self, size: Expr) -> Expr:
-        """Seconds on the wire, with the overhead of every packet."""
+        """Returns the seconds on the wire, with the overhead of every packet."""
         k = self.constants
         overhead = ceiling(size / k["mss_bytes"]) * k["overhead_bytes"]
         return (size + overhead) / k["network_rate_bytes_per_s"]
 
     def carry(self, name: str, source: Place, target: Place, by: str, to: str) -> None:
-        """Payloads through a sender's and a receiver's adapter, unit by unit.
+        """Moves payloads through a sender's and a receiver's adapter, unit by unit.
 
         `by` and `to` are the fields (client or server) that own the adapters. A payload with
         remaining units is queued behind the others, so an adapter serves its payloads round robin.
-        Units of one payload stay in order, so the last one means that all have arrived. One
-        transition handles inner and last units: with two, the last ones would wait until no other
-        was left, payloads would end simultaneously, and clients would move from server to server as
-        one convoy.
+        Units of one payload stay in order, so the arrival of the last unit means that all have
+        arrived. One transition handles inner and last units. With two transitions, the last units
+        would wait until no other was left, payloads would end simultaneously, and clients would
+        move from server to server as one convoy.
         """
         net, setup = self.net, self.setup
         counts = {"client": setup.clients, "server": setup.servers}
@@ -265,7 +269,7 @@ class SharedElements:
             guard=equal(p[by], s["id"]) & (p["bytes"] > 0),
         )
         net.transition(f"{name}_sent", [Take(source, "p")], guard=equal(p["bytes"], 0))
-        # A receiver that has taken a last unit delivers the payload when it is free again.
+        # A receiver that has received a last unit delivers the payload when it is free again.
         net.transition(
             f"{name}_receive",
             [Take(wire, "p"), Take(receiver, "r")],
@@ -290,8 +294,8 @@ class SharedElements:
 
     @cached_property
     def disks(self) -> tuple[Place, Place]:
-        """A disk for every server: (its queue, finished requests). A change of stream costs a
-        seek."""
+        """Adds a disk for every server; returns (its queue, finished requests). A change of stream
+        costs a seek."""
         net, setup = self.net, self.setup
         queue, done = net.place("disk_queue", self.request), net.place("disk_done", self.request)
         heads = [(at, -1) for at in range(setup.servers)] * setup.hardware.disk_channels
@@ -311,7 +315,7 @@ class SharedElements:
             guard=equal(q["server"], d["server"]),
             delay=move + q["bytes"] / rate,
         )
-        # Reclaiming full memory swaps single pages at scattered places of the disk.
+        # When memory is full, its reclaim swaps single pages at scattered positions of the disk.
         net.transition("swapped", [Take(done, "q")], guard=equal(q["kind"], kind["swap"]))
         return queue, done
 
@@ -319,7 +323,7 @@ class SharedElements:
 def acknowledge(
     pvfs: SharedElements, pending: Place, acks: Place, after: Place, prefix: str = ""
 ) -> None:
-    """Count the answers of servers; after the last one the client continues."""
+    """Counts the answers of servers; after the last answer the client continues."""
     takes = [Take(acks, "a"), Take(pending, "w")]
     a, w = pvfs.one.token("a"), pvfs.waiting.token("w")
     mine = equal(a["id"], w["id"])

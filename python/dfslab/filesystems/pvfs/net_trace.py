@@ -1,8 +1,8 @@
 """A trace of mixed random and sequential requests as a PVFS net: the paper's hybrid workload.
 
-Every client does its calls one after the other; where the trace gives times, a call starts no
-earlier than its time. What a read finds in memory is decided when the net is built, in the order of
-the trace: data that was read or written before, or all data where caches are warm. Other sequential
+Every client executes its calls one after the other; if the trace has times, a call starts no
+earlier than its time. Which reads hit memory is determined when the net is built, in the order of
+the trace: data that was read or written before, or all data with warm caches. Other sequential
 reads go through the read-ahead window; a jump causes a seek.
 """
 
@@ -25,7 +25,7 @@ PAGE_BYTES = 4096
 
 
 def shares_of(offset: int, size: int, servers: int, stripe: int, first: int) -> tuple[int, ...]:
-    """Bytes of a range of a file on each server: stripes round robin, starting at server
+    """Returns the bytes of a file's range on each server: stripes round robin, starting at server
     `first`."""
     found = [0] * servers
     end = offset + size
@@ -56,9 +56,11 @@ class _Memory:
 def calls_of(
     trace: Sequence[Done], servers: int, stripe: int, warm: bool, due_s: Sequence[float] = ()
 ) -> tuple[TracedCall, ...]:
-    """A trace's operations as calls of the net; a whole-file operation becomes three calls.
+    """Converts a trace's operations to calls of the net; a whole-file operation becomes three
+    calls.
 
-    `due_s` is the scheduled start of each operation; without it they follow each other.
+    `due_s` is the scheduled start of each operation, in seconds; without it each operation follows
+    the previous one.
     """
     given = [call for one in trace for call in single(one)]
     times = due_s or [0.0] * len(trace)
@@ -96,7 +98,8 @@ def _call(one: Done, meaning: Any, memory: _Memory, layout: Any, warm: bool) -> 
 
 
 def trace_net(setup: Setup) -> Net:
-    """The clients' calls on the same servers, disks and adapters as in the nets of whole files."""
+    """Returns the net of the clients' calls, on the same servers, disks and adapters as in the nets
+    of whole files."""
     pvfs = SharedElements(setup)
     net = pvfs.net
     does = net.enum("does", "read", "write", "force", "pass", "name", "leave")
@@ -144,7 +147,7 @@ def trace_net(setup: Setup) -> Net:
 
 
 def _rows(setup: Setup) -> Iterator[tuple[Any, ...]]:
-    """Every client's calls, numbered, and its end after the last one."""
+    """Returns every client's calls, numbered, and an end marker after the last one."""
     counts = [0] * setup.clients
     for one in setup.calls:
         at, touched = counts[one.client], sum(size > 0 for size in one.shares)
@@ -183,7 +186,8 @@ def _reads(pvfs: SharedElements, takes: Sequence[Take], o: Token, guard: Conditi
 def _writes(
     pvfs: SharedElements, takes: Sequence[Take], o: Token, guard: Condition
 ) -> tuple[Place, Place]:
-    """The clients' side of writes: (data at the servers, the servers' answers)."""
+    """Adds the clients' side of writes; returns the places (data at the servers, the servers'
+    answers)."""
     net, k, c = pvfs.net, pvfs.constants, pvfs.caller
     shares = [called("at", o["shares"], at) for at in range(pvfs.setup.servers)]
     out, arrived = net.place("out", pvfs.payload), net.place("arrived", pvfs.payload)
@@ -204,7 +208,8 @@ def _writes(
 
 
 def _forces(pvfs: SharedElements, takes: Sequence[Take], guard: Condition) -> tuple[Place, Place]:
-    """The clients' side of syncs: (requests at the servers, the servers' answers)."""
+    """Adds the clients' side of syncs; returns the places (requests at the servers, the servers'
+    answers)."""
     net, k, c = pvfs.net, pvfs.constants, pvfs.caller
     force = net.place("force", pvfs.payload)
     forcing, forced = net.place("forcing", pvfs.waiting), net.place("forced", pvfs.one)
@@ -226,7 +231,7 @@ def _forces(pvfs: SharedElements, takes: Sequence[Take], guard: Condition) -> tu
 
 
 def gather(pvfs: SharedElements, requested: Place, got: Place, pending: Place) -> None:
-    """A client collects the pieces of a read; after the last one it continues."""
+    """Collects the pieces of a read at the client; after the last piece the client continues."""
     net = pvfs.net
     empty = equal(requested.colour.token("p")["bytes"], 0)
     net.transition("nothing", [Take(requested, "p")], guard=empty)

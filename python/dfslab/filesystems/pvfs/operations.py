@@ -40,7 +40,7 @@ durable = P.sync_on_close | P.fsync
 
 
 def _ask(name: str, seconds, *, writes: bool = False, response_bytes=256) -> Node:
-    """A request to the manager, which answers changes when they are on disk."""
+    """A request to the manager; a change is answered when it is on disk."""
     sync = (delay("manager", P.metadata_sync, "sync"),) if writes else ()
     handled = cpu("manager", seconds, "handle")
     return seq(

@@ -55,12 +55,12 @@ HTTP_PORTS = {"http": 80, "https": 443}
 
 
 def check(parameters: Mapping[str, Any], instances: Mapping[str, int]) -> list[tuple[str, str]]:
-    """Violated rules as (key, reason): the client has exactly one address."""
+    """Returns violated rules as (key, reason): the client has exactly one address."""
     return [] if instances["store"] == 1 else [("store", "exactly one store is described")]
 
 
 def address(uri: str) -> tuple[str, int] | None:
-    """The address that must answer before a load begins; None where there is none, or it is
+    """Returns the address that must answer before a load begins; None where there is none, or it is
     unknown.
 
     ValueError describes a valid address.
@@ -76,7 +76,7 @@ def address(uri: str) -> tuple[str, int] | None:
 
 
 def target(endpoint: Endpoint, parameters: Mapping[str, float]) -> OpendalTarget:
-    """The load generator's target at `endpoint.uri`, by OpenDAL."""
+    """Returns the load generator's target at `endpoint.uri`, by OpenDAL."""
     return OpendalTarget(
         uri=endpoint.uri,
         root=endpoint.directory or "/",

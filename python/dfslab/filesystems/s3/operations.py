@@ -39,7 +39,7 @@ def _ask(name: str, *work: Node, request_bytes=HEADER_BYTES, response_bytes=512)
 
 
 def _put(name: str, size_bytes) -> Node:
-    """Data that is durable when the answer arrives."""
+    """A request that stores data, which is durable when the answer arrives."""
     return seq(
         cpu("client", size_bytes * P.client_byte_cpu),
         _ask(

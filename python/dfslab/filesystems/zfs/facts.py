@@ -152,8 +152,8 @@ ACCESS_KEYS = ("directory",)
 
 
 def check(parameters: Mapping[str, Any], instances: Mapping[str, int]) -> list[tuple[str, str]]:
-    """Violated rules as (key, reason): mirrors or raidz with one to three parities, records powers
-    of two."""
+    """Returns violated rules as (key, reason): mirrors or raidz with one to three parities, records
+    powers of two."""
     wrong = []
     counts = ("data_disks", "parity_disks", "mirrors", "vdevs")
     wrong += [(k, "a whole number") for k in counts if parameters[k] != int(parameters[k])]
@@ -177,7 +177,7 @@ def check(parameters: Mapping[str, Any], instances: Mapping[str, int]) -> list[t
 
 
 def target(endpoint: Endpoint, parameters: Mapping[str, float]) -> PosixTarget:
-    """The load generator's target: POSIX calls under an existing mount."""
+    """Returns the load generator's target: POSIX calls under an existing mount."""
     return PosixTarget(root=endpoint.directory)
 
 

@@ -43,7 +43,7 @@ def _client(seconds, name: str) -> Use:
 def _on_disks(request: Callable[[Expr], Use], copies: Expr, extra: Expr) -> Node:
     """A round at its disks: one sector, one record on one vdev, or many records on all vdevs.
 
-    `copies` of all data are moved, and `extra` disks for each split record.
+    `copies` of all data are moved, and `extra` disks take part for each split record.
     """
     record = par(request(round_bytes / P.data_disks), copies=copies * (P.data_disks + extra))
     all_vdevs = par(

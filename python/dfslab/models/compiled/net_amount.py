@@ -1,4 +1,5 @@
-"""Amounts of a net: constants of a configuration are folded, amounts by file size stay symbolic."""
+"""Amounts of a net: expressions are evaluated for a configuration, except those that depend on the
+file size."""
 
 from __future__ import annotations
 
@@ -32,7 +33,7 @@ _OF_SEVERAL = ("Max", "Min")
 _ROUNDED = ("ceiling", "floor")
 # Operator -> the operand value that decides the result alone.
 _DECIDES = {"and": False, "or": True}
-# SymPy's comparison -> (ours, whether its sides change places).
+# SymPy's comparison -> (comparison of inscriptions, whether the operands change places).
 _COMPARED = {
     "StrictGreaterThan": ("gt", False),
     "GreaterThan": ("ge", False),
@@ -49,13 +50,13 @@ class Amounts:
         self._open = {str(one): OF_TOKENS[one] for one in opened}
 
     def of(self, expression: Expr) -> Amount:
-        """A number, or an expression over token fields where open symbols occur."""
+        """Returns a number, or an expression over token fields where open symbols occur."""
         if self._depends(expression):
             return self._written(sympify(expression))
         return self._reader.value(expression)
 
     def holds(self, condition: Expr) -> bool | Condition:
-        """The truth value of a condition, or a guard where open symbols occur."""
+        """Returns the truth value of a condition, or a guard where open symbols occur."""
         if not self._depends(condition):
             return self._reader.holds(condition)
         if not isinstance(condition, Expr):
@@ -81,13 +82,13 @@ class Amounts:
         return reduce(lambda one, other: Condition(condition.name, one, other), guards)
 
     def whole(self, expression: Expr) -> int:
-        """An integer count, which must not depend on open symbols."""
+        """Returns an integer count, which must not depend on open symbols."""
         number = self.of(expression)
         assert isinstance(number, float | int), f"{expression} must not depend on {self._open}"
         return round(number)
 
     def turns(self, expression: Expr, most: int) -> tuple[int | Expr, Amount]:
-        """(turns, count per turn): a count batched into at most `most` turns."""
+        """Returns (turns, count per turn): a count batched into at most `most` turns."""
         count = self.of(expression)
         if isinstance(count, Expr):
             batched = Min(most, Max(1, ceiling(count)))
@@ -160,5 +161,5 @@ def _folded(name: str, parts: Sequence[Expr]) -> Expr:
 
 
 def scaled(reader: Amounts, expression: Expr, scale: Amount) -> Amount:
-    """The amount of an expression, multiplied by `scale`."""
+    """Returns the amount of an expression, multiplied by `scale`."""
     return times(reader.of(expression), scale)

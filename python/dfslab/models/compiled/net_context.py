@@ -61,19 +61,19 @@ class TreeCompiler(Protocol):
     most_units: int
 
     def compiled(self, node: Node, context: Context, then: EntryArcs) -> EntryArcs:
-        """The entry of `node`, which continues with `then`."""
+        """Returns the entry of `node`, which continues with `then`."""
 
     def unique(self, name: str) -> str:
-        """A unique name: `name`, numbered from its second use on."""
+        """Returns a unique name: `name`, numbered from its second use on."""
 
     def branch(self, name: str, page: str, ways: Sequence[Way]) -> EntryArcs:
         """A place that tokens leave by the branch whose guard holds; `ways`: (guard, entry)."""
 
     def instance(self, role: str, context: Context) -> Expr:
-        """The instance of a role on which a node runs."""
+        """Returns the instance of a role on which a node runs."""
 
     def receiver(self, role: str, context: Context) -> Expr:
-        """The instance of a role that a call goes to."""
+        """Returns the instance of a role that a call goes to."""
 
     def transfer(
         self,
@@ -85,7 +85,7 @@ class TreeCompiler(Protocol):
         then: EntryArcs,
         sent: EntryArcs | None = None,
     ) -> EntryArcs:
-        """A message between two contexts."""
+        """Returns the entry of a message between two contexts."""
 
     def fork(
         self,
@@ -94,4 +94,4 @@ class TreeCompiler(Protocol):
         then: EntryArcs,
         visit: Callable[[Node, Context, EntryArcs], EntryArcs],
     ) -> EntryArcs:
-        """All branches and copies of a `Par` concurrently."""
+        """Returns the entry that runs all branches and copies of a `Par` concurrently."""

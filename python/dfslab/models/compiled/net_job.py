@@ -29,7 +29,7 @@ from dfslab.spec.steps.node import Node
 BEGINS = "operation begins"
 MOST_LOGGED = 1_000_000
 ENTERED = ("client", "index", "kind", "file", "size", "transfer", "offset", "owner", "phase")
-# What monitors may read of an operation that begins.
+# Token fields that monitors may read when an operation begins.
 ENTERING = tuple(map(other, ENTERED))
 
 
@@ -68,7 +68,8 @@ class NetJob:
     def net(
         self, name: str, clients: int, stream: Sequence[PlannedOperation]
     ) -> tuple[Net, Watched]:
-        """The net of `clients` that each run their part of `stream` in order, and its monitors."""
+        """Returns the net of `clients` clients, which run their parts of `stream` in order, and its
+        monitors."""
         flow = TokenFlow(name)
         reader = TreeReader(self.placement, self.environment, self.client, self.written_back)
         opened = OF_TOKENS if self.trace else [FILE_SIZE] if self.sized else ()
@@ -112,7 +113,8 @@ class NetJob:
         return net, watched
 
     def _operation(self, trees: Trees, operation: str, ready: str) -> EntryArcs:
-        """The entry of one operation type: runs its tree, then returns to the ready client."""
+        """Returns the entry of one operation type, which runs its tree and then returns to the
+        ready client."""
         think = self.think_time_s
         back = trees.relay(
             f"{operation} ends", operation, lambda row, delay: [Arc(ready, row, plus(delay, think))]
@@ -130,7 +132,7 @@ class NetJob:
         stream: Sequence[PlannedOperation],
         clients: int,
     ) -> None:
-        """Add the streams as initial tokens, in order for each client.
+        """Adds the streams as initial tokens, in order for each client.
 
         Operations with a scheduled time start no earlier than that time.
         """
@@ -157,7 +159,7 @@ class NetJob:
             flow.transition("is due", "clients", ["trace"], [Arc("stream", {}, main("due"))])
 
     def _meaning(self, client: int, index: int) -> dict[str, float]:
-        """Token fields that a trace adds to an operation, from its classified call."""
+        """Returns the token fields that a trace adds to an operation, from its classified call."""
         if self.trace is None:
             return {}
         meaning = self.trace.of_clients[client, index]
@@ -193,7 +195,7 @@ def _watched(trees: Trees, names: Sequence[str]) -> Watched:
 
 
 def _transitions(monitor: MonitorDefinition) -> tuple[str, ...]:
-    """The transitions that a monitor watches."""
+    """Returns the transitions that a monitor observes."""
     match monitor:
         case SojournMonitor():
             return monitor.from_, monitor.to

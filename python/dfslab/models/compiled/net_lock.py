@@ -49,7 +49,8 @@ class Lock:
         flow.transition(f"{station} shared no more", PAGE, [self._shared, self.idle], less, here)
 
     def hold(self, mode: str, where: Expr, body: EntryArcs) -> EntryArcs:
-        """Acquire the lock of instance `where`, then continue with `body`."""
+        """Returns the entry that acquires the lock of instance `where`, then continues with
+        `body`."""
         self._sites += 1
         site = self._sites
         rules = [*self._here, equal(main("back"), site)]
@@ -70,7 +71,7 @@ class Lock:
         return entry
 
     def release(self, mode: str, where: Expr) -> EntryArcs:
-        """Release the lock that `hold` acquired."""
+        """Returns the entry that releases the lock of instance `where`."""
 
         def entry(row: Changes, delay: Amount) -> list[Arc]:
             node = reread(where, row)

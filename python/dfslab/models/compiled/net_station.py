@@ -34,7 +34,7 @@ OUT, IN = "nic.out", "nic.in"
 
 @dataclass(frozen=True)
 class MessageTiming:
-    """One message: seconds that each adapter is busy, and seconds from start to arrival.
+    """One message: seconds for which each adapter is busy, and seconds from start to arrival.
 
     The receiver's adapter starts `lead` seconds after the sender's, so that both end with the last
     byte. As in models/tree/reader.py, adapters do not store and forward.
@@ -69,7 +69,8 @@ class Stations:
 
     @property
     def serving(self) -> list[DeclaredStation]:
-        """Places of idle servers and served tokens, for stations whose service time is a demand.
+        """Returns the places of idle servers and served tokens, for stations whose service time is
+        a demand.
 
         Resources held around other work are left out: no arc states their holding time.
         """
@@ -81,7 +82,8 @@ class Stations:
         ]
 
     def node(self, role: str, instance: Expr) -> Expr:
-        """The node of an instance of `role`; instances are assigned round robin to nodes."""
+        """Returns the node of an instance of `role`; instances are assigned round robin to
+        nodes."""
         before, parts = 0, []
         for group, _ in self._placement.shares(role):
             index = number(0) if group.count == 1 else (instance - before) % group.count
@@ -103,7 +105,8 @@ class Stations:
         step: tuple[str, str],
         then: EntryArcs,
     ) -> EntryArcs:
-        """Queue for a server of `resource` at node `where`, use it `demand` seconds, continue."""
+        """Returns the entry that queues for a server of `resource` at node `where`, uses it for
+        `demand` seconds, and continues with `then`."""
         site = self._site()
         stations = [s for s, _ in self._placement.stations(resource, None)]
         for station in stations:
@@ -115,7 +118,8 @@ class Stations:
     def hold(
         self, resource: Resource, servers: int, where: Expr, step: tuple[str, str], body: EntryArcs
     ) -> EntryArcs:
-        """Queue for a server at node `where` and run `body` while holding it."""
+        """Returns the entry that queues for a server at node `where` and runs `body` while holding
+        it."""
         site = self._site()
         (station,) = [s for s, _ in self._placement.stations(resource, servers)]
         self._make(station)
@@ -124,7 +128,7 @@ class Stations:
         return self._ask(_queue(station), where, 0.0, site)
 
     def release(self, resource: Resource, servers: int, where: Expr) -> EntryArcs:
-        """Release the server that `hold` took."""
+        """Returns the entry that releases the server taken by `hold`."""
         (station,) = [s for s, _ in self._placement.stations(resource, servers)]
 
         def entry(row: Changes, delay: Amount) -> list[Arc]:
@@ -133,7 +137,7 @@ class Stations:
         return entry
 
     def lock(self, role: str, fair: bool) -> Lock:
-        """The shared/exclusive lock of a role."""
+        """Returns the shared/exclusive lock of a role."""
         if role not in self._locks:
             ((station, _),) = self._placement.stations(Resource(role, "lock", "exclusive"), 1)
             self._locks[role] = Lock(self._flow, station, fair)
@@ -149,7 +153,8 @@ class Stations:
         then: EntryArcs,
         sent: EntryArcs | None = None,
     ) -> EntryArcs:
-        """Send a message through both adapters; `sent` continues once the sender's is free."""
+        """Returns the entry that sends a message through both adapters; `sent` continues once the
+        sender's adapter is free."""
         leaving, arriving = self._site() if sent else 0, self._site()
         ends = (
             ((roles[0], OUT), leaving, "sent", sent),
@@ -195,7 +200,7 @@ class Stations:
         self._flow.transition(label, page, [served], arcs, equal(main("back"), site))
 
     def _make(self, station: Station) -> None:
-        """Add a station's places (queue, idle servers, served) and its start transition."""
+        """Adds a station's places (queue, idle servers, served) and its start transition."""
         if station in self._made:
             return
         flow, queue = self._flow, self._flow.place(_queue(station))

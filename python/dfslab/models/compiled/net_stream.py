@@ -31,7 +31,7 @@ from dfslab.spec.steps.node import Call, Node, Par, Pipeline, Repeat, Seq
 
 
 def pipeline(trees: TreeCompiler, node: Pipeline, context: Context, then: EntryArcs) -> EntryArcs:
-    """The entry of a pipeline, which continues with `then` after its last unit's last stage."""
+    """Returns the entry of a pipeline; `then` follows the last stage of the last unit."""
     units, each = trees.amounts.turns(node.units, trees.most_units)
     if each == 0.0:
         return then
@@ -78,7 +78,7 @@ def _nothing(row: Changes, delay: Amount) -> list[Arc]:
 
 
 def _flattened(trees: TreeCompiler, node: Pipeline, context: Context) -> list[tuple[Node, Context]]:
-    """Every stage with the context in which it runs; nested sequences are flattened."""
+    """Returns every stage with the context in which it runs; nested sequences are flattened."""
     stages = []
     for stage in node.stages:
         count, body = 1, stage
@@ -91,7 +91,7 @@ def _flattened(trees: TreeCompiler, node: Pipeline, context: Context) -> list[tu
 
 
 def _landed(trees: TreeCompiler, node: Node, context: Context) -> Context:
-    """The unit's context (role and instance) after a stage; see `spec.node.lands_at`."""
+    """Returns the unit's context (role and instance) after a stage; see `spec.node.lands_at`."""
     if isinstance(node, Seq):
         for step in node.steps:
             context = _landed(trees, step, context)
@@ -102,7 +102,7 @@ def _landed(trees: TreeCompiler, node: Node, context: Context) -> Context:
 
 
 def _bare(node: Node) -> Node:
-    """The only step of an unnamed one-step sequence; other nodes unchanged."""
+    """Returns the only step of an unnamed one-step sequence; other nodes unchanged."""
     while isinstance(node, Seq) and len(node.steps) == 1 and not node.name:
         node = node.steps[0]
     return node
@@ -117,7 +117,8 @@ def _sends(node: Node) -> bool:
 
 
 def _stage(trees: TreeCompiler, node: Node, context: Context, deliver: EntryArcs) -> EntryArcs:
-    """A stage that serves one unit at a time; a message makes up to three such stages."""
+    """Returns the entry of a stage that serves one unit at a time; a message makes up to three such
+    stages."""
     node = _bare(node)
     if isinstance(node, Call) and node.one_way:
         return _message(trees, node, context, deliver)
@@ -135,7 +136,8 @@ def _stage(trees: TreeCompiler, node: Node, context: Context, deliver: EntryArcs
 
 
 def _message(trees: TreeCompiler, node: Call, context: Context, deliver: EntryArcs) -> EntryArcs:
-    """A message as three stages, so that sender, wire and receiver handle three units at once.
+    """Returns the entry of a message as three stages, so that sender, wire and receiver handle
+    three units concurrently.
 
     The receiver's adapter needs no stage thread, because its queue is FIFO.
     """
@@ -157,7 +159,8 @@ def _message(trees: TreeCompiler, node: Call, context: Context, deliver: EntryAr
 def _thread(
     trees: TreeCompiler, name: str, context: Context, work: Callable[[EntryArcs], EntryArcs]
 ) -> EntryArcs:
-    """A unit waits for the stage's thread; `work` releases the thread by the entry passed to it.
+    """Returns an entry at which a unit waits for the stage's thread; `work` releases the thread by
+    the entry passed to it.
 
     A client runs one operation at a time, so there is a thread per client and copy. A client's
     deferred work shares that thread.

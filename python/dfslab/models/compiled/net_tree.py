@@ -86,7 +86,8 @@ class Trees(Visitor[Standing, EntryArcs]):
         self._names: dict[str, int] = {}
 
     def compiled(self, node: Node, context: Context, then: EntryArcs) -> EntryArcs:
-        """The entry of `node`, which continues with `then`; a named node is a timed step."""
+        """Returns the entry of `node`, which continues with `then`; a named node is a timed
+        step."""
         timed = node.name and not context.named and not context.overlapping
         if not timed or isinstance(node, Later):
             return self.visit(node, (context, then))
@@ -97,25 +98,27 @@ class Trees(Visitor[Standing, EntryArcs]):
         return self.relay(first, context.page, inside)
 
     def unique(self, name: str) -> str:
-        """A unique name: `name`, numbered from its second use on."""
+        """Returns a unique name: `name`, numbered from its second use on."""
         self._names[name] = self._names.get(name, 0) + 1
         return name if self._names[name] == 1 else f"{name} #{self._names[name]}"
 
     def relay(self, name: str, page: str, then: EntryArcs) -> EntryArcs:
-        """A place and a transition of that name, to which a monitor can attach."""
+        """Adds a place and a transition of that name, to which a monitor can attach; returns their
+        entry."""
         place = self.flow.place(name)
         self.flow.transition(name, page, [place], then({}, 0.0))
         return lambda row, delay: [Arc(place, row, delay)]
 
     def branch(self, name: str, page: str, ways: Sequence[Way]) -> EntryArcs:
-        """A place that tokens leave by the branch whose guard holds; `ways`: (guard, entry)."""
+        """Adds a place that tokens leave by the branch whose guard holds; `ways`: (guard,
+        entry)."""
         place = self.flow.place(self.unique(name))
         for at, (guard, then) in enumerate(ways, 1):
             self.flow.transition(f"{place} ({at})", page, [place], then({}, 0.0), guard)
         return lambda row, delay: [Arc(place, row, delay)]
 
     def instance(self, role: str, context: Context) -> Expr:
-        """The instance of `role` that a node at `context` uses."""
+        """Returns the instance of `role` that a node at `context` uses."""
         total = self.placement.deployment.instances(role)
         if total == 1:
             return number(0)
@@ -125,8 +128,8 @@ class Trees(Visitor[Standing, EntryArcs]):
         return sum(context.shifts, main("pick")) % total
 
     def receiver(self, role: str, context: Context) -> Expr:
-        """The instance of `role` that receives a message; the next one if the sender's role is
-        the same."""
+        """Returns the instance of `role` that receives a message; the next instance if the sender
+        has the same role."""
         if role != context.role:
             return self.instance(role, context)
         total = self.placement.deployment.instances(role)
@@ -208,7 +211,8 @@ class Trees(Visitor[Standing, EntryArcs]):
         then: EntryArcs,
         sent: EntryArcs | None = None,
     ) -> EntryArcs:
-        """A message between two contexts; `between`: how often propagation counts.
+        """Returns the entry of a message between two contexts; `between`: how often propagation
+        counts.
 
         `sent` is entered once the sender's adapter is free, or at once within a host.
         """
@@ -233,7 +237,7 @@ class Trees(Visitor[Standing, EntryArcs]):
         return self.branch(f"{sender.page}/{name} where", sender.page, ways)
 
     def message(self, roles: tuple[str, str], size: Amount, between: Amount) -> MessageTiming:
-        """Seconds that `size` bytes take at the adapters of sender and receiver."""
+        """Returns the message of `size` bytes: seconds at the adapters of sender and receiver."""
         out, into = (self.environment[f"{role}.nic_bandwidth"] for role in roles)
         latency = self.environment["network_latency"] + sum(
             self.environment[f"{role}.nic_latency"] for role in roles
@@ -259,7 +263,8 @@ class Trees(Visitor[Standing, EntryArcs]):
         then: EntryArcs,
         visit: Callable[[Node, Context, EntryArcs], EntryArcs],
     ) -> EntryArcs:
-        """Run all branches and copies concurrently; `then` follows once enough are done."""
+        """Returns the entry that runs all branches and copies concurrently; `then` follows once
+        enough are done."""
         copies = self.amounts.whole(node.copies)
         total = copies * len(node.steps)
         needed = total if node.needed is None else min(total, self.amounts.whole(node.needed))
@@ -299,7 +304,7 @@ class Trees(Visitor[Standing, EntryArcs]):
     def _join(
         self, node: Par, context: Context, total: int, needed: int, then: EntryArcs
     ) -> tuple[EntryArcs, str]:
-        """(entry for finished branches, place where the job waits for them)."""
+        """Returns (entry for finished branches, place where the job waits for them)."""
         name = self.unique(f"{context.page}/{node.name or 'branches'}")
         waiting, done = self.flow.place(f"{name} waiting"), self.flow.place(f"{name} done")
         same, left = equal(main(context.key), other(context.key)), main("left")

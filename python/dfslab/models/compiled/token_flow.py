@@ -44,7 +44,7 @@ class Arc:
     fresh: bool = False
 
     def token(self, labels: Iterable[str]) -> list[Expr]:
-        """The expression of every field."""
+        """Returns the expression of every field."""
         return [
             self.changes[one] if one in self.changes else number(0) if self.fresh else main(one)
             for one in labels
@@ -56,19 +56,19 @@ EntryArcs = Callable[[Changes, Amount], list[Arc]]
 
 
 def expressed(amount: Amount) -> Expr:
-    """An amount as an expression; numbers are reals."""
+    """Returns an amount as an expression; numbers are reals."""
     return amount if isinstance(amount, Expr) else number(float(amount))
 
 
 def times(left: Amount, right: Amount) -> Amount:
-    """Product; numbers are folded."""
+    """Returns the product; numbers are folded."""
     if isinstance(left, Expr) or isinstance(right, Expr):
         return _folded(expressed(left) * expressed(right))
     return left * right
 
 
 def plus(left: Amount, right: Amount) -> Amount:
-    """Sum; numbers are folded."""
+    """Returns the sum; numbers are folded."""
     if isinstance(left, Expr) or isinstance(right, Expr):
         return _folded(expressed(left) + expressed(right))
     return left + right
@@ -79,22 +79,24 @@ def _folded(found: Expr) -> Amount:
 
 
 def after(row: Changes, changes: Changes) -> Changes:
-    """`row` followed by `changes`, whose expressions read the fields that `row` has set."""
+    """Returns `row` followed by `changes`, whose expressions read the fields that `row` has set."""
     return {**row, **{name: reread(value, row) for name, value in changes.items()}}
 
 
 def reread(value: Expr, row: Changes) -> Expr:
-    """An expression over the fields that `row` has set, as one over the input tokens."""
+    """Rewrites an expression over the fields that `row` has set as an expression over the input
+    tokens."""
     return substituted(value, MAIN, row)
 
 
 def summed(first: Expr, *others: Expr) -> Expr:
-    """A sum as written, zeros included."""
+    """Returns a sum as written, zeros included."""
     return reduce(lambda one, other: Expr("add", one, other), others, first)
 
 
 def numbered(key: str, count: int, *at: Expr) -> Expr:
-    """The key of one of `count` parts of the token with this key; `at` add up to its number."""
+    """Returns the key of one of `count` parts of the token with this key; the sum of `at` is the
+    part's number."""
     return summed(main(key) * count, *at)
 
 
@@ -119,7 +121,8 @@ class _Step:
 
 
 class TokenFlow:
-    """Places and transitions by name; adding an existing place again adds its initial tokens."""
+    """Collects places and transitions by name; adding an existing place again adds its initial
+    tokens."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -127,7 +130,7 @@ class TokenFlow:
         self._steps: dict[str, _Step] = {}
 
     def place(self, name: str, initial: Sequence[Mapping[str, Cell]] = ()) -> str:
-        """Add a FIFO place with its initial tokens; returns its name."""
+        """Adds a FIFO place with its initial tokens; returns its name."""
         self._places.setdefault(name, []).extend(initial)
         return name
 
@@ -139,7 +142,8 @@ class TokenFlow:
         arcs: Sequence[Arc],
         guard: Condition | None = None,
     ) -> str:
-        """Add a transition that takes token `a` (and `b`) from its input places."""
+        """Adds a transition that takes token `a` (and `b`) from its input places; returns its
+        name."""
         assert name not in self._steps, f"two transitions are called {name}"
         variables = list(zip(inputs, (MAIN, OTHER), strict=False))
         assert len(variables) == len(inputs), f"{name}: at most two inputs"
@@ -147,7 +151,7 @@ class TokenFlow:
         return name
 
     def net(self, watched: Mapping[str, Sequence[Expr]]) -> Net:
-        """The net; `watched`: transition -> expressions that monitors read."""
+        """Returns the net; `watched`: transition -> expressions that monitors read."""
         needed = self._needed(watched)
         net, places = Net(self.name), dict[str, Place]()
         for name, initial in self._places.items():
@@ -172,7 +176,7 @@ class TokenFlow:
         return net
 
     def _needed(self, watched: Mapping[str, Sequence[Expr]]) -> dict[str, list[str]]:
-        """Place -> fields that are read there, or copied to a place where they are read."""
+        """Returns place -> fields that are read there, or copied to a place where they are read."""
         needed: dict[str, set[str]] = {name: set() for name in self._places}
         changed = True
         while changed:

@@ -40,7 +40,8 @@ INTERVAL_STEP, FIT_STEP = 1.05, 1e-3
 # Function evaluations after which a fit ends, and its relative tolerances.
 MOST_EVALUATIONS, TOLERANCE = 60, 1e-4
 FEWEST_FREEDOM = 3
-# The pooled sd counts as this many observations of each operation; it is at least LEAST_POOLED_SD.
+# The pooled sd counts as POOLED_WEIGHT observations of each operation; its least value is
+# LEAST_POOLED_SD.
 POOLED_WEIGHT, LEAST_POOLED_SD = 3, 0.01
 
 
@@ -83,11 +84,12 @@ class Calibration:
 
     @property
     def values(self) -> dict[str, float]:
-        """Constant -> estimate, SI units."""
+        """Returns constant -> estimate in SI units."""
         return {constant.key: constant.value for constant in self.constants}
 
     def parameter_variance(self, situation: Situation) -> float:
-        """Variance of log rate at `situation` due to the uncertainty of the constants."""
+        """Returns the variance of the log rate at `situation` due to the uncertainty of the
+        constants."""
         # A constant that acts here but in no fitted configuration keeps its prior.
         known = {**situation.constants, **self.values}
         moved = [{**known, one.key: one.value * INTERVAL_STEP} for one in self.constants]
@@ -98,7 +100,8 @@ class Calibration:
     def open_factor(
         self, situation: Situation, known: Mapping[str, float], found: OpenPrediction
     ) -> float:
-        """90 % interval factor of an open workload's response times, which grow near saturation."""
+        """Returns the 90 % interval factor of an open workload's response times, which grow near
+        saturation."""
         gradient = np.zeros(len(self.constants))
         for index, one in enumerate(self.constants):
             # Step downwards: smaller constants cannot push a station into saturation.
@@ -117,7 +120,7 @@ class Calibration:
         residual_sd: Mapping[str, float] | None = None,
         extra_variance: float = 0.0,
     ) -> float:
-        """The factor f of the 90 % prediction interval [value / f, value * f]."""
+        """Returns the factor f of the 90 % prediction interval [value / f, value * f]."""
         spread = self.residual_sd if residual_sd is None else residual_sd
         residual = spread.get(operations_key(situation), spread["*"]) ** 2
         variance = residual + self.parameter_variance(situation) + extra_variance
@@ -126,7 +129,7 @@ class Calibration:
 
 
 def uncalibrated(situation: Situation) -> Calibration:
-    """A calibration that holds the description's priors, without measurements."""
+    """Returns a calibration with the description's priors, without measurements."""
     declared = situation.system.parameters.of_origin("calibrated")
     keys = sorted(declared)
     constants = tuple(
@@ -145,12 +148,12 @@ def uncalibrated(situation: Situation) -> Calibration:
 
 
 def operations_key(situation: Situation) -> str:
-    """The operations of a mix, joined into one key."""
+    """Returns the operations of a mix, joined into one key."""
     return "+".join(sorted(situation.mix))
 
 
 def observations(results: Sequence[Result]) -> list[Observation]:
-    """Measured results grouped by configuration."""
+    """Returns measured results grouped by configuration."""
     groups: dict[str, list[Result]] = {}
     for result in results:
         if result.method == "measure" and result.complete and result.value() > 0:
@@ -174,7 +177,7 @@ def _observation(group: Sequence[Result]) -> Observation:
 
 
 def calibrate(results: Sequence[Result]) -> Calibration:
-    """Fit the constants that act in the measured operations. RunFailed without measurements.
+    """Fits the constants that act in the measured operations. RunFailed without measurements.
 
     Calls with equal results return the same cached calibration.
     """
@@ -219,7 +222,8 @@ def _calibrate(observed: tuple[Observation, ...]) -> Calibration:
 def _jacobian(
     observed: Sequence[Observation], keys: Sequence[str], logs: np.ndarray, spread: np.ndarray
 ) -> np.ndarray:
-    """Jacobian of the residuals by forward differences; 0 where a constant does not act."""
+    """Returns the Jacobian of the residuals by forward differences; 0 where a constant does not
+    act."""
     constants = dict(zip(keys, np.exp(logs), strict=True))
     blocks = []
     for one in observed:
@@ -234,7 +238,8 @@ def _jacobian(
 
 
 def _residuals(one: Observation, sets: Sequence[Mapping[str, float]]) -> np.ndarray:
-    """Shape (sets of constants, 1 + steps): weighted log residuals of the rate, then the steps."""
+    """Returns an array of shape (sets of constants, 1 + steps): weighted log residuals of the rate,
+    then of the steps."""
     prediction = one.situation.predict_many(sets)
     parts = [np.log(prediction.rate_per_s / one.rate_per_s) / RATE_SD]
     for key, measured in one.steps.items():
@@ -288,7 +293,7 @@ def _pooled(errors: Mapping[str, Sequence[float]], parameters: float) -> float:
 
 
 def shrunk_sd(errors: Mapping[str, Sequence[float]], parameters: float) -> dict[str, float]:
-    """Residual sd of log rate per operation, shrunk towards the pooled sd ("*")."""
+    """Returns the residual sd of the log rate per operation, shrunk towards the pooled sd ("*")."""
     pooled = max(_pooled(errors, parameters), LEAST_POOLED_SD)
     total = sum(len(group) for group in errors.values())
     sds = {"*": pooled}

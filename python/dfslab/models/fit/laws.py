@@ -1,8 +1,9 @@
-"""Candidate laws of response time against clients, and the run that would separate them.
+"""Fits candidate laws of response time against the number of clients, and finds the run that would
+distinguish them.
 
-Wu 2013 takes R2 > 0.99 of k x ln x as proof. It is none: over 10 to 99 clients a power law or a
+Wu 2013 takes R2 > 0.99 of k x ln x as evidence for that law. Over 10 to 99 clients a power law or a
 straight line fits as well (errata W3). Here every law is fitted by relative errors and weighted by
-AICc; the result names the number of clients at which the best two laws differ most.
+AICc, and the result names the number of clients at which the best two laws differ most.
 """
 
 from __future__ import annotations
@@ -89,7 +90,8 @@ class FittedLaw:
 
 
 def fit(clients: Sequence[float], response_s: Sequence[float]) -> list[FittedLaw]:
-    """Fits of every law with enough data for AICc, best first; needs >= 4 client counts."""
+    """Fits every law with enough data for AICc and returns the fits, best first; needs >= 4 client
+    counts."""
     x, y = np.asarray(clients, float), np.asarray(response_s, float)
     assert len(x) == len(y) >= FEWEST_COUNTS, "a law needs at least four points"
     assert (x >= 1).all(), "a client is a whole one"
@@ -107,7 +109,7 @@ def fit(clients: Sequence[float], response_s: Sequence[float]) -> list[FittedLaw
 
 def _fit(name: str, x: Floats, y: Floats) -> FittedLaw:
     law, count = LAWS[name]
-    # Points where a law is 0 (x ln x at one client) are left out of its fit.
+    # Points where a law is 0 (x ln x at one client) are excluded from its fit.
     used = law(x, np.ones(count)) > 1e-6
     x, y = x[used], y[used]
 
@@ -128,7 +130,7 @@ def _fit(name: str, x: Floats, y: Floats) -> FittedLaw:
 
 
 def _parameters(name: str, x: Floats, y: Floats) -> Floats:
-    """Parameters by least squares of relative errors; those of the USL are >= 0."""
+    """Returns parameters by least squares of relative errors; those of the USL are >= 0."""
     law = LAWS[name][0]
     if name == "usl":
         weighted = np.column_stack([np.ones_like(x), x - 1, x * (x - 1)]) / y[:, None]
@@ -151,7 +153,7 @@ def _parameters(name: str, x: Floats, y: Floats) -> Floats:
 
 
 def separating_clients(fits: Sequence[FittedLaw], most_clients: int = MOST_CLIENTS) -> int:
-    """The number of clients, up to `most_clients`, at which the best two laws differ most."""
+    """Returns the number of clients, up to `most_clients`, at which the best two laws differ most."""
     first, second = fits[0], fits[1]
     x = np.unique(np.round(np.geomspace(1, most_clients, TRIED_COUNTS)))
     a, b = first.response_s(x), second.response_s(x)
@@ -164,9 +166,11 @@ def separating_clients(fits: Sequence[FittedLaw], most_clients: int = MOST_CLIEN
 def capacity_from_score(
     score: float, clients: float, reference_score: float, reference_per_ms: float
 ) -> float:
-    """Requests a second at `clients` clients by k x ln x and a CPU score (Wu 2013, 4.2.2).
+    """Returns requests per second at `clients` clients by k x ln x and a CPU score (Wu 2013,
+    4.2.2).
 
-    `reference_per_ms` is 1 / k of a server of `reference_score`, k in milliseconds. By Little,
-    x / R is 1 / (k ln x), with the clients in the logarithm and not the files (errata W1, W2, W6).
+    `reference_per_ms` is 1 / k of a server of `reference_score`, k in milliseconds. By Little's
+    law, x / R is 1 / (k ln x); the logarithm is of the clients, not of the files (errata W1, W2,
+    W6).
     """
     return score / reference_score * reference_per_ms / float(np.log(clients)) * 1000

@@ -1,17 +1,19 @@
 """Functions f1 to f7: the time of each measured step over the paper's parameters, fitted.
 
-Wu 2013 leaves them to experiments. A step's time is a sum of terms with coefficients >= 0: a
-constant, round trips (Dp9), bytes over the slowest adapter (Dp7, Dp8) and disk, blocks after the
-first (Dap1, Dap2), and concurrent clients (Dp4). The last block has a separate term: a write
-returns once its client has buffered the block, and the close waits for it. Steps that carry no file
-data in the operation tree have no byte terms, as counts fall with sizes in the experiments.
-Network waits are taken from the tree where it names the step, not fitted: deployments with two
-short latencies differ in other ways, too, and cannot be extrapolated to a long latency. Extra work
-of a client's first operation is not fitted either: it is confounded with the bytes of all clients.
-An emulated network has one more term, because the process that delays packets needs a processor.
-A whole operation is the sum of its steps, as in Wu's (1) and (6). Log ratios are fitted, so small
-and large files weigh the same and a factor of 2 up or down is the same error. Intervals come from
-the residuals and from resampled configurations. Residuals are weighted by inverse variance.
+Wu 2013 leaves these functions to experiments. A step's time is a sum of terms with coefficients >=
+0: a constant, round trips (Dp9), bytes over the slowest adapter (Dp7, Dp8) and disk, blocks after
+the first (Dap1, Dap2), and concurrent clients (Dp4). The last block has a separate term: a write
+returns once its client has buffered the block, and the close waits for it. Steps without file data
+in the operation tree have no byte terms, as counts fall with sizes in the experiments. Network
+waits of the steps that the tree names are computed, not fitted: deployments with two short
+latencies differ in other ways, too, and cannot be extrapolated to a long latency. Extra work of a
+client's first operation is not fitted, since it is confounded with the bytes of all clients. An
+emulated network has one more term, because the process that delays packets needs a processor. A
+whole operation is the sum of its steps, as in Wu's (1) and (6).
+
+Log ratios are fitted, so small and large files have equal weight, and a factor of 2 up or down is
+the same error. Intervals come from the residuals and from resampled configurations. Residuals are
+weighted by inverse variance.
 """
 
 from __future__ import annotations
@@ -75,7 +77,8 @@ class StepFunction:
     outer: Mapping[str, np.ndarray] = field(default_factory=dict, repr=False)
 
     def time_s(self, scenario: Scenario) -> tuple[float, float, float]:
-        """(time, low, high) in seconds: prediction and 90 % interval for a configuration."""
+        """Returns (time, low, high) in seconds: prediction and 90 % interval for a
+        configuration."""
         return self.time_at_s(TermValues(scenario, self.operation))
 
     def time_at_s(self, at: TermValues) -> tuple[float, float, float]:
@@ -88,7 +91,7 @@ class StepFunction:
         return time, time / reach, time * reach
 
     def seconds(self, at: TermValues) -> tuple[float, np.ndarray]:
-        """(time in seconds, times of all resamples)."""
+        """Returns (time in seconds, times of all resamples)."""
         if self.parts:
             each = [part.seconds(at) for part in self.parts]
             return sum(time for time, _ in each), np.sum([others for _, others in each], axis=0)
@@ -100,7 +103,7 @@ class StepFunction:
         return float(terms @ values) + known, self.resampled @ terms + known
 
     def document(self) -> dict[str, object]:
-        """The function as JSON data, without the resamples."""
+        """Returns the function as JSON data, without the resamples."""
         return {
             "operation": self.operation,
             "step": self.step,
@@ -115,7 +118,7 @@ class StepFunction:
 
     @property
     def text(self) -> str:
-        """The function as a formula; terms with coefficient 0 are omitted."""
+        """Returns the function as a formula; terms with coefficient 0 are omitted."""
         if self.parts:
             return " + ".join(part.step for part in self.parts)
         parts = [
@@ -148,7 +151,8 @@ class _Samples(NamedTuple):
 def fit(
     results: Sequence[Result], seed: int = 1, only: Sequence[str] = tuple(TERMS)
 ) -> list[StepFunction]:
-    """Functions of all steps measured at FEWEST_POINTS configurations. RunFailed if none is.
+    """Returns the functions of all steps measured at FEWEST_POINTS configurations. RunFailed if
+    there is none.
 
     `only`: allowed terms. "1" alone is the mean; "1" and "clients met" are Amdahl's serial fit, in
     which an operation queues behind all clients.
@@ -247,7 +251,8 @@ class _Fit:
 
 
 def _sureness(logs: Sequence[np.ndarray]) -> np.ndarray:
-    """Inverse variances of the means, normalised to mean 1; all 1 without repetitions."""
+    """Returns the inverse variances of the means, normalised to mean 1; all 1 without
+    repetitions."""
     variances = np.array([one.var(ddof=1) / len(one) if len(one) > 1 else np.nan for one in logs])
     if np.isnan(variances).all():
         return np.ones(len(logs))

@@ -22,7 +22,7 @@ TERMS |= {"clients met": "s", "clients met * bytes / adapter rate": ""}
 TERMS |= {"clients met * bytes of the last block / adapter rate": ""}
 TERMS |= {"clients met * crossings": "s"}
 SERVER, ADAPTER, LAST_BLOCK, CROSSINGS = range(len(TERMS) - 4, len(TERMS))
-# Terms of shared resources where clients queue: the server's, then the adapter's.
+# Terms of shared resources where clients queue: those of the server, then those of the adapter.
 MET = ((SERVER, CROSSINGS), (ADAPTER, LAST_BLOCK))
 # A rate so high that its service time is negligible.
 UNLIMITED = 1e15
@@ -69,11 +69,12 @@ class TermValues:
         return (np.where(BY_LATENCY, 0.0, terms) if waited else terms), waited
 
     def met(self, outer: Mapping[str, np.ndarray]) -> np.ndarray:
-        """The terms, with the number of clients replaced by the mean queue met, itself included.
+        """Returns the terms, with the number of clients replaced by the mean queue length met,
+        itself included.
 
-        Clients share a server and an adapter, solved as a closed network by MVA. Time elsewhere, as
-        waiting for the network, is think time. The process that delays packets in an emulated
-        network counts as the server, because it runs on the same machine.
+        Clients share a server and an adapter, solved as a closed network by MVA. Time elsewhere,
+        such as waiting for the network, is think time. The process that delays packets in an
+        emulated network counts as part of the server, because it runs on the same machine.
         """
         count = self.terms[SERVER]
         if not count or not outer:

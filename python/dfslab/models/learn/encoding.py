@@ -124,7 +124,7 @@ def size_bytes(situation: Situation) -> float:
 
 
 def line_rate(situation: Situation) -> float:
-    """Upper bound in operations a second from the network adapters and disks.
+    """Upper bound in operations per second from the network adapters and disks.
 
     Infinite where a client may answer from its own cache (a warm read).
     """

@@ -1,7 +1,7 @@
 """Regressions with scikit-learn's interface: the paper's linear one, grey-box, and competitors.
 
 X has shape (rows, columns of an Encoding). Grey-box estimators take two columns before these: log
-of the sequence model's rate in bytes a second, and log of the line rate (infinite if unbounded).
+of the sequence model's rate in bytes per second, and log of the line rate (infinite if unbounded).
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ else:
 
 # Number of grey-box columns before those of the encoding.
 PRIORS = 2
-# Ridge penalties relative to the common slopes' 1: weaker for a cell's level, stronger for its
-# slopes.
+# Ridge penalties relative to that of the common slopes, which is 1: weaker for a cell's level,
+# stronger for its slopes.
 LEVEL_RIDGE, CELL_RIDGE = 0.2, 3.0
 STRENGTHS = (1.0, 3.0, 10.0, 30.0)
 SHARES = (0.0, 0.5, 1.0)
@@ -45,11 +45,12 @@ SD_OF_MAD = 1.4826
 CLIPPED = 3
 # The intercept's ridge penalty relative to the common slopes' 1.
 INTERCEPT_RIDGE = 1e-3
-# Boosting of what the grey box leaves, and of log rates as such.
+# Settings of the boosting, for residuals of the grey box and for log rates: trees, learning rate,
+# leaves, rows per leaf, and L2 penalty.
 REST_TREES, REST_RATE, REST_LEAVES, REST_ROWS, REST_L2 = 60, 0.06, 6, 8, 2.0
 TREES, RATE, LEAVES, ROWS, L2 = 120, 0.1, 12, 6, 1.0
-# The Gaussian process: first length scale (in standard deviations of a column) and noise, and the
-# bounds of amplitude, length scale and noise.
+# The Gaussian process: initial length scale (in standard deviations of a column) and noise; then
+# the bounds of amplitude, length scale and noise.
 LENGTH, NOISE = 3.0, 0.05
 AMPLITUDES, LENGTHS, NOISES = (1e-2, 1e2), (0.3, 1e3), (1e-5, 1.0)
 
@@ -89,7 +90,7 @@ class PaperLinear(RegressorMixin, BaseEstimator):
 
 
 def r_squared(y: np.ndarray, shown: np.ndarray) -> float:
-    """1 - SSE / TSS; 0 where `y` is constant."""
+    """Returns 1 - SSE / TSS; 0 where `y` is constant."""
     total = float(((y - y.mean()) ** 2).sum())
     return 1.0 - float(((y - shown) ** 2).sum()) / total if total else 0.0
 
@@ -225,7 +226,7 @@ class GreyBox(RegressorMixin, BaseEstimator):
 
 
 def clipped(left: np.ndarray) -> np.ndarray:
-    """Residuals clipped at 3 robust standard deviations.
+    """Returns the residuals clipped at 3 robust standard deviations.
 
     An absolute-error loss would resist outliers, too, but its leaf medians break monotonicity.
     """
@@ -237,7 +238,7 @@ def clipped(left: np.ndarray) -> np.ndarray:
 def drawn(
     matrix: np.ndarray, target: np.ndarray, each: np.ndarray, signs: np.ndarray
 ) -> np.ndarray:
-    """Ridge slopes under Huber's loss; `each`: penalty per column.
+    """Returns ridge slopes under Huber's loss; `each`: penalty per column.
 
     A slope that contradicts its column's sign is set to 0.
     """

@@ -13,10 +13,10 @@ from dfslab.models.tree.prediction import Situation
 from dfslab.spec.environment import is_of_group
 from dfslab.spec.scenario import Point
 
-# Numbers that are left out: `entries` and `first` follow from size and number of files, the others
-# are features by name already.
+# Quantities that are left out: `entries` and `first` follow from size and number of files, and the
+# others are features by name already.
 FOLLOWS_FROM_OTHERS = ("entries", "first", "direct", "cold", "fsync", "scattered")
-# Most columns for each configuration, so that residual degrees of freedom remain.
+# Largest number of columns per configuration, so that residual degrees of freedom remain.
 MOST_COLUMNS = Fraction(2, 3)
 
 

@@ -32,7 +32,8 @@ class Waiting:
 def fluid_wait_s(
     peak_per_s: float, capacity_per_s: float, length_s: float, quantile: float = MEAN
 ) -> float:
-    """Wait at a quantile of the requests, >= 0. The median (1/2) equals the mean."""
+    """Returns the wait in seconds at a quantile of the requests, >= 0. The median (1/2) equals the
+    mean."""
     return max(0.0, quantile * length_s * (peak_per_s - capacity_per_s) / capacity_per_s)
 
 
@@ -44,22 +45,26 @@ def largest_peak_per_s(
     quantile: float = MEAN,
     service_s: float = 0.0,
 ) -> float:
-    """The rate at which `quantile` of a peak's requests are answered within `bound_s`.
+    """Returns the rate per second at which `quantile` of a peak's requests are answered within
+    `bound_s`.
 
     Wu 2013 (12) with quantile 1/2 and no service time: 2 q (B - C) / T + q. `service_s` is the
-    request's own time, 1 / q of one server. Below `capacity_per_s` when even that is too slow.
+    request's own time, 1 / q of one server. The result is below `capacity_per_s` when even that
+    rate is too slow.
     """
     slack_s = bound_s - network_s - service_s
     return max(0.0, capacity_per_s + capacity_per_s * slack_s / (quantile * length_s))
 
 
 def largest_peak_of_queue_per_s(capacity_per_s: float, places: float, length_s: float) -> float:
-    """The largest rate at which a call queue of `places` requests does not overflow in a peak."""
+    """Returns the largest rate per second at which a call queue of `places` requests does not
+    overflow in a peak."""
     return capacity_per_s + places / length_s
 
 
 def drain_s(peak_per_s: float, capacity_per_s: float, length_s: float, base_per_s: float) -> float:
-    """Seconds to drain a peak's queue at `base_per_s`; infinite when that is >= capacity."""
+    """Returns the seconds to drain a peak's queue at `base_per_s`; infinite when that is >=
+    capacity."""
     queued = max(0.0, (peak_per_s - capacity_per_s) * length_s)
     if not queued:
         return 0.0
@@ -67,7 +72,8 @@ def drain_s(peak_per_s: float, capacity_per_s: float, length_s: float, base_per_
 
 
 def steady_wait_s(rate_per_s: float, service_s: float, variation: float = 1.0) -> float:
-    """Mean wait of M/G/1 (Pollaczek-Khinchine); `variation`: squared CV of the service time."""
+    """Returns the mean wait of M/G/1 in seconds (Pollaczek-Khinchine); `variation`: squared CV of
+    the service time."""
     busy = rate_per_s * service_s
     assert busy < 1, "a queue without end has no mean"
     return busy * service_s * (1 + variation) / (2 * (1 - busy))
@@ -76,7 +82,8 @@ def steady_wait_s(rate_per_s: float, service_s: float, variation: float = 1.0) -
 def steady_quantile_s(
     rate_per_s: float, service_s: float, quantile: float, variation: float = 1.0
 ) -> float:
-    """Quantile of the M/G/1 wait; waits above 0 are taken as exponential, exact for M/M/1."""
+    """Returns a quantile of the M/G/1 wait in seconds; waits above 0 are taken as exponential,
+    exact for M/M/1."""
     busy = rate_per_s * service_s
     if busy <= 1 - quantile:
         return 0.0
@@ -87,7 +94,8 @@ def steady_quantile_s(
 def paused(
     capacity_per_s: float, rate_per_s: float, share: float, pause_s: float
 ) -> tuple[float, float]:
-    """(capacity, extra mean wait) of a server that pauses for `pause_s` at a time.
+    """Returns (capacity per second, extra mean wait in seconds) of a server that pauses for
+    `pause_s` at a time.
 
     `share` is the fraction of time paused, as by garbage collection. A request that arrives during
     a pause waits for the rest of the pause and for the queue that built up in it.
@@ -106,7 +114,8 @@ def waits(
     base_per_s: float = 0.0,
     seed: int = 1,
 ) -> Waiting:
-    """Waits of a peak's requests: fluid, steady-state or simulated, chosen by the load."""
+    """Returns the waits of a peak's requests: fluid, steady-state or simulated, chosen by the
+    load."""
     load = peak_per_s / capacity_per_s
     if load >= SATURATED:
         mean_s, at_s = (
@@ -150,7 +159,8 @@ def simulated(
 def _steady_state(
     random: np.random.Generator, busy: float, capacity_per_s: float, replications: int
 ) -> np.ndarray:
-    """The wait that the first request of the peak finds (M/M/1)."""
+    """Returns the wait in seconds that the first request of the peak finds (M/M/1), one per
+    replication."""
     waited = random.random(replications) < busy
     rest_s = random.exponential(1 / (capacity_per_s * max(1e-9, 1 - busy)), replications)
     return np.where(waited, rest_s, 0.0)

@@ -22,7 +22,7 @@ from dfslab.models.tree.placement import SHARED, Station
 
 
 def shared_cost(exclusive_visits: float, shared_visits: float) -> float:
-    """Effective seconds of lock demand per second of shared holding: 0 to 1."""
+    """Returns effective seconds of lock demand per second of shared holding: 0 to 1."""
     if not exclusive_visits or not shared_visits:
         return 0.0
     share = exclusive_visits / (exclusive_visits + shared_visits)
@@ -30,7 +30,8 @@ def shared_cost(exclusive_visits: float, shared_visits: float) -> float:
 
 
 def capacity_per_s(exclusive_share: float, exclusive_hold_s: float, shared_hold_s: float) -> float:
-    """Requests a second that a FIFO lock can serve; infinite without exclusive requests."""
+    """Returns the requests per second that a FIFO lock can serve; infinite without exclusive
+    requests."""
     cost = shared_cost(exclusive_share, 1.0 - exclusive_share)
     demand_s = exclusive_share * exclusive_hold_s + cost * (1.0 - exclusive_share) * shared_hold_s
     return 1.0 / demand_s if demand_s else math.inf

@@ -1,4 +1,4 @@
-"""The metadata server's limits: number of files, requests a second, size of a burst.
+"""The metadata server's limits: number of files, requests per second, size of a burst.
 
 Memory per file is from published figures of each system. Capacity is from the description: the
 bottleneck of processors, lock and threads. Bursts are from models/queue/burst.py. All follow Wu
@@ -54,10 +54,11 @@ class Capacity:
 
 @dataclass(frozen=True)
 class Peak:
-    """The largest rate during `length_s` that keeps the wait bound, by mean and by quantiles.
+    """The largest rate of a peak of `length_s` seconds that keeps the wait within the bound, by
+    mean and by quantiles.
 
     `queue_per_s`: largest rate at which the call queue refuses no request (None: no known limit).
-    `drain_s`: time to drain the queue of the mean's peak at half of the capacity.
+    `drain_s`: time to drain the queue of the peak by the mean, at half of the capacity.
     """
 
     operation: str

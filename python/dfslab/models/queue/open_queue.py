@@ -12,7 +12,7 @@ import numpy as np
 
 from dfslab import quantiles
 
-# Least probability of a wait, which the variance of a wait is divided by.
+# Smallest probability of a wait by which the variance of a wait is divided.
 LEAST_BUSY = 1e-3
 
 
@@ -40,7 +40,8 @@ class FiniteQueue:
 
 
 def waiting_share(load: float, servers: int) -> float:
-    """Erlang C: the share of arrivals that find all servers busy; `load` is rate * service."""
+    """Returns Erlang C, the share of arrivals that find all servers busy; `load` is arrival rate
+    times service time."""
     assert load < servers, "an overloaded station has no share"
     # Erlang B by its recursion, which is numerically stable.
     blocked = 1.0
@@ -55,7 +56,8 @@ def open_network(
     servers: Sequence[int] | None = None,
     latency_s: float | None = None,
 ) -> OpenNetwork:
-    """M/M/c stations that one operation visits in turn; `latency_s` as in the closed network."""
+    """Returns the mean response of M/M/c stations that one operation visits in turn; `latency_s` as
+    in the closed network."""
     demand = np.asarray(demands_s, float)
     count = np.ones(len(demand), int) if servers is None else np.asarray(servers, int)
     service = float(demand.sum()) if latency_s is None else latency_s
@@ -72,7 +74,8 @@ def open_network(
 
 
 def finite_queue(rate_per_s: float, service_s: float, servers: int, places: int) -> FiniteQueue:
-    """M/M/c/K: `servers` threads and `places` in the call queue; a full queue refuses requests."""
+    """Returns the M/M/c/K station: `servers` threads and `places` in the call queue; a full queue
+    refuses requests."""
     load = rate_per_s * service_s
     weights = np.empty(servers + places + 1)
     weights[0] = 0.0

@@ -163,7 +163,8 @@ class _BusyServers:
 def asymptotic_bounds(
     demands_s: Sequence[float], clients: int, think_s: float, latency_s: float
 ) -> tuple[float, float]:
-    """(lower, upper) bounds of the rate: all clients in one queue; no client ever waiting.
+    """Returns (lower, upper) bounds of the rate per second: all clients in one queue; no client
+    ever waiting.
 
     `demands_s` are per server. The lower bound assumes every station serves one at a time.
     """

@@ -1,4 +1,4 @@
-"""What one execution of an operation costs: latency, and seconds of demand at each station.
+"""The cost of one execution of an operation: latency, and seconds of demand at each station.
 
 Numbers are scalars or arrays of shape (sets of constants,), which are evaluated together.
 """
@@ -49,11 +49,12 @@ def is_any(value: float) -> bool:
 
 @dataclass
 class Cost:
-    """What one execution costs. Demand vectors map a station to seconds:
+    """The cost of one execution. Demand vectors map a station to seconds:
 
     `demands`: foreground demand, weighted by the probability of each station.
     `background`: asynchronous demand, which adds load but no latency.
-    `burst`: `demands` of one unit or turn; concurrent copies queue for it. Client: one copy.
+    `burst`: `demands` of one unit or turn; concurrent copies queue for it. At a client's stations,
+    of one copy.
     `whole`: `burst` at the station actually visited, not weighted by probability.
     `limited`: demand at token buckets (disk or adapter with burst credit), no latency within it.
 

@@ -1,8 +1,9 @@
-"""Response time by invocations, as Wu 2013 writes it: how often each, and T of one.
+"""Response time by invocations, as in Wu 2013: the number of executions of each, and the time T of
+one.
 
-An invocation is a call of the client's program (an outermost named step), a message with an
-answer, or a named sequence. A caller's work in the unnamed sequence around one message belongs to
-the message. All other time is the self time of the enclosing invocation. So T = sum of count * self
+An invocation is a call of the client's program (an outermost named step), a message with an answer,
+or a named sequence. A caller's work in the unnamed sequence around one message belongs to the
+message. All other time is the self time of the enclosing invocation. So T = sum of count * self
 time, without double counting (the corrected reading of (1) and (6)).
 """
 

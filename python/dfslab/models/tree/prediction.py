@@ -26,7 +26,8 @@ from dfslab.spec.systems.filesystem import FileSystem
 
 # Share of memory at which Linux starts write-back (vm.dirty_background_ratio).
 DIRTY_BACKGROUND_SHARE = 0.10
-# Utilisation from which a station counts as the bottleneck; below, more clients raise the rate.
+# Utilisation from which a station counts as the bottleneck; below this value, more clients raise
+# the rate.
 FULL = 0.8
 QUANTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99}
 

@@ -114,7 +114,8 @@ class TreeReader(Visitor[str, Cost]):
         return cost
 
     def _held_up(self, cost: Cost) -> Cost:
-        """Raise the latency to the least that token buckets allow; each starts with full credit."""
+        """Raises the latency to the least that token buckets allow; each bucket starts with full
+        credit."""
         for station, seconds in cost.limited.items():
             cost.latency_s = largest((cost.latency_s, seconds - self._ahead_s[station]))
             cost.busy_s = largest((cost.busy_s, cost.latency_s))
@@ -153,7 +154,7 @@ class TreeReader(Visitor[str, Cost]):
         return bool(self.count(condition))
 
     def visit(self, node: Node, where: str) -> Cost:
-        """Cost of a node that begins at the role `where`; a named one is a step."""
+        """Returns the cost of a node that begins at the role `where`; a named node is a step."""
         cost = node.accept(self, where)
         if node.name and is_any(cost.latency_s):
             cost = self._held_up(cost)
@@ -287,7 +288,8 @@ class TreeReader(Visitor[str, Cost]):
         return station in self._ahead_s or station._replace(copies=1) in self._ahead_s
 
     def _ahead_of(self, station: Station) -> float:
-        """Burst credit of the token bucket in seconds; clients' buckets are stored as one copy."""
+        """Returns the burst credit of the token bucket in seconds; clients' buckets are stored as
+        one copy."""
         return self._ahead_s.get(station) or self._ahead_s[station._replace(copies=1)]
 
     def _is_clients(self, station: Station) -> bool:

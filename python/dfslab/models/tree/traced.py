@@ -15,13 +15,13 @@ from dfslab.spec.steps.calls import TRANSFERS, WHOLE, Done, Meaning, followed
 from dfslab.spec.steps.node import Node
 from dfslab.spec.streams.vocabulary import GivenArrival, Stream
 
-# Most distinct sizes of one operation type; more are merged by rank.
+# Largest number of distinct sizes of one operation type; more sizes are merged by rank.
 MOST_SIZES = 32
 
 
 @dataclass(frozen=True)
 class Sort:
-    """A cost class: a share of one operation type with equal parameters of its tree."""
+    """A cost class: a share of one operation type whose calls have equal parameters of its tree."""
 
     share: float
     size_bytes: float

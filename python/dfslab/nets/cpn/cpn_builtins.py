@@ -1,4 +1,4 @@
-"""The functions of CPN ML that are known: of numbers, chance, texts, lists and colour sets."""
+"""The supported functions of CPN ML: of numbers, random draws, texts, lists and colour sets."""
 
 from __future__ import annotations
 
@@ -36,7 +36,8 @@ from dfslab.nets.cpn.cpn_values import (
     words,
 )
 
-# How many arguments, the same in our language, the type ("" for that of the argument).
+# CPN ML name -> (number of arguments, text in the engine's language, result type; None: that of the
+# argument).
 NUMBERS: Mapping[str, tuple[int, str, Plain | None]] = {
     "exponential": (1, "exponential(1 / ({0}))", REAL),
     "uniform": (2, "uniform({0}, {1})", REAL),
@@ -65,7 +66,7 @@ COMPUTED: Mapping[str, Callable[..., Any]] = {
     "Int.min": min,
     "Int.max": max,
 }
-# The clock is read once a firing; one unit of the file is a second.
+# The clock, read once per firing; one time unit of the file is one second.
 NOW = Leaf("floor(now())", INT, draws=True)
 SAME = {
     "intTime": "time",
@@ -98,7 +99,7 @@ SAME = {
     "List.take": "take",
     "List.drop": "drop",
 }
-# In their own words, so that they are read like the functions of a file.
+# Functions that are written in CPN ML themselves and read like the functions of a file.
 PRELUDE = """
 fun map f [] = [] | map f (x::r) = f x :: map f r
 fun filter f [] = [] | filter f (x::r) = if f x then x :: filter f r else filter f r
@@ -129,7 +130,7 @@ OTHERWISE = {
 
 
 class Builtins:
-    """Adds the known functions to an evaluator's names."""
+    """Adds the supported functions to an evaluator's names."""
 
     def __init__(self, evaluator: Evaluator) -> None:
         self.evaluator = evaluator
@@ -170,7 +171,7 @@ class Builtins:
         return run
 
     def arguments(self, value: CpnValue, count: int, name: str) -> list[CpnValue]:
-        """The parts of a tuple of that size."""
+        """Returns the elements of a tuple of `count` elements. InputError for another value."""
         found: list[CpnValue] = [value]
         if isinstance(value, Rec):
             found = [one for _, one in value.fields]
@@ -284,7 +285,7 @@ class Builtins:
         return Leaf(f'if({value.text}, "true", "false")', TEXT, draws=value.draws)
 
     def flattened(self, value: CpnValue) -> CpnValue:
-        """A multiset of known numbers of tokens as a list."""
+        """Converts a multiset with known numbers of tokens to a list."""
         items: list[CpnValue] = []
         bag = self.evaluator.bag(value)
         for entry in bag.entries:
@@ -297,14 +298,15 @@ class Builtins:
 
 
 class OfColours:
-    """What a colour set's name has behind a dot: `CS.all()`, `CS.ran()`, `CS.set_field v x`."""
+    """Functions of colour sets: `CS.all()`, `CS.ran()`, `CS.set_field v x`."""
 
     def __init__(self, evaluator: Evaluator) -> None:
         self.evaluator = evaluator
         self.colours = evaluator.colours
 
     def named(self, name: str, context: str) -> CpnValue | None:
-        """The function of a dotted name; none where it is none of a colour set's."""
+        """Returns the function of a dotted name; None if the name before the dot is no colour
+        set."""
         colour, dot, word = name.rpartition(".")
         if not dot or colour not in {*self.colours.sets, *self.colours.broken}:
             return None
@@ -337,7 +339,7 @@ class OfColours:
         return constant(len(self.members(colour)), INT)
 
     def ran(self, colour: str) -> CpnValue:
-        """A value of a small colour set, each as likely."""
+        """Draws a value of a small colour set uniformly."""
         members = Items(tuple(self.members(colour)))
         leaf = self.colours.leaf(members, self.evaluator.context)
         kind = kind_of(members.items[0])
@@ -352,7 +354,7 @@ class OfColours:
         return Rec(tuple(fields), value.union)
 
     def ordered(self, colour: str, word: str, value: CpnValue) -> CpnValue:
-        """The number of a value in its colour set, or the value of a number."""
+        """Converts a value to its position in its colour set, or a position to the value."""
         members = self.members(colour)
         numbers: list[CpnValue] = [constant(at, INT) for at in range(len(members))]
         known, wanted = (members, numbers) if word == "ord" else (numbers, members)
@@ -371,7 +373,8 @@ class OfColours:
         return answer
 
     def multiplied(self, kind: Struct, value: CpnValue) -> CpnValue:
-        """All combinations of two or more multisets, as a product's."""
+        """Returns the product of two or more multisets: all combinations, as values of a
+        product."""
         if not isinstance(value, Rec) or len(value.fields) != len(kind.fields):
             raise self.evaluator.wrong("mult", f"takes {len(kind.fields)} multisets")
         made: list[tuple[tuple[CpnValue, ...], Leaf, Leaf | None]] = [((), ONE, None)]

@@ -1,4 +1,5 @@
-"""Colour sets of a `.cpn` file: their types, their values, and both as our documents have them."""
+"""Colour sets of a `.cpn` file: their types and values, and the corresponding types and rows of a
+net definition."""
 
 from __future__ import annotations
 
@@ -43,13 +44,13 @@ COMMON: dict[str, ValueType] = {
     "TIME": INT,
     "STRING": TEXT,
 }
-# Names that the language of our inscriptions has for itself.
+# Reserved names of the engine's inscription language.
 TAKEN = ("int", "real", "bool", "text", "if", "min", "max", "head", "tail", "length", "at", "cons")
 
 
 @dataclass(frozen=True)
 class ColourSet:
-    """A colour set: its type, and its values where they are few."""
+    """A colour set: its type, and all its values if they are few."""
 
     name: str
     kind: ValueType
@@ -57,15 +58,16 @@ class ColourSet:
 
 
 class Colours:
-    """All colour sets, by name."""
+    """All colour sets of a file, by name."""
 
     def __init__(self) -> None:
         self.sets: dict[str, ColourSet] = {}
         self.enums: dict[str, list[str]] = {}
-        # Why a colour set is not read; it stops only a net that uses it.
+        # Errors of colour sets that could not be read; such an error stops only nets that use the
+        # colour set.
         self.broken: dict[str, InputError] = {}
         self.names: dict[Struct, str] = {}
-        # Colours that lists hold, which no place may have.
+        # Colours of records in lists, which are the colour of no place.
         self.held: dict[str, Struct] = {}
 
     def add(
@@ -76,7 +78,7 @@ class Colours:
             self.names[kind] = self.free(name)
 
     def free(self, name: str) -> str:
-        """A name for a colour or an enumeration that nothing else has."""
+        """Returns a name for a colour or an enumeration that is not used yet."""
         name = clean(name)
         while name in TAKEN or name in self.enums or name in self.names.values():
             name += "_"
@@ -88,7 +90,8 @@ class Colours:
         return Plain(own)
 
     def known(self, name: str, context: str) -> ColourSet:
-        """A declared colour set; the common ones need no declaration."""
+        """Returns a declared colour set; the predefined ones need no declaration. InputError if
+        unknown."""
         if name in self.broken:
             raise self.broken[name]
         if name not in self.sets and name in COMMON:
@@ -100,7 +103,7 @@ class Colours:
         return self.sets[name]
 
     def members(self, name: str, context: str) -> list[CpnValue]:
-        """All values of a colour set, where they are few."""
+        """Returns all values of a small colour set. InputError if it is large."""
         found = self.known(name, context)
         if found.members is None:
             raise InputError(
@@ -110,7 +113,7 @@ class Colours:
             )
         return found.members()
 
-    # Types and values as our documents have them.
+    # Types and values in the form of net definitions.
 
     def type_name(self, kind: ValueType, context: str) -> str:
         if isinstance(kind, Plain):
@@ -126,7 +129,7 @@ class Colours:
         raise InputError(context, words(kind), "is no type of a token's field")
 
     def record_name(self, kind: Struct, context: str) -> str:
-        """The colour of records in a list; every type has one."""
+        """Returns the colour name of records in a list; each record type has one name."""
         if kind not in self.names:
             self.names[kind] = self.free("pair")
         self.held[self.names[kind]] = kind
@@ -136,13 +139,13 @@ class Colours:
         return [(label, self.type_name(one, context)) for label, one in flat(kind)]
 
     def leaves(self, value: CpnValue, context: str) -> list[Leaf]:
-        """The fields of a value, in the order of `flat`."""
+        """Returns the fields of a value, in the order of `flat`."""
         if isinstance(value, Rec):
             return [leaf for _, one in value.fields for leaf in self.leaves(one, context)]
         return [self.leaf(value, context)]
 
     def leaf(self, value: CpnValue, context: str) -> Leaf:
-        """A single value or a list as text."""
+        """Returns a single value or a list as text. InputError for other values."""
         if isinstance(value, Leaf):
             return value
         kind = kind_of(value)
@@ -159,7 +162,7 @@ class Colours:
         return Leaf(text, kind, draws=drawn)
 
     def element(self, value: CpnValue, kind: ValueType | None, context: str) -> Leaf:
-        """A value as an element of a list: a record is one value there."""
+        """Returns a value as an element of a list, where a record counts as one value."""
         if isinstance(kind, ListType):
             inner = self.leaf(value, context)
             name = self.record_name(boxed(kind), context)
@@ -174,7 +177,8 @@ class Colours:
         return Leaf(text, Plain(name), draws=any(one.draws for one in parts))
 
     def fitted(self, value: CpnValue, colour: str, context: str) -> CpnValue:
-        """A value of a colour set; a whole number may stand for a real."""
+        """Converts a value to a colour set; an int may be used as a real. InputError if it does not
+        fit."""
         kind = self.sets[colour].kind
         if kind == REAL and isinstance(value, Leaf) and value.kind == INT:
             return constant(float(value.constant), REAL) if value.known else value
@@ -204,7 +208,7 @@ class Colours:
         return Rec(tuple(made), value.union, value.base)
 
     def row(self, value: CpnValue, context: str) -> list[Cell]:
-        """A known value as the row of a first token."""
+        """Returns a known value as the row of an initial token."""
         parts = (one for _, one in value.fields) if isinstance(value, Rec) else (value,)
         return [cell for one in parts for cell in self.cells(one, context)]
 
@@ -225,7 +229,7 @@ class Colours:
             raise InputError(context, text[:60], "is not known before the net runs")
 
     def documents(self, used: set[str], context: str) -> dict[str, list[tuple[str, str]]]:
-        """The colours of places, and those that lists hold."""
+        """Returns the fields of the colours of places, and of the colours of records in lists."""
         made: dict[str, list[tuple[str, str]]] = {}
         for name in sorted(used):
             made[self.colour_name(name)] = self.fields(self.sets[name].kind, context)
@@ -233,19 +237,19 @@ class Colours:
         while waiting:
             for name in waiting:
                 made[name] = self.fields(self.held[name], context)
-            # What a record's lists hold was met just now.
+            # Reading a record's lists may have added further colours.
             waiting = [name for name in self.held if name not in made]
         return made
 
     def colour_name(self, name: str) -> str:
-        """What our documents call a colour set of the file."""
+        """Returns the name that a colour set of the file has in net definitions."""
         kind = self.sets[name].kind
         return self.names.get(kind, name) if isinstance(kind, Struct) else name
 
     # Values of small colour sets.
 
     def structs(self, kind: Struct, parts: list[tuple[str, str]], context: str) -> list[CpnValue]:
-        """All records whose fields are of small colour sets."""
+        """Returns all records whose fields have small colour sets."""
         choices = [self.members(name, context) for _, name in parts]
         count = 1
         for one in choices:
@@ -257,22 +261,22 @@ class Colours:
 
 
 def boxed(kind: ListType) -> Struct:
-    """A list in a list is the only field of a record there."""
+    """Wraps a list within a list in a record whose only field is that list."""
     return Struct((("value", kind),))
 
 
 def booleans() -> list[CpnValue]:
-    """Both truth values, in the order of CPN Tools."""
+    """Returns both truth values, in the order of CPN Tools."""
     return [constant(False, BOOL), constant(True, BOOL)]
 
 
 def between(low: int, high: int, context: str) -> list[CpnValue]:
-    """The numbers of a range."""
+    """Returns the numbers of a range, both ends included. InputError if there are too many."""
     if high - low >= MEMBERS_MOST:
         raise InputError(context, high - low + 1, f"at most {MEMBERS_MOST} values can be listed")
     return [constant(at, INT) for at in range(low, high + 1)]
 
 
 def text_of(element: ET.Element | None) -> str:
-    """The text of an element, its lines joined."""
+    """Returns the text of an XML element, its lines joined by spaces."""
     return " ".join((element.text or "").split()) if element is not None else ""

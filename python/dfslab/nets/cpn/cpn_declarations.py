@@ -1,6 +1,6 @@
-"""Declarations of a `.cpn` file, in their order: colour sets, variables, values and functions.
+"""Reads the declarations of a `.cpn` file, in order: colour sets, variables, values and functions.
 
-What is not read stops only a net that uses it.
+A declaration that cannot be read stops only nets that use it.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ NAME = re.compile(r"[A-Za-z][A-Za-z0-9_']*")
 
 
 class Declarations:
-    """All names of a net."""
+    """All declared names of a net."""
 
     def __init__(self, net: ET.Element) -> None:
         self.colours = Colours()
@@ -56,7 +56,7 @@ class Declarations:
         box = net.find("globbox")
         for element in self.elements(box) if box is not None else ():
             self.declare(element)
-        # Only what a place or a function has is part of the net.
+        # Only colours used by a place or a function become part of the net.
         self.colours.held.clear()
 
     def elements(self, box: ET.Element) -> Iterator[ET.Element]:
@@ -87,7 +87,8 @@ class Declarations:
                 self.name_constant(name)
 
     def name_constant(self, name: str) -> None:
-        """A number keeps its name in our document, so that it can be changed there."""
+        """Keeps the name of a number as a constant of the net definition, so that the number can be
+        changed there."""
         value = self.evaluator.globals.get(name)
         number = isinstance(value, Leaf) and value.known and value.kind in (INT, REAL)
         if isinstance(value, Leaf) and number and clean(name) == name:
@@ -95,7 +96,7 @@ class Declarations:
             self.evaluator.globals[name] = Leaf(name, value.kind, value.constant)
 
     def reference(self, name: str, text: str) -> None:
-        """A reference that nothing assigns to is what it is at first."""
+        """Reads a reference to which nothing assigns as its initial value."""
         context = self.evaluator.context = f"globref {name}"
         try:
             if name in self.assigned:
@@ -110,7 +111,8 @@ class Declarations:
             self.variables[text_of(one)] = colour
 
     def tokens(self, value: CpnValue, colour: str) -> tuple[BagEntry, ...]:
-        """A value as tokens of a colour set: a list is one where the set is of lists."""
+        """Converts a value to tokens of a colour set. A list is one token if the colour set is a
+        list, else one token per element."""
         kind = self.colours.sets[colour].kind
         listed = isinstance(value, Items) or (
             isinstance(value, Leaf) and isinstance(value.kind, ListType)
@@ -171,7 +173,7 @@ class Declarations:
             self.compound(name, kind, context)
 
     def compound(self, name: str, kind: ET.Element, context: str) -> None:
-        """Products, records and unions."""
+        """Reads a product, record or union."""
         if kind.tag == "product":
             ids = [text_of(one) for one in kind.findall("id")]
             parts = [(str(at + 1), one) for at, one in enumerate(ids)]
@@ -208,12 +210,13 @@ class Declarations:
             self.construct(word, value)
 
     def construct(self, word: str, value: CpnValue) -> None:
-        """A name that patterns know as a value."""
+        """Declares a constructor, which patterns recognise as a value."""
         self.evaluator.globals[word] = value
         self.evaluator.constructors.add(word)
 
     def union(self, name: str, kind: ET.Element, context: str) -> None:
-        """A tag, and a field for each constructor that has a value; the others rest at zero."""
+        """Reads a union as a tag and one field for each constructor with a value; fields of other
+        constructors are zero."""
         payloads: list[tuple[str, ValueType]] = []
         tags = []
         for one in kind.findall("unionfield"):
@@ -255,7 +258,7 @@ class Declarations:
         return constant({"bool": False, "text": ""}.get(kind.name, 0), kind)
 
     def subset(self, name: str, other: str, kind: ET.Element, context: str) -> None:
-        """The values of another set that a function keeps, or that are listed."""
+        """Reads the subset of a colour set that a function selects, or whose values are listed."""
         of = self.colours.known(other, context)
         by, listed = kind.find("by"), kind.find("with")
         if by is not None:
@@ -279,7 +282,7 @@ class Declarations:
         return isinstance(found, Leaf) and found.constant is True
 
     def bounds(self, kind: ET.Element, context: str) -> tuple[int, int]:
-        """The first and last number of a range."""
+        """Returns the first and last number of a range."""
         texts = [text_of(one) for one in kind.iter("ml")]
         found = [self.evaluator.value(parse(one, context), {}) for one in texts if one]
         numbers = [one.constant for one in found if isinstance(one, Leaf) and one.kind == INT]
@@ -296,5 +299,5 @@ def with_ids(kind: ET.Element) -> list[str]:
 
 
 def whole_text(element: ET.Element | None) -> str:
-    """The text of an element, whether its own or its child's."""
+    """Returns the text of an element or of its child."""
     return " ".join("".join(element.itertext()).split()) if element is not None else ""

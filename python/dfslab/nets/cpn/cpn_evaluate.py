@@ -1,7 +1,9 @@
-"""Expressions of CPN ML evaluated as far as a file says, the rest as text of our language.
+"""Evaluates expressions of CPN ML as far as the file determines them; the remainder becomes text of
+the engine's language.
 
-What depends on tokens becomes text; what does not is computed here, so that recursion over known
-numbers and lists is unrolled. Recursion over what only a run knows becomes a function of the net.
+Values that depend on tokens become text. All others are computed here, so recursion over known
+numbers and lists is unrolled. Recursion over values that only a run knows becomes a function of the
+net.
 """
 
 from __future__ import annotations
@@ -42,7 +44,7 @@ from dfslab.nets.cpn.cpn_values import (
 )
 from dfslab.spec.model import InputError
 
-# What does more than compute a value, by its first words.
+# First words of functions with side effects.
 EFFECTS = (
     "print",
     "TextIO.",
@@ -69,25 +71,26 @@ CALLS_DEEP_MOST, CALLS_MOST = 300, 200_000
 
 
 class Evaluator:
-    """Names that are declared, and values of expressions over them."""
+    """Evaluates expressions over declared names."""
 
     def __init__(self, colours: Colours) -> None:
         self.colours = colours
         self.globals: dict[str, CpnValue] = {}
         self.constructors: set[str] = set()
-        # What references hold that nothing assigns to.
+        # The values of references to which nothing assigns.
         self.references: dict[str, CpnValue] = {}
         self.broken: dict[str, InputError] = {}
         self.context = "declarations"
         self.calls = self.deep = 0
         self.cached: dict[int, tuple[Tree, tuple[Tree, ...]]] = {}
-        # Makes a value that is drawn once a firing a local of the transition; none in functions.
+        # Turns a value that is drawn once per firing into a local of the transition; None inside
+        # functions.
         self.hoist: Callable[[Leaf], Leaf] | None = None
-        # Calls a function of the net; set by who keeps them.
+        # Calls a function of the net; set by the owner of those functions.
         self.specialised: Callable[[Closure, Sequence[CpnValue]], CpnValue] = self.wrong_call
-        # A colour set's function, by its name with a dot.
+        # Returns a colour set's function by the name with a dot; None if there is none.
         self.dotted: Callable[[str, str], CpnValue | None] = lambda name, context: None
-        # What a name is that nothing declares, as messages say it.
+        # The words of messages for a name that is not declared.
         self.unknown = "is not declared"
 
     def wrong_call(self, closure: Closure, _: Sequence[CpnValue]) -> CpnValue:
@@ -99,7 +102,7 @@ class Evaluator:
     # Declarations.
 
     def declare(self, found: Declaration) -> None:
-        """Adds what a declaration names, or why it is not read."""
+        """Adds the names of a declaration, or the reason for which it cannot be read."""
         for name in found.names:
             self.globals.pop(name, None)
             self.broken.pop(name, None)
@@ -137,14 +140,15 @@ class Evaluator:
     # Expressions.
 
     def value(self, tree: Tree, env: Env) -> CpnValue:
-        """What an expression is."""
+        """Evaluates an expression in the environment `env`. InputError for unsupported syntax."""
         read = READERS.get(tree.kind)
         if read is None:
             raise self.wrong(tree.kind, "cannot stand inside an expression of the subset read")
         return read(self, tree, env)
 
     def leaf(self, tree: Tree, env: Env, wanted: tuple[Any, ...], words_of: str) -> Leaf:
-        """A single value of one of some types."""
+        """Evaluates an expression to a single value of one of the types in `wanted`. InputError for
+        another type."""
         value = self.value(tree, env)
         if not isinstance(value, Leaf) or value.kind not in (*wanted, UNKNOWN):
             raise self.wrong(words(kind_of(value)), f"stands where {words_of} is expected")
@@ -228,7 +232,7 @@ class Evaluator:
         return operated(word, left, right, self)
 
     def listed(self, value: CpnValue, word: str) -> Items:
-        """A list as its known elements and what follows."""
+        """Returns a list as its known elements and its remainder. InputError for another value."""
         if isinstance(value, Items):
             return value
         if isinstance(value, Leaf) and (value.kind == UNKNOWN or isinstance(value.kind, ListType)):
@@ -240,7 +244,7 @@ class Evaluator:
         return self.of_one_type(Items((head, *found.items), found.tail))
 
     def of_one_type(self, found: Items) -> Items:
-        """A list whose elements are alike."""
+        """Checks that the elements of a list have one type, and returns the list."""
         kinds = [kind_of(one) for one in found.items]
         if found.tail is not None and isinstance(found.tail.kind, ListType):
             kinds += [found.tail.kind.inner] if found.tail.kind.inner else []
@@ -275,7 +279,8 @@ class Evaluator:
         if condition.known:
             return self.value(tree.parts[1 if condition.constant else 2], env)
         if condition.draws and self.hoist is None:
-            # In a function, what is drawn once is the argument of another function.
+            # Within a function, a value that is drawn once becomes the argument of another
+            # function.
             truths = (Tree("bool", "true"), Tree("bool", "false"))
             clauses = self.clauses(tree, zip(truths, tree.parts[1:], strict=True))
             return self.call(Closure("if", clauses, env), [condition])
@@ -293,7 +298,8 @@ class Evaluator:
                 pattern, bound = part.parts[0].parts
                 found = self.value(bound, inner)
                 if draws(found):
-                    # In a function, what is drawn once is the argument of another function.
+                    # Within a function, a value that is drawn once becomes the argument of another
+                    # function.
                     rest = Tree("let", "", (*parts[at + 1 :], body))
                     clauses = self.clauses(part, [(pattern, rest)])
                     return self.call(Closure("let", clauses, inner), [found])
@@ -308,7 +314,8 @@ class Evaluator:
         return Closure("fn", tree.parts, dict(env))
 
     def clauses(self, tree: Tree, pairs: Iterable[tuple[Tree, Tree]]) -> tuple[Tree, ...]:
-        """The clauses that a tree stands for: the same ones whenever it is read."""
+        """Returns the clauses of a function expression; the same objects each time the tree is
+        read."""
         if id(tree) not in self.cached:
             self.cached[id(tree)] = tree, tuple(Tree("clause", "", pair) for pair in pairs)
         return self.cached[id(tree)][1]
@@ -351,7 +358,7 @@ class Evaluator:
         return self.call(function, given)
 
     def arguments(self, function: Builtin, given: Sequence[CpnValue]) -> Sequence[CpnValue]:
-        """Arguments that a function says more than once are drawn before."""
+        """Draws the arguments that a function uses more than once before the call."""
         if not function.repeats or not any(draws(one) for one in given):
             return given
         if self.hoist is None:
@@ -360,7 +367,7 @@ class Evaluator:
         return [self.once(one) for one in given]
 
     def call(self, closure: Closure, given: Sequence[CpnValue]) -> CpnValue:
-        """A function of the file with all its arguments."""
+        """Calls a function of the file with all its arguments."""
         self.calls += 1
         if self.calls > CALLS_MOST or self.deep >= CALLS_DEEP_MOST:
             raise self.wrong(
@@ -379,7 +386,8 @@ class Evaluator:
             self.deep -= 1
 
     def ran(self, closure: Closure, given: Sequence[CpnValue]) -> CpnValue:
-        """The first clause that fits, each under the condition that it does."""
+        """Evaluates the first clause whose pattern matches; a match that depends on tokens becomes
+        a condition."""
         group = closure.group
         fellows = {name: Closure(name, group[name], closure.env, group) for name in group}
         env = {**closure.env, **fellows}
@@ -416,7 +424,7 @@ class Evaluator:
         return value
 
     def once(self, value: CpnValue) -> CpnValue:
-        """What is drawn is drawn once, however often its name stands."""
+        """Draws a random value once, however often its name is used."""
         if self.hoist is None or not draws(value):
             return value
         if isinstance(value, Leaf):
@@ -441,7 +449,8 @@ class Evaluator:
     # Multisets.
 
     def bag(self, value: CpnValue) -> Bag:
-        """A value as a multiset: a list stands for its elements, any other for itself, once."""
+        """Converts a value to a multiset: a list becomes its elements, any other value one
+        token."""
         if isinstance(value, Bag):
             return value
         if isinstance(value, Items):
@@ -455,12 +464,13 @@ class Evaluator:
 
 
 def has_effects(name: str) -> bool:
-    """Whether a function of that name does more than compute a value."""
+    """Whether the function of that name has side effects."""
     return any(name == one or (one[-1] == "." and name.startswith(one)) for one in EFFECTS)
 
 
 def is_rest(condition: Leaf, before: Sequence[Leaf | None]) -> bool:
-    """Whether a condition holds wherever those before it do not."""
+    """Whether the condition is the negation of one in `before`, so that it holds where all of them
+    are false."""
     return any(one is not None and negated(one).text == condition.text for one in before)
 
 

@@ -1,4 +1,4 @@
-"""Inscriptions of our language as CPN ML."""
+"""Writes inscriptions of the engine's language as CPN ML."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ CALLS = {
 
 @dataclass
 class Scope:
-    """What names stand for: variables with the types of their fields, and single values."""
+    """The names of an inscription: variables with the types of their fields, and single values."""
 
     definition: NetDefinition
     names: dict[str, str]
@@ -60,14 +60,14 @@ class Scope:
 
 
 def written(value: WrittenInscription, scope: Scope, context: str) -> str:
-    """An inscription as CPN ML."""
+    """Writes an inscription as CPN ML. InputError for what CPN ML cannot express."""
     if isinstance(value, bool):
         return str(value).lower()
     return _Expression(str(value), scope, context).level()
 
 
 def quoted(text: str) -> str:
-    """A text as CPN ML writes it."""
+    """Writes a text as a CPN ML string."""
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
@@ -85,7 +85,8 @@ def _of_sort(text: str, sort: str) -> str:
 
 
 class _Expression:
-    """Our expression language to CPN ML, every operation in parentheses."""
+    """Converts an expression of the engine's language to CPN ML, with parentheses around every
+    operation."""
 
     def __init__(self, text: str, scope: Scope, context: str) -> None:
         self.tokens, self.at, self.context, self.scope = TOKEN.findall(text), 0, context, scope
@@ -111,7 +112,7 @@ class _Expression:
         return left
 
     def part(self) -> str:
-        """An operand, or the field of a record that it is."""
+        """Reads an operand, and the field access after it, if any."""
         found = self.atom()
         if self.peek() != ".":
             return found

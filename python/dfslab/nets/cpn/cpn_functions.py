@@ -1,4 +1,5 @@
-"""Functions of CPN ML that a run calls, as functions of the net: one for each way they are used."""
+"""Functions of CPN ML that are evaluated during a run. Each becomes one function of the net for
+each combination of argument types."""
 
 from __future__ import annotations
 
@@ -45,7 +46,8 @@ class _Made:
 
 @dataclass(frozen=True)
 class _Written:
-    """A function in the language of our inscriptions; `whole` is the one that it is a part of."""
+    """A function as text of the engine's language; `whole` is the function of which it is a
+    part."""
 
     parameters: dict[str, str]
     result: str
@@ -55,7 +57,7 @@ class _Written:
 
 
 class CalledFunctions:
-    """The functions of the net that inscriptions call, made as they are met."""
+    """The functions of the net that inscriptions call, created at their first call."""
 
     def __init__(self, evaluator: Evaluator) -> None:
         self.evaluator = evaluator
@@ -69,7 +71,8 @@ class CalledFunctions:
         return self.evaluator.context
 
     def called(self, closure: Closure, given: Sequence[CpnValue]) -> CpnValue:
-        """A call that the run makes; its arguments are computed once."""
+        """Returns the value of a call that is evaluated during the run; each argument is computed
+        once."""
         abstract = _Abstract(self.evaluator)
         own = abstract.closure(closure)
         parts = [abstract.value(one) for one in given]
@@ -86,7 +89,7 @@ class CalledFunctions:
 
     @property
     def drawing(self) -> set[str]:
-        """The functions that draw, by the name of the whole."""
+        """Returns the names of the functions that draw at random."""
         return {one.whole for one in self.written.values() if one.draws}
 
     def names(self, made: _Made) -> list[str]:
@@ -97,12 +100,12 @@ class CalledFunctions:
     def make(
         self, key: Any, name: str, closure: Closure, given: list[CpnValue], abstract: _Abstract
     ) -> _Made:
-        """Reads the body until the type of its result does not change any more."""
+        """Reads the body repeatedly until the type of its result no longer changes."""
         evaluator = self.evaluator
         if len(self.made) >= FUNCTIONS_MOST:
             raise evaluator.wrong(name, f"is used in more than {FUNCTIONS_MOST} ways")
         made = self.made[key] = _Made(self.free(name))
-        # What the key names by its place in memory must stay there.
+        # The key identifies these objects by their addresses, so they must stay alive.
         self.kept.append((closure, given))
         outside, evaluator.hoist = evaluator.hoist, None
         deep, evaluator.deep = evaluator.deep, 0
@@ -124,7 +127,8 @@ class CalledFunctions:
         return made
 
     def leaves(self, body: CpnValue) -> list[Leaf]:
-        """The single values that a body gives; a multiset is a list of its tokens."""
+        """Returns the single values of a function's result; a multiset becomes a list of its
+        tokens."""
         if isinstance(body, Bag):
             return [self.listed(body)]
         return self.evaluator.colours.leaves(body, self.context)
@@ -153,7 +157,7 @@ class CalledFunctions:
         return own
 
     def listed(self, bag: Bag) -> Leaf:
-        """A multiset as a list, which is what a function of the net can give."""
+        """Converts a multiset to a list, since a function of the net can return a list only."""
         colours, text = self.evaluator.colours, ""
         kind: ValueType | None = None
         is_drawn = False
@@ -170,7 +174,7 @@ class CalledFunctions:
         return listed
 
     def part(self, entry: BagEntry) -> tuple[Leaf, ValueType | None]:
-        """The tokens of one entry as a list, and their type."""
+        """Returns the tokens of one entry as a list, and their type."""
         if entry.each is not None:
             each = entry.each.kind
             return entry.each, each.inner if isinstance(each, ListType) else None
@@ -184,7 +188,7 @@ class CalledFunctions:
 
 
 class _Abstract:
-    """Arguments with parameters in place of what only a run knows."""
+    """Replaces those parts of arguments that only a run knows by parameters."""
 
     def __init__(self, evaluator: Evaluator) -> None:
         self.evaluator = evaluator
@@ -192,7 +196,7 @@ class _Abstract:
         self.parameters: list[tuple[str, Any]] = []
 
     def value(self, value: CpnValue) -> tuple[Any, CpnValue]:
-        """The key that distinguishes uses, and the value over parameters."""
+        """Returns a key that distinguishes uses of the function, and the value over parameters."""
         if isinstance(value, Closure):
             return self.closure(value)
         if isinstance(value, Builtin):
@@ -216,7 +220,7 @@ class _Abstract:
         return leaf.kind, Leaf(name, leaf.kind if leaf.kind != UNKNOWN else INT)
 
     def closure(self, closure: Closure) -> tuple[Any, Closure]:
-        """A function, with parameters for what it has from around it."""
+        """Returns a key and a function in which outer values are replaced by parameters."""
         names = set().union(*(free_names(one) for one in closure.clauses))
         for clauses in closure.group.values():
             names |= set().union(*(free_names(one) for one in clauses))
@@ -233,7 +237,7 @@ class _Abstract:
         return key, Closure(closure.name, closure.clauses, env, closure.group, given)
 
     def is_outside(self, value: CpnValue) -> bool:
-        """Whether a run has to say what a name around a function stands for."""
+        """Whether a name from outside a function has a value that only the run knows."""
         if isinstance(value, Closure):
             env = value.env
             inner = set().union(*(free_names(one) for one in value.clauses))
@@ -247,6 +251,6 @@ class _Abstract:
 
 
 def add_functions(functions: CalledFunctions, net: Net) -> None:
-    """The functions that inscriptions call, added to the net."""
+    """Adds the functions that inscriptions call to the net."""
     for name, one in functions.written.items():
         net.function(name, one.parameters, one.result, one.body)

@@ -1,6 +1,7 @@
-"""Input arcs of a `.cpn` file: patterns bind names to parts of tokens, expressions are compared.
+"""Reads input arcs of a `.cpn` file: patterns bind names to parts of tokens, and expressions become
+comparisons.
 
-A name that stands on several arcs becomes a condition that those fields are equal.
+A name that is used on several arcs becomes the condition that those fields are equal.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ COUNT_KNOWN = "an input arc takes a number of tokens that is known; use two tran
 
 @dataclass(frozen=True)
 class FileArc:
-    """An arc with its place's final name and colour set; `kind` as the file writes it."""
+    """An arc with the flat name and the colour set of its place; `kind` as in the file."""
 
     transition: str
     place: str
@@ -50,7 +51,7 @@ class FileArc:
 
 @dataclass(frozen=True)
 class Taken:
-    """One token taken, and what it is called."""
+    """One token that is taken, and its variable."""
 
     place: str
     variable: str
@@ -58,7 +59,7 @@ class Taken:
 
 @dataclass(frozen=True)
 class Wanted:
-    """A part of a token that an expression says; `whole` where it is all of the token."""
+    """A part of a token that must equal an expression; `whole` if the part is the entire token."""
 
     arc: FileArc
     expression: Tree
@@ -67,7 +68,7 @@ class Wanted:
 
 
 class Inputs:
-    """What the names of a transition stand for, as far as its input arcs say."""
+    """The values of a transition's names, as far as its input arcs determine them."""
 
     def __init__(self, name: str, page: str, known: Declarations, context: str) -> None:
         self.name, self.page, self.known, self.context = name, page, known, context
@@ -83,7 +84,7 @@ class Inputs:
         return parse(arc.text or "()", arc.context)
 
     def terms(self, tree: Tree, context: str) -> Iterator[Tree]:
-        """The parts of a multiset as written, each as often as it counts."""
+        """Returns the terms of a multiset as written, each repeated by its count."""
         if tree.kind == "empty":
             return
         if tree.kind == "sum":
@@ -105,7 +106,8 @@ class Inputs:
         yield from (tree.parts[1] for _ in range(count.constant))
 
     def take(self, arc: FileArc) -> None:
-        """Finds the tokens of an arc; patterns bind names, expressions are compared later."""
+        """Reads the tokens of an arc: patterns bind names at once, expressions are compared
+        later."""
         self.evaluator.context = arc.context
         tree = self.parsed(arc)
         if tree.kind == "at" or (tree.kind == "stamp" and tree.parts[1] != Tree("int", "0")):
@@ -123,7 +125,7 @@ class Inputs:
         return f"is bound by no input arc, nor is it declared (bound: {bound})"
 
     def bind(self, term: Tree, arc: FileArc) -> None:
-        """One token taken, as far as its pattern goes."""
+        """Binds one token as far as its pattern allows."""
         kind = self.colours.sets[arc.colour].kind
         variable = f"t{len(self.taken) + 1}"
         whole = term.kind == "name" and self.is_variable(term.word) and isinstance(kind, Struct)
@@ -140,12 +142,13 @@ class Inputs:
         return name in self.known.variables and name not in self.evaluator.constructors
 
     def has_colour(self, name: str, colour: str) -> bool:
-        """Whether a variable's type is that of a colour set."""
+        """Whether a variable has the type of a colour set."""
         declared = self.colours.known(self.known.variables[name], f"var {name}")
         return declared.kind == self.colours.sets[colour].kind
 
     def holed(self, tree: Tree, holes: list[Tree]) -> Tree:
-        """The pattern with a hole for each part that computes instead of naming."""
+        """Returns the pattern with a placeholder for each part that is an expression; those parts
+        are added to `holes`."""
         if tree.kind == "name":
             names = self.is_variable(tree.word) or tree.word in self.evaluator.constructors
         elif tree.kind == "apply":
@@ -164,7 +167,8 @@ class Inputs:
         return Tree("name", f"?{len(holes) - 1}")
 
     def fit(self, term: Tree, token: CpnValue, arc: FileArc) -> None:
-        """Binds the names of a pattern that are new; those bound before are compared."""
+        """Binds the new names of a pattern to parts of the token; names bound before become
+        comparisons."""
         holes: list[Tree] = []
         found = matched(self.holed(term, holes), token, self.evaluator)
         if found is None:
@@ -196,7 +200,7 @@ class Inputs:
             )
 
     def compare_wanted(self) -> None:
-        """What expressions say of tokens, now that all names are bound."""
+        """Adds the comparisons with expressions, once all names are bound."""
         for one in self.wanted:
             self.evaluator.context = one.arc.context
             self.evaluator.unknown = self.unbound()
@@ -209,12 +213,13 @@ class Inputs:
                 self.conditions += split(equal(one.part, value, self.evaluator))
 
     def require(self, one: Wanted, value: CpnValue) -> None:
-        """A token equals a value."""
+        """Adds the condition that a token, or its part, equals a value."""
         fitted = self.colours.fitted(value, one.arc.colour, one.arc.context)
         self.conditions += split(equal(one.part, fitted, self.evaluator))
 
     def require_all(self, one: Wanted, value: Bag) -> None:
-        """The tokens of a multiset: the first is there, the others are taken with it."""
+        """Adds the tokens of a multiset: the first is the token already taken, the others are taken
+        in addition."""
         arc, values = one.arc, list[CpnValue]()
         for entry in value.entries:
             if not entry.count.known or entry.when or entry.each or entry.delay:
@@ -232,8 +237,8 @@ class Inputs:
             self.require(replace(one, part=made_of(kind, labels, variable)), other)
 
     def counted(self, one: Wanted) -> list[CpnValue]:
-        """The tokens of a multiset that depends on names of small colour sets, as many for all
-        their values: the elements of a list that a function gives."""
+        """Returns the tokens of a multiset whose size is the same for all values of the small
+        colour sets on which it depends: the elements of a list that a function returns."""
         names = sorted(name for name in free_names(one.expression) if name in self.env)
         context, counts = one.arc.context, set[int]()
         choices = [self.colours.members(self.known.variables[name], context) for name in names]
@@ -258,7 +263,7 @@ class Inputs:
 
 
 def split(condition: Leaf) -> list[str]:
-    """A condition as those that `&&` joins; none where it always holds."""
+    """Splits a condition at `&&`; an empty list if the condition is always true."""
     if condition.known and condition.constant:
         return []
     return list(condition.conditions or (condition.text,))

@@ -1,4 +1,5 @@
-"""Patterns of CPN ML against values: what they bind, and under which condition they fit."""
+"""Matches patterns of CPN ML with values: the names that a pattern binds, and the condition under
+which it matches."""
 
 from __future__ import annotations
 
@@ -32,7 +33,7 @@ from dfslab.spec.model import InputError
 
 
 class PatternReader(Protocol):
-    """What of the evaluator patterns need."""
+    """The part of the evaluator that pattern matching uses."""
 
     colours: Colours
     context: str
@@ -46,13 +47,15 @@ class PatternReader(Protocol):
 
 @dataclass
 class Match:
-    """A pattern that may fit: the names it binds, and the condition if it need not."""
+    """A possible match: the names that it binds, and its condition (always true if the match is
+    certain)."""
 
     names: dict[str, CpnValue] = field(default_factory=dict)
     condition: Leaf | None = None
 
     def add(self, other: Match | None, reader: PatternReader) -> bool:
-        """Both; false if the other never fits. A name that stands twice is one value."""
+        """Combines two matches; False if the other never matches. A name in both must have one
+        value."""
         if other is None:
             return False
         conditions = [one for one in (self.condition, other.condition) if one is not None]
@@ -67,14 +70,14 @@ class Match:
 
 
 def under(condition: Leaf, names: dict[str, CpnValue] | None = None) -> Match | None:
-    """A match under a condition, which may be known by now."""
+    """A match under a condition; None if the condition is known to be false."""
     if condition.known:
         return Match(names or {}) if condition.constant else None
     return Match(names or {}, condition)
 
 
 def matched(pattern: Tree, value: CpnValue, reader: PatternReader) -> Match | None:
-    """How a pattern fits a value; none if it never does."""
+    """Matches a pattern with a value; None if it never matches."""
     kind = pattern.kind
     if kind == "any":
         return Match()
@@ -120,7 +123,7 @@ def literal(tree: Tree) -> Leaf:
 def constructed(
     word: str, argument: Tree | None, value: CpnValue, reader: PatternReader
 ) -> Match | None:
-    """A constructor: a value of an enumeration, an index, or a part of a union."""
+    """Matches a constructor: a value of an enumeration, an index, or a member of a union."""
     made = reader.globals[word]
     if isinstance(made, Builtin) and argument is not None and not made.name.startswith("union "):
         return matched(argument, value, reader)
@@ -143,7 +146,7 @@ def constructed(
 
 
 def unbound(pattern: Tree | None) -> list[str]:
-    """The names in a pattern."""
+    """Returns the names that a pattern binds."""
     if pattern is None:
         return []
     own = [pattern.word] if pattern.kind in ("name", "as") else []
@@ -153,7 +156,7 @@ def unbound(pattern: Tree | None) -> list[str]:
 def fields(
     parts: list[tuple[str, Tree]], value: CpnValue, partial: bool, reader: PatternReader
 ) -> Match | None:
-    """A tuple or record, field by field."""
+    """Matches a tuple or record, field by field."""
     if isinstance(value, Leaf) and value.kind == UNKNOWN:
         return Match({name: value for _, part in parts for name in unbound(part)})
     labels = [label for label, _ in parts]
@@ -172,7 +175,7 @@ def fields(
 def listed(
     first: tuple[Tree, ...], rest: Tree | None, value: CpnValue, reader: PatternReader
 ) -> Match | None:
-    """`[a, b]` without, `a::rest` with a rest."""
+    """Matches a list pattern: `[a, b]` if `rest` is None, else `a::rest`."""
     if isinstance(value, Leaf) and isinstance(value.kind, ListType):
         value = Items((), value)
     if isinstance(value, Leaf) and value.kind == UNKNOWN:
@@ -200,14 +203,14 @@ def listed(
 
 
 def empty(tail: Leaf) -> Leaf:
-    """Whether a list has ended."""
+    """The condition that a list is empty."""
     return compared(tail.text, "==", "[]")
 
 
 def taken_apart(
     first: tuple[Tree, ...], rest: Tree | None, tail: Leaf, reader: PatternReader
 ) -> Match | None:
-    """Elements of a list that only the run knows."""
+    """Matches the elements of a list that only the run knows."""
     found, at = Match(), tail
     inner = tail.kind.inner if isinstance(tail.kind, ListType) else None
     if inner is None:
@@ -223,7 +226,7 @@ def taken_apart(
 
 
 def equal(left: CpnValue, right: CpnValue, reader: PatternReader) -> Leaf:
-    """Whether two values are the same."""
+    """The condition that two values are equal."""
     if isinstance(left, Closure | Builtin) or isinstance(right, Closure | Builtin):
         raise reader.wrong("=", "functions are not compared")
     if isinstance(left, Rec) and isinstance(right, Rec):
@@ -253,7 +256,7 @@ def equal(left: CpnValue, right: CpnValue, reader: PatternReader) -> Leaf:
 
 
 def known_items(value: CpnValue) -> tuple[CpnValue, ...] | None:
-    """The elements of a list of which all are known one by one."""
+    """The elements of a list if all are known individually; else None."""
     return value.items if isinstance(value, Items) and value.tail is None else None
 
 

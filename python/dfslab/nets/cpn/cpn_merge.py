@@ -1,4 +1,5 @@
-"""Two values under a condition as one, and the operators of CPN ML on single values."""
+"""Merges two values under a condition into one, and applies operators of CPN ML to single
+values."""
 
 from __future__ import annotations
 
@@ -40,7 +41,7 @@ INT_MOST = 2**63
 
 
 class MergeReader(Protocol):
-    """What of the evaluator this needs."""
+    """The part of the evaluator that merging uses."""
 
     colours: Colours
     context: str
@@ -69,14 +70,14 @@ OPPOSITE = {"==": "!=", "!=": "==", "<": ">=", ">=": "<", "<=": ">", ">": "<="}
 def compared(
     left: str, word: str, right: str, drawn: bool = False, other: str | None = None
 ) -> Leaf:
-    """A comparison, which knows its opposite."""
+    """A comparison, stored together with its opposite."""
     other = OPPOSITE[word] if other is None else other
     opposite = f"({left} {other} {right})" if other else ""
     return Leaf(f"({left} {word} {right})", BOOL, draws=drawn, opposite=opposite)
 
 
 def negated(value: Leaf) -> Leaf:
-    """The other truth value; of comparisons the opposite one."""
+    """The negation of a truth value; for a comparison, the opposite comparison."""
     if value.known:
         return FALSE if value.constant else TRUE
     text = value.opposite or f"!({value.text})"
@@ -84,7 +85,7 @@ def negated(value: Leaf) -> Leaf:
 
 
 def merged(condition: Leaf, yes: CpnValue, no: CpnValue, reader: MergeReader) -> CpnValue:
-    """`if condition then yes else no`."""
+    """The value of `if condition then yes else no`."""
     if condition.known:
         return yes if condition.constant else no
     if yes == no:
@@ -115,7 +116,7 @@ def merged(condition: Leaf, yes: CpnValue, no: CpnValue, reader: MergeReader) ->
 
 
 def merged_bags(condition: Leaf, yes: Bag, no: Bag) -> Bag:
-    """Each branch's tokens under its condition."""
+    """The multiset with the tokens of each branch under the branch's condition."""
 
     def under(entry: BagEntry, extra: Leaf) -> BagEntry:
         when = extra if entry.when is None else both("&&", extra, entry.when)
@@ -127,7 +128,7 @@ def merged_bags(condition: Leaf, yes: Bag, no: Bag) -> Bag:
 
 
 def fault(kind: ValueType, reader: MergeReader) -> CpnValue:
-    """A value that stops the run: no case fits."""
+    """A value whose evaluation stops the run, because no clause matches."""
     if isinstance(kind, Struct):
         return Rec(tuple((label, fault(one, reader)) for label, one in kind.fields), kind.union)
     if isinstance(kind, Multi):
@@ -139,7 +140,7 @@ def fault(kind: ValueType, reader: MergeReader) -> CpnValue:
 
 
 def default(kind: Plain, reader: MergeReader) -> Leaf:
-    """Some value of a type."""
+    """An arbitrary value of a type."""
     if kind == BOOL:
         return FALSE
     if kind == TEXT:
@@ -168,7 +169,7 @@ COMPUTED: Mapping[str, Callable[[Any, Any], Any]] = {
 
 
 def operated(word: str, left: Leaf, right: Leaf, reader: MergeReader) -> Leaf:
-    """An operator on two single values of one type."""
+    """Applies an operator to two single values of one type."""
     kind = left.kind if left.kind != UNKNOWN else right.kind
     numbers = {left.kind, right.kind} <= {INT, REAL, UNKNOWN}
     texts = {left.kind, right.kind} <= {TEXT, UNKNOWN}
@@ -192,14 +193,14 @@ def operated(word: str, left: Leaf, right: Leaf, reader: MergeReader) -> Leaf:
             return constant(found, result)  # type: ignore[arg-type]
     drawn = left.draws or right.draws
     if word in COMPARED:
-        # Reals may be no number, of which neither holds.
+        # For reals, a comparison and its opposite are both false if a value is not a number.
         whole = REAL not in (left.kind, right.kind)
         return compared(left.text, word, right.text, drawn, OPPOSITE[word] if whole else "")
     return Leaf(f"({left.text} {word} {right.text})", result, draws=drawn)
 
 
 def computed(word: str, left: Any, right: Any) -> Any:
-    """Two known numbers; none where the run has to say what is wrong."""
+    """Applies an operator to two known numbers; None if the run must report the error."""
     if word in COMPARED:
         return COMPARED[word](left, right)
     if word in ("/", "//", "%") and right == 0:

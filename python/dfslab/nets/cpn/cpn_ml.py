@@ -1,9 +1,9 @@
-"""The subset of CPN ML that is read: the text of inscriptions and declarations to trees.
+"""Parses the supported subset of CPN ML: inscriptions and declarations become trees.
 
-Read: numbers (`~` negates), strings, `()`, names, tuples, records, lists, `#field`, application,
-`::`, `^^`, `^`, `+ - * / div mod`, comparisons, `andalso`, `orelse`, `not`, `if then else`, `let`,
-`case`, `fn`, patterns with `_` and `as`, type annotations, multisets with `` ` ``, `++` and `--`,
-`empty` and `@+`; and the declarations `val` and `fun`.
+Supported: numbers (`~` negates), strings, `()`, names, tuples, records, lists, `#field`,
+application, `::`, `^^`, `^`, `+ - * / div mod`, comparisons, `andalso`, `orelse`, `not`, `if then
+else`, `let`, `case`, `fn`, patterns with `_` and `as`, type annotations, multisets with `` ` ``,
+`++` and `--`, `empty` and `@+`; and the declarations `val` and `fun`.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ LEVELS: tuple[Mapping[str, str], ...] = (
 )
 LISTED = 3
 OPENERS = ("(", "[", "{", "#", "!")
-# What stops a file by its own name, with the way around.
+# Unsupported words of CPN ML, each with the alternative that the error message suggests.
 REFUSED: Mapping[str, str] = {
     ":=": "references are not read; keep what changes in a token",
     "ref": "references are not read; keep what changes in a token",
@@ -74,7 +74,7 @@ RESERVED = {
 
 @dataclass(frozen=True)
 class Tree:
-    """A node: what it is, its word, its parts."""
+    """A node of a syntax tree: its type, its word, its parts."""
 
     kind: str
     word: str = ""
@@ -86,12 +86,12 @@ UNIT = Tree("tuple")
 
 
 def parse(text: str, context: str) -> Tree:
-    """An inscription as a tree; `context` names it in the one line that an error is."""
+    """Parses an inscription. InputError with one line; `context` names the inscription in it."""
     return _MlParser(text, context).whole()
 
 
 def conjuncts(text: str, context: str) -> list[Tree]:
-    """A guard as its conditions: `[a, b]` or one expression."""
+    """Parses a guard into its conditions: `[a, b]` or one expression."""
     text = COMMENT.sub(" ", text).strip()
     if text.startswith("[") and text.endswith("]"):
         text = text[1:-1].strip()
@@ -103,7 +103,8 @@ def conjuncts(text: str, context: str) -> list[Tree]:
 
 @dataclass(frozen=True)
 class Declaration:
-    """The names that a piece of text declares, and its tree or why it is not read."""
+    """The names that a piece of text declares, and its tree, or the reason for which it cannot be
+    read."""
 
     names: tuple[str, ...]
     tree: Tree | None
@@ -111,7 +112,8 @@ class Declaration:
 
 
 def declarations(text: str, context: str) -> Iterator[Declaration]:
-    """The `val` and `fun` of a text, each by itself: one that is not read stops no other."""
+    """Parses the `val` and `fun` declarations of a text separately, so that an unreadable one does
+    not affect the others."""
     text = COMMENT.sub(" ", text)
     starts = [found.start() for found in re.finditer(r"\b(?:val|fun)\b", text)]
     depth, heads = 0, []
@@ -146,7 +148,7 @@ def _declared_names(tree: Tree) -> Iterator[str]:
 
 
 def names_of(pattern: Tree) -> Iterator[str]:
-    """The names in a pattern, constructors among them."""
+    """Returns the names in a pattern, including constructors."""
     if pattern.kind in ("name", "as"):
         yield pattern.word
     for part in pattern.parts:
@@ -154,7 +156,7 @@ def names_of(pattern: Tree) -> Iterator[str]:
 
 
 def free_names(tree: Tree, bound: frozenset[str] = frozenset()) -> set[str]:
-    """The names that a tree does not bind itself."""
+    """Returns the names in a tree that the tree itself does not bind."""
     if tree.kind == "name":
         return set() if tree.word in bound else {tree.word}
     if tree.kind == "clause":
@@ -176,7 +178,7 @@ def free_names(tree: Tree, bound: frozenset[str] = frozenset()) -> set[str]:
 
 
 class _MlParser:
-    """Recursive descent; depth is bounded, so that no text exhausts the stack."""
+    """A recursive-descent parser; depth is bounded, so that no text exhausts the stack."""
 
     def __init__(self, text: str, context: str) -> None:
         if len(text) > CHARACTERS_MOST:
@@ -214,7 +216,7 @@ class _MlParser:
             raise self.wrong(f"'{word}' is expected before '{self.peek() or 'the end'}'")
 
     def stop(self) -> None:
-        """Refuses what is known to be outside by its name."""
+        """Raises InputError for a word that is known to be unsupported."""
         if self.peek() in REFUSED and self.kind() != "str":
             raise self.wrong(f"'{self.peek()}': {REFUSED[self.peek()]}")
 
@@ -222,7 +224,7 @@ class _MlParser:
         return self.ended(self.inner())
 
     def ended(self, tree: Tree) -> Tree:
-        """Nothing follows, and the tree is no deeper than can be walked."""
+        """Checks that the text ends here and that the tree is not too deep; returns the tree."""
         if self.peek():
             self.stop()
             raise self.wrong(f"'{self.peek()}' is not expected")
@@ -233,10 +235,10 @@ class _MlParser:
             raise self.wrong("the expression is nested too deeply or too long")
         return tree
 
-    # Expressions, from what binds weakest to what binds tightest.
+    # Expressions, from the lowest precedence to the highest.
 
     def inner(self) -> Tree:
-        """An expression or pattern as it stands in brackets: with `as` and a type behind it."""
+        """Parses an expression or pattern within brackets, with `as` and a type annotation."""
         tree = self.multiset()
         if tree.kind == "name" and self.take("as"):
             tree = Tree("as", tree.word, (self.inner(),))
@@ -284,7 +286,7 @@ class _MlParser:
             while self.peek() in LEVELS[at] and self.kind() != "str":
                 word = LEVELS[at][self.peek()]
                 self.at += 1
-                # Lists grow at their front, so their operators take all that follows.
+                # List operators are right-associative.
                 after = at if at == LISTED else at + 1
                 tree = Tree("op", word, (tree, self.level(after)))
         self.depth -= 1
@@ -303,13 +305,13 @@ class _MlParser:
         return tree
 
     def starts(self) -> bool:
-        """Whether an argument follows."""
+        """Whether the next token begins an argument."""
         if self.kind() == "name":
             return self.peek() not in RESERVED or self.peek() in ("true", "false", "nil", "empty")
         return self.kind() in ("int", "real", "str", "any") or self.peek() in OPENERS
 
     def tight(self) -> Tree:
-        """An operand of a prefix, with the depth counted."""
+        """Parses an operand of a prefix operator, and counts the depth."""
         self.depth += 8
         if self.depth > DEPTH_MOST:
             raise self.wrong("the expression is nested too deeply or too long")
@@ -369,7 +371,7 @@ class _MlParser:
         while not self.take("..."):
             name = self.peek()
             self.at += 1
-            # A label alone in a pattern binds the field to its own name.
+            # In a pattern, a label without a value binds the field to the label's name.
             value = self.inner() if self.take("=") else Tree("name", name)
             parts.append(Tree("entry", name, (value,)))
             if not self.take(","):
@@ -447,7 +449,8 @@ class _MlParser:
         return self.ended(self.declaration())
 
     def declaration(self) -> Tree:
-        """`val pattern = value` or `fun name patterns = body | …`, each with `and`."""
+        """Parses `val pattern = value` or `fun name patterns = body | …`, and declarations joined
+        by `and`."""
         if self.take("fun"):
             functions = [self.function()]
             while self.take("and"):
@@ -473,7 +476,7 @@ class _MlParser:
         return Tree("value", "", (pattern, self.multiset()))
 
     def function(self) -> Tree:
-        """The clauses of one function: each its patterns and its body."""
+        """Parses the clauses of one function, each with patterns and a body."""
         name, clauses = self.peek(), list[Tree]()
         while not clauses or self.take("|"):
             if self.kind() != "name" or self.peek() != name or name in RESERVED:
@@ -492,5 +495,5 @@ class _MlParser:
 
 
 def _function(name: Tree, fn: Tree) -> Tree:
-    """`val rec name = fn pattern => body` as `fun`."""
+    """Converts `val rec name = fn pattern => body` to `fun`."""
     return Tree("function", name.word, fn.parts)

@@ -1,4 +1,4 @@
-"""Multisets of CPN ML: counted tokens, sums, differences and delays."""
+"""Evaluates multisets of CPN ML: counted tokens, sums, differences and delays."""
 
 from __future__ import annotations
 
@@ -14,18 +14,19 @@ TOKENS_MOST = 100_000
 
 
 class MultisetEvaluator(PatternReader, Protocol):
-    """What evaluates the parts of a multiset; `hoist` keeps a delay that is drawn once."""
+    """The evaluator of a multiset's parts; `hoist` makes a delay a value that is drawn once per
+    firing."""
 
     hoist: Callable[[Leaf], Leaf] | None
 
     def value(self, tree: Tree, env: Env) -> CpnValue:
-        """What an expression is."""
+        """Evaluates an expression in the environment `env`."""
 
     def leaf(self, tree: Tree, env: Env, wanted: tuple[Any, ...], words_of: str) -> Leaf:
-        """A single value of one of some types."""
+        """Evaluates an expression to a single value of one of the types in `wanted`."""
 
     def bag(self, value: CpnValue) -> Bag:
-        """A value as a multiset."""
+        """Converts a value to a multiset."""
 
 
 def many(evaluator: MultisetEvaluator, tree: Tree, env: Env) -> CpnValue:
@@ -41,7 +42,7 @@ def total(evaluator: MultisetEvaluator, tree: Tree, env: Env) -> CpnValue:
 
 
 def less(evaluator: MultisetEvaluator, tree: Tree, env: Env) -> CpnValue:
-    """A multiset without another one's tokens, where both list their tokens one by one."""
+    """Subtracts a multiset from another; the tokens of both must be known individually."""
     left, right = (evaluator.bag(evaluator.value(one, env)) for one in tree.parts)
     kept = list(left.entries)
     for gone in right.entries:

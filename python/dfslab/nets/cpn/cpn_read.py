@@ -1,6 +1,6 @@
-"""Nets of CPN Tools (`.cpn`) as flat nets: the subset described in docs/nets.md.
+"""Reads nets of CPN Tools (`.cpn`) as flat nets: the subset described in docs/nets.md.
 
-What is not in the subset is refused in one line that names the page, the node and the inscription.
+Everything else is an InputError with one line that names the page, the node and the inscription.
 """
 
 from __future__ import annotations
@@ -22,21 +22,22 @@ from dfslab.nets.cpn.cpn_transition import Inscriptions, TransitionReader
 from dfslab.spec.model import InputError
 
 CHARACTERS_MOST, PAGES_DEEP, NODES_MOST, TOKENS_MOST = 50_000_000, 20, 100_000, 100_000
-# Some ten of Python for each call of a function in the file.
+# Recursion limit of Python while a file is read: about ten frames for each nested call of a
+# function in the file.
 FRAMES_MOST = 10_000
 PRIORITIES = {"P_HIGH": 100, "P_NORMAL": 1000, "P_LOW": 10000}
 ORIENTATIONS = ("PtoT", "TtoP", "BOTHDIR", "Inhibitor", "Reset")
 
 
 def read(text: str) -> NetDefinition:
-    """A `.cpn` file's net; the time unit of the file is taken as a second."""
+    """Reads the net of a `.cpn` file's text. One time unit of the file is taken as one second."""
     return definition_of_element(_parse(text))
 
 
 def definition_of_element(net: ET.Element) -> NetDefinition:
-    """The net of a `cpnet` element."""
+    """Reads the net of a `cpnet` element."""
     limit = sys.getrecursionlimit()
-    # Functions that call themselves are followed as deep as the evaluator's own bound allows.
+    # Recursive functions are followed to the depth that the evaluator itself limits.
     sys.setrecursionlimit(max(limit, FRAMES_MOST))
     try:
         return _CpnReader(net).definition()
@@ -67,7 +68,8 @@ def _parse(text: str) -> ET.Element:
 
 
 def words(element: ET.Element | None, path: str = "text") -> str:
-    """The text of a child, its lines joined; empty where there is none."""
+    """Returns the text of a child element, its lines joined by spaces; empty if there is no such
+    child."""
     return " ".join((element.findtext(path) or "").split()) if element is not None else ""
 
 
@@ -90,7 +92,7 @@ class _FilePage:
 
 
 class _CpnReader:
-    """Declarations, then pages, then a copy of a page for every use of it."""
+    """Reads declarations, then pages, then creates a copy of a page for every use of it."""
 
     def __init__(self, net: ET.Element) -> None:
         self.known = Declarations(net)
@@ -105,7 +107,7 @@ class _CpnReader:
         }
         self.net = Net(next(iter(self.pages.values())).name or "cpn")
         self.places: dict[str, Place] = {}
-        # The colour set of each place by its name.
+        # Name of each place -> its colour set.
         self.sets: dict[str, str] = {}
         self.laid: set[str] = set()
         used = {
@@ -125,7 +127,7 @@ class _CpnReader:
             raise InputError("net", None, "has no transition")
 
     def definition(self) -> NetDefinition:
-        """The net, once all colour sets in use are known."""
+        """Returns the net, once all colour sets in use are known."""
         net = self.net
         for name, values in self.colours.enums.items():
             net.enum(name, *values)
@@ -140,7 +142,7 @@ class _CpnReader:
         return net.document()
 
     def constants(self) -> dict[str, float]:
-        """The numbers whose names nothing else in our document has."""
+        """Returns the constants whose names are used for nothing else in the net definition."""
         taken = {value for values in self.colours.enums.values() for value in values}
         return {key: one for key, one in self.known.constants.items() if key not in taken}
 
@@ -166,7 +168,7 @@ class _CpnReader:
         return page
 
     def node(self, node: ET.Element, page: _FilePage, names: set[str]) -> tuple[str, str]:
-        """The id and a name that is unique on the page."""
+        """Returns a node's id, and a name that is unique on the page."""
         key = node.get("id", "")
         if not key or key in page.places or key in page.transitions:
             raise InputError(f"page {page.name}, {node.tag}", key, "needs an id of its own")
@@ -182,7 +184,8 @@ class _CpnReader:
         return found.get("subpage", "") if found is not None else ""
 
     def lay(self, page: _FilePage, path: str, sockets: Mapping[str, str], deep: int) -> None:
-        """Add one copy of a page; `sockets` names what stands for its port places, by id."""
+        """Adds one copy of a page; `sockets` maps the ids of port places to the names of the places
+        that replace them."""
         if deep > PAGES_DEEP:
             raise InputError(f"page {page.name}", path, "a page cannot contain itself")
         self.laid.add(page.key)
@@ -217,7 +220,7 @@ class _CpnReader:
         self.places[name], self.sets[name] = Place(name, UNIT, rows), place.colour
 
     def rows(self, text: str, colour: str, context: str) -> list[list[Cell]]:
-        """An initial marking as rows."""
+        """Evaluates an initial marking to rows."""
         if not text:
             return []
         evaluator = self.known.evaluator
@@ -243,7 +246,7 @@ class _CpnReader:
     def ports(
         self, node: ET.Element, page: _FilePage, name: str, names: Mapping[str, str]
     ) -> dict[str, str]:
-        """`(port,socket)(port,socket)` as port id to the place that stands for it."""
+        """Parses `(port,socket)(port,socket)`; returns port id -> name of the socket's place."""
         text = node.find("subst").get("portsock", "")  # type: ignore[union-attr]
         found = re.findall(r"\(([^,()]+),([^,()]+)\)", text)
         for port, socket in found:

@@ -1,7 +1,8 @@
-"""One transition of a `.cpn` file: patterns on its arcs become fields, joins and guards of ours.
+"""Reads one transition of a `.cpn` file: patterns on arcs become fields, joins and guards of the
+net definition.
 
-CPN ML names the parts of a token, `(c, s)`; our inscriptions name the token, `t1.f2`. A name that
-stands on several input arcs becomes a condition that those fields are equal.
+CPN ML names the parts of a token, `(c, s)`; the engine's inscriptions name the token, `t1.f2`. A
+name that is used on several input arcs becomes the condition that those fields are equal.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ CODE = re.compile(
 
 @dataclass(frozen=True)
 class Inscriptions:
-    """The texts of a transition except those of its arcs."""
+    """The texts of a transition, without those of its arcs."""
 
     guard: str = ""
     time: str = ""
@@ -54,7 +55,7 @@ class Inscriptions:
 
 
 class TransitionReader(Inputs):
-    """What the names of a transition's inscriptions stand for."""
+    """Reads the inscriptions of one transition."""
 
     def add_to(
         self,
@@ -64,7 +65,8 @@ class TransitionReader(Inputs):
         texts: Inscriptions,
         priority: int,
     ) -> list[tuple[Place, str]]:
-        """Adds the transition; the places of its free variables, each with its colour set."""
+        """Adds the transition to the net. Returns the places of its free variables, each with its
+        colour set."""
         self.places = dict(places)
         guards = conjuncts(texts.guard, f"{self.context}, guard")
         for arc in arcs:
@@ -86,7 +88,7 @@ class TransitionReader(Inputs):
         finally:
             self.evaluator.hoist = None
         if delay is not None and free:
-            # The value of a free variable is back at once, so the delay is each arc's own.
+            # The token of a free variable returns at once, so the delay belongs to each other arc.
             delay = delay if delay.known else self.local(delay)
             puts = [_later(one, delay.text) for one in puts]
         names = [(self.places[self.free_name(name)], clean(name)) for name, _, _ in self.free]
@@ -108,7 +110,8 @@ class TransitionReader(Inputs):
     # Guards, and names that no arc binds.
 
     def bound_by_guard(self, guards: list[Tree]) -> list[Tree]:
-        """`[n = m + 1]` binds a name that no arc does."""
+        """Binds names by guards such as `[n = m + 1]` if no arc binds them; returns the remaining
+        guards."""
         left = []
         for guard in guards:
             name, value = self.definition(guard)
@@ -131,7 +134,7 @@ class TransitionReader(Inputs):
         return "", None
 
     def bind_free(self, guards: list[Tree], outputs: list[Tree], code: _Code | None) -> None:
-        """Variables that no arc binds take any value of a small colour set."""
+        """Lets variables that no arc binds take any value of a small colour set."""
         later = set(code.names) if code else set()
         trees = [*guards, *outputs, *(one.expression for one in self.wanted)]
         trees += [code.action] if code and code.action else []
@@ -160,13 +163,14 @@ class TransitionReader(Inputs):
         return f"{self.name}, any {variable}"
 
     def free_place(self, name: str, colour: str, members: list[CpnValue]) -> Place:
-        """A place with every value, from which the variable's is taken and given back."""
+        """Adds a place with every value of a colour set; the variable's value is taken from it and
+        returned."""
         places = [one.place for one in self.taken]
         chosen = not self.conditions and len(set(places)) == len(places)
-        # The engine draws where it need not search; else the values take turns.
+        # The engine draws a value if no search is necessary; else the values are used in turn.
         discipline = "random" if chosen else "fifo"
         rows = [self.colours.row(one, self.context) for one in members]
-        # Which colour a colour set becomes is known once the whole file is read.
+        # The final colour of a colour set is known only when the whole file is read.
         return Place(self.free_name(name), UNIT, rows, discipline)
 
     def guard(self, guards: list[Tree]) -> None:
@@ -186,7 +190,7 @@ class TransitionReader(Inputs):
     # Code, time and output arcs.
 
     def code(self, text: str) -> _Code | None:
-        """A code segment that only computes."""
+        """Reads a code segment without side effects; None if there is none."""
         text = " ".join(COMMENT.sub(" ", text).split())
         context = f"{self.context}, code segment"
         if not text:
@@ -215,7 +219,7 @@ class TransitionReader(Inputs):
             self.env.update(self.evaluator.bound(code.output, value))
 
     def local(self, value: Leaf) -> Leaf:
-        """A value that is computed once a firing."""
+        """Makes a value a local, which is computed once per firing."""
         name = f"v{len(self.locals) + 1}"
         while name in self.env or name in self.known.constants:
             name += "_"
@@ -241,7 +245,7 @@ class TransitionReader(Inputs):
             yield from self.put(entry, arc)
 
     def put(self, entry: BagEntry, arc: FileArc) -> Iterator[Put]:
-        """The output arcs of an entry of a multiset."""
+        """Returns the output arcs of an entry of a multiset."""
         always = entry.count.known and entry.when is None
         if always and entry.count.constant > WEIGHT_MOST:
             raise InputError(
@@ -252,7 +256,7 @@ class TransitionReader(Inputs):
             entry = replace(each_of(self.local(entry.each)), when=entry.when, delay=entry.delay)
         value, delay = entry.value, entry.delay
         if several:
-            # Tokens of one term are alike, whatever they draw.
+            # All tokens of one term are equal, even if the term draws at random.
             value = self.evaluator.once(value)
             delay = delay if delay is None or not delay.draws else self.local(delay)
         value = self.colours.fitted(value, arc.colour, arc.context)
@@ -278,13 +282,13 @@ class TransitionReader(Inputs):
 
 
 def _later(put: Put, delay: str) -> Put:
-    """The arc with a further delay."""
+    """Returns the arc with an additional delay."""
     return replace(put, delay=delay if put.delay is None else f"({delay} + {put.delay})")
 
 
 @dataclass(frozen=True)
 class _Code:
-    """A code segment: the pattern of its outputs, and what they are."""
+    """A code segment: the pattern of its outputs, and their values."""
 
     output: Tree
     action: Tree | None

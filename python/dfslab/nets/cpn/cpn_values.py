@@ -1,5 +1,5 @@
-"""Types and values of CPN ML while a file is read: known as far as the file says, text of our
-language beyond."""
+"""Types and values of CPN ML while a file is read: known values as far as the file determines them,
+else text of the engine's language."""
 
 from __future__ import annotations
 
@@ -13,21 +13,22 @@ from dfslab.nets.cpn.cpn_ml import Tree
 
 @dataclass(frozen=True)
 class Plain:
-    """A single value: int, real, bool, text, or the enumeration of that name."""
+    """The type of a single value: int, real, bool, text, or an enumeration, by name."""
 
     name: str
 
 
 @dataclass(frozen=True)
 class ListType:
-    """A list; of what is not known of an empty one."""
+    """The type of a list; `of` is None for an empty list whose element type is unknown."""
 
     inner: ValueType | None
 
 
 @dataclass(frozen=True)
 class Struct:
-    """A record; a product's labels are numbers, a union has a tag and a field a constructor."""
+    """The type of a record. A product has numbers as labels; a union has a tag and one field per
+    constructor."""
 
     fields: tuple[tuple[str, ValueType], ...]
     union: str = ""
@@ -35,27 +36,27 @@ class Struct:
 
 @dataclass(frozen=True)
 class Multi:
-    """A multiset."""
+    """The type of a multiset."""
 
     inner: ValueType | None
 
 
 @dataclass(frozen=True)
 class Arrow:
-    """A function."""
+    """The type of a function."""
 
     name: str
 
 
 ValueType = Plain | ListType | Struct | Multi | Arrow
 INT, REAL, BOOL, TEXT = Plain("int"), Plain("real"), Plain("bool"), Plain("text")
-# The result of a function that is still being read.
+# The result type of a function whose body is still being read.
 UNKNOWN = Plain("?")
 UNIT = Struct(())
 
 
 class _Missing:
-    """No constant."""
+    """The type of the value that means "no constant"."""
 
 
 MISSING = _Missing()
@@ -63,13 +64,14 @@ MISSING = _Missing()
 
 @dataclass(frozen=True)
 class Leaf:
-    """A single value or a list as text of our language, with its constant where it is one."""
+    """A single value or a list as text of the engine's language; with its constant if the value is
+    known."""
 
     text: str
     kind: Plain | ListType
     constant: Any = MISSING
     draws: bool = False
-    # Of a comparison the opposite one, of `&&` the conditions that it joins.
+    # For a comparison, the opposite comparison; for `&&`, the conditions that are joined.
     opposite: str = ""
     conditions: tuple[str, ...] = ()
 
@@ -80,7 +82,7 @@ class Leaf:
 
 @dataclass(frozen=True)
 class Items:
-    """A list whose first elements are known one by one, and what follows them."""
+    """A list: first elements that are known individually, and the remainder."""
 
     items: tuple[CpnValue, ...]
     tail: Leaf | None = None
@@ -88,7 +90,7 @@ class Items:
 
 @dataclass(frozen=True)
 class Rec:
-    """A record, product or union; `base` is the whole of it as text, where it has one."""
+    """A record, product or union; `base` is the text of the whole value, if there is one."""
 
     fields: tuple[tuple[str, CpnValue], ...] = ()
     union: str = ""
@@ -100,7 +102,7 @@ class Rec:
 
 @dataclass(frozen=True)
 class BagEntry:
-    """Tokens of a multiset: a value with its count under a condition, or each of a list."""
+    """Tokens of a multiset: a value with its count under a condition, or each element of a list."""
 
     value: CpnValue
     count: Leaf
@@ -118,7 +120,8 @@ class Bag:
 
 @dataclass(frozen=True, eq=False)
 class Closure:
-    """A function with what it was given so far; `group` are those that may call each other."""
+    """A function with the arguments received so far; `group`: functions that may call each
+    other."""
 
     name: str
     clauses: tuple[Tree, ...]
@@ -133,13 +136,13 @@ class Closure:
 
 @dataclass(frozen=True, eq=False)
 class Builtin:
-    """A function of CPN ML that is known here; `wanted` arguments, one after another."""
+    """A predefined function of CPN ML, which takes `wanted` arguments, one after another."""
 
     name: str
     wanted: int
     run: Callable[[Sequence[CpnValue]], CpnValue]
     given: tuple[CpnValue, ...] = ()
-    # Whether its text says an argument more than once.
+    # Whether the function's text contains an argument more than once.
     repeats: bool = False
 
 
@@ -152,12 +155,12 @@ ONE = Leaf("1", INT, 1)
 
 
 def clean(name: str) -> str:
-    """A name of CPN ML as one of our language."""
+    """Converts a name of CPN ML to a valid name of the engine's language."""
     return re.sub(r"\W", "_", name.replace("'", "_"))
 
 
 def constant(value: Any, kind: Plain) -> Leaf:
-    """A known single value."""
+    """Returns a known single value."""
     if kind == TEXT:
         text = '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
     elif kind == BOOL:
@@ -171,7 +174,8 @@ def constant(value: Any, kind: Plain) -> Leaf:
 
 
 def flat(kind: ValueType) -> list[tuple[str, Plain | ListType]]:
-    """The fields of a row of that type; a record within a record is laid out in place."""
+    """Returns the fields of a row of that type; a record within a record is replaced by its
+    fields."""
     found: dict[str, Plain | ListType] = {}
     for label, inner in _flat(kind, ""):
         while label in found:
@@ -190,7 +194,7 @@ def _flat(kind: ValueType, name: str) -> Iterator[tuple[str, Plain | ListType]]:
 
 
 def made_of(kind: ValueType, texts: Iterator[str], base: str = "") -> CpnValue:
-    """The value of a type whose single values have those texts, in the order of `flat`."""
+    """Returns the value of a type, with texts for its single values in the order of `flat`."""
     if isinstance(kind, Struct):
         fields = tuple((label, made_of(inner, texts)) for label, inner in kind.fields)
         return Rec(fields, kind.union, base)
@@ -202,7 +206,8 @@ def made_of(kind: ValueType, texts: Iterator[str], base: str = "") -> CpnValue:
 
 
 def element_of(text: str, kind: ValueType, is_drawn: bool = False) -> CpnValue:
-    """An element of a list, taken out by that text."""
+    """Returns an element of a list as a value; `text` is the expression that takes the element out
+    of the list."""
     if isinstance(kind, ListType):
         found = made_of(kind, iter([f"{text}.value"]))
     elif not isinstance(kind, Struct):
@@ -214,7 +219,7 @@ def element_of(text: str, kind: ValueType, is_drawn: bool = False) -> CpnValue:
 
 
 def each_of(listed: Leaf) -> BagEntry:
-    """All elements of a list, once each."""
+    """Returns an entry with each element of a list once."""
     inner = listed.kind.inner if isinstance(listed.kind, ListType) else None
     value = element_of(f"at({listed.text}, turn)", inner or INT, listed.draws)
     count = Leaf(f"length({listed.text})", INT, draws=listed.draws)
@@ -222,7 +227,7 @@ def each_of(listed: Leaf) -> BagEntry:
 
 
 def kind_of(value: CpnValue) -> ValueType:
-    """The type of a value."""
+    """Returns the type of a value."""
     if isinstance(value, Leaf):
         return value.kind
     if isinstance(value, Rec):
@@ -240,7 +245,7 @@ def kind_of(value: CpnValue) -> ValueType:
 
 
 def joined(left: ValueType, right: ValueType) -> ValueType | None:
-    """The type that two values share; none if there is none."""
+    """Returns the common type of two types; None if there is none."""
     if left == right or right == UNKNOWN:
         return left
     if left == UNKNOWN:
@@ -272,7 +277,7 @@ def _fits(left: ListType | Multi, right: ListType | Multi) -> bool:
 
 
 def words(kind: ValueType) -> str:
-    """A type as messages name it."""
+    """Returns the name of a type in messages."""
     if isinstance(kind, Plain):
         return "something unknown" if kind == UNKNOWN else kind.name
     if isinstance(kind, ListType):
@@ -291,7 +296,7 @@ def words(kind: ValueType) -> str:
 
 
 def is_static(value: CpnValue) -> bool:
-    """Whether what a function does with it can be known while the file is read."""
+    """Whether the result of a function of this value can be known while the file is read."""
     if isinstance(value, Leaf):
         return value.known
     if isinstance(value, Rec):
@@ -304,7 +309,7 @@ def is_static(value: CpnValue) -> bool:
 
 
 def is_constant(value: CpnValue) -> bool:
-    """Whether all of it is known."""
+    """Whether all parts of the value are known."""
     if isinstance(value, Items):
         return value.tail is None and all(is_constant(one) for one in value.items)
     if isinstance(value, Rec):
@@ -315,7 +320,7 @@ def is_constant(value: CpnValue) -> bool:
 
 
 def draws(value: CpnValue) -> bool:
-    """Whether some of it is drawn at random."""
+    """Whether any part of the value is drawn at random."""
     if isinstance(value, Leaf):
         return value.draws
     if isinstance(value, Rec):
@@ -328,7 +333,7 @@ def draws(value: CpnValue) -> bool:
 
 
 def drawn(value: CpnValue) -> CpnValue:
-    """The same value, known to be drawn at random."""
+    """Returns the value, marked as drawn at random."""
     if isinstance(value, Leaf):
         return Leaf(value.text, value.kind, draws=True)
     if isinstance(value, Rec):

@@ -1,5 +1,5 @@
-"""A net as a `.cpn` file for CPN Tools, time in seconds as reals; what it has no words for is
-refused, place disciplines excepted: there CPN Tools takes any token."""
+"""Writes a net as a `.cpn` file for CPN Tools, with time in seconds as reals. What CPN Tools cannot
+express is an InputError, except place disciplines: CPN Tools takes any token."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ NORMAL = 1000
 
 
 def write(net: Net | NetDefinition) -> str:
-    """The file's text; one page, all nodes on it."""
+    """Returns the text of a file with one page that contains all nodes."""
     return _CpnWriter(definition_of(net)).text()
 
 
@@ -81,7 +81,7 @@ class _CpnWriter:
         self.declare_functions()
 
     def declare_functions(self) -> None:
-        """All functions in one declaration, as each may call the others."""
+        """Declares all functions in one declaration, since each may call the others."""
         texts = []
         for name, one in self.definition.functions.items():
             parameters = dict(one.parameters)
@@ -94,11 +94,12 @@ class _CpnWriter:
             made.text = "fun " + " and ".join(texts) + ";"
 
     def sort(self, kind: str) -> str:
-        """The colour set of a type."""
+        """Returns the colour set of a type."""
         return self.lists.get(kind) or SORTS.get(kind, kind)
 
     def declare_colour(self, name: str, taken: set[str]) -> None:
-        """A record colour set, or a unit one where there are no fields, after what it holds."""
+        """Declares a record colour set, or a unit colour set if there are no fields, after the
+        colour sets of its fields."""
         if name in self.declared:
             return
         self.declared.add(name)
@@ -115,7 +116,7 @@ class _CpnWriter:
             ET.SubElement(one, "id").text = self.sort(sort)
 
     def sorts(self) -> Iterator[str]:
-        """The types of all fields, parameters, results and locals."""
+        """Returns the types of all fields, parameters, results and locals."""
         for fields in self.definition.colours.values():
             yield from (sort for _, sort in fields)
         for one in self.definition.functions.values():
@@ -125,7 +126,7 @@ class _CpnWriter:
             yield from (local.type for local in transition.locals)
 
     def declare_sort(self, sort: str, taken: set[str]) -> None:
-        """A colour set for a kind of list, with a name that is free."""
+        """Declares a colour set for a list type, under an unused name."""
         if not sort.startswith(LIST) or sort in self.lists:
             return
         inner = sort.removeprefix(LIST)
@@ -144,7 +145,8 @@ class _CpnWriter:
         ET.SubElement(ET.SubElement(made, "list"), "id").text = held
 
     def variable(self, name: str, sort: str, context: str) -> str:
-        """A variable of the file has one type; a second use of a name with another gets its own."""
+        """Returns the file's name for a variable. A variable of the file has one type, so a name
+        that is used with another type gets a new name."""
         own = name if self.variables.get(name, sort) == sort else f"{name}_{sort}"
         if own not in self.variables:
             self.variables[own] = sort
@@ -217,7 +219,7 @@ class _CpnWriter:
             self.arc("TtoP", node, place, text)
 
     def taken(self, one: TransitionDefinition, node: ET.Element, context: str) -> Scope:
-        """The input arcs, and what their variables are called."""
+        """Writes the input arcs; returns the names of their variables."""
         names: dict[str, str] = {}
         kinds: dict[str, dict[str, str]] = {}
         for at, arc in enumerate(one.in_):
@@ -230,7 +232,7 @@ class _CpnWriter:
         return Scope(self.definition, names, kinds, {})
 
     def code(self, one: TransitionDefinition, node: ET.Element, scope: Scope, context: str) -> None:
-        """What is computed once a firing, as a code segment."""
+        """Writes the values that are computed once per firing as a code segment."""
         steps, inputs = [], [name for name in scope.names.values() if name != "()"]
         outputs = []
         for local in one.locals:
@@ -246,7 +248,8 @@ class _CpnWriter:
             self.label(node, "code", text)
 
     def counted(self, arc: OutputDefinition, colour: str, scope: Scope, context: str) -> str:
-        """A token, a number of them, or one for each element of a list."""
+        """Writes the inscription of an output arc: one token, a number of tokens, or one for each
+        element of a list."""
         count = arc.count
         if count is None:
             return self.token(arc.token, colour, scope, context)

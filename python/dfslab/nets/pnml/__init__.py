@@ -1,1 +1,1 @@
-"""Nets in PNML: read and written."""
+"""Nets in PNML: reading and writing."""

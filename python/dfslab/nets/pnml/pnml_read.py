@@ -1,9 +1,10 @@
-"""PNML: place/transition and symmetric nets in, place/transition nets out, others as skeletons.
+"""PNML: reads place/transition nets and symmetric nets; writes place/transition nets, and the
+structure of other nets.
 
-In: one `ptnet` net of places with initial markings, transitions, arcs with whole weights, on any
-number of pages, or a symmetric net; reference nodes and other net types are refused by name.
-Out: P/T nets, and what PNML has no words for (guards, delays, tokens with values) as tool-specific
-text.
+Reading: one `ptnet` net of places with initial markings, transitions, and arcs with whole weights,
+on any number of pages, or one symmetric net. Reference nodes and other net types are an InputError.
+Writing: place/transition nets; guards, delays and token values, which PNML cannot express, become
+tool-specific text.
 """
 
 from __future__ import annotations
@@ -26,7 +27,8 @@ IGNORED = {"name", "graphics", "toolspecific"}
 
 
 def read(text: str) -> NetDefinition:
-    """A P/T net of unit-coloured places; a symmetric net with its colours."""
+    """Reads PNML text: a place/transition net with unit-coloured places, or a symmetric net with
+    its colours."""
     root = _parse(text)
     if _tag(root) != "pnml":
         raise InputError("pnml", _tag(root), "the outermost element must be pnml")
@@ -58,7 +60,7 @@ def _tag(element: ET.Element) -> str:
 
 @dataclass
 class _TransitionNode:
-    """A transition while its arcs are read."""
+    """A transition whose arcs are being read."""
 
     name: str
     page: str
@@ -69,7 +71,7 @@ class _TransitionNode:
 
 
 class _PnmlReader:
-    """Nodes first, arcs after them, over all pages."""
+    """Reads the nodes of all pages, then the arcs."""
 
     def __init__(self, net: ET.Element) -> None:
         self.name = self.text(net, "name") or net.get("id") or "net"
@@ -116,7 +118,7 @@ class _PnmlReader:
         return key
 
     def named(self, element: ET.Element) -> str:
-        """The name if it is there and free, else the id, which is unique."""
+        """Returns an element's name if it exists and is unused, else its id, which is unique."""
         key = element.get("id", "")
         name = self.text(element, "name") or key
         chosen = key if name in self.taken else name
@@ -170,7 +172,8 @@ class _PnmlReader:
 
 
 def write(net: Net | NetDefinition) -> str:
-    """The net as PNML; what a P/T net has no words for is kept as tool-specific text."""
+    """Returns the net as PNML text; what a place/transition net cannot express becomes
+    tool-specific text."""
     definition = definition_of(net)
     root = ET.Element("pnml", xmlns=NAMESPACE)
     made = ET.SubElement(root, "net", id="net", type=PTNET)

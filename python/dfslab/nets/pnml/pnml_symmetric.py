@@ -1,7 +1,8 @@
-"""Symmetric nets of PNML (ISO/IEC 15909-2) in the words of CPN Tools, which are read then.
+"""Translates symmetric nets of PNML (ISO/IEC 15909-2) to CPN ML, which the reader of CPN Tools'
+nets then reads.
 
-Finite and cyclic enumerations become numbers from 0 in the order in which they are declared, so
-that a successor is a sum; products, ranges and dots become themselves.
+Finite and cyclic enumerations become numbers from 0 in the order of declaration, so that a
+successor is a sum. Products, ranges and dots have direct counterparts.
 """
 
 from __future__ import annotations
@@ -30,12 +31,12 @@ SYMMETRIC = ("symmetricnet", "symmetric-net", "hlnet", "highlevelnet")
 
 
 def tag(element: ET.Element) -> str:
-    """The name of an element without its namespace."""
+    """Returns the name of an element without its namespace."""
     return element.tag.rsplit("}", 1)[-1] if isinstance(element.tag, str) else "comment"
 
 
 def child(element: ET.Element | None, *path: str) -> ET.Element | None:
-    """The first element on a path of names."""
+    """Returns the first element on a path of element names; None if there is none."""
     for name in path:
         found = [one for one in element or () if tag(one) == name]
         element = found[0] if found else None
@@ -43,12 +44,12 @@ def child(element: ET.Element | None, *path: str) -> ET.Element | None:
 
 
 class Symmetric:
-    """A net's declarations, and its terms as CPN ML."""
+    """The declarations of a symmetric net, and the translation of its terms to CPN ML."""
 
     def __init__(self, net: ET.Element) -> None:
         self.block = ET.Element("block", id="declarations")
         self.variables: dict[str, str] = {}
-        # Sorts and constants by their ids; a sort has its colour set and how many values.
+        # Id of each sort or constant -> (colour set, number of values).
         self.sorts: dict[str, tuple[str, int]] = {}
         self.constants: dict[str, tuple[str, str]] = {}
         self.context = "declaration"
@@ -86,7 +87,7 @@ class Symmetric:
             raise self.wrong(kind, "is not read: sorts and variables are; write sorts out instead")
 
     def sort_of(self, element: ET.Element | None) -> str:
-        """The colour set that a usersort names."""
+        """Returns the colour set that a usersort refers to."""
         if element is None:
             raise self.wrong("sort", "is missing")
         if tag(element) == "dot":
@@ -139,7 +140,7 @@ class Symmetric:
         ]
 
     def term(self, element: ET.Element) -> str:
-        """A term as CPN ML."""
+        """Translates a term to CPN ML."""
         kind = tag(element)
         if kind == "variable":
             return self.named(element.get("refvariable", ""), self.variables)
@@ -182,7 +183,7 @@ class Symmetric:
         return known[key]
 
     def moved(self, element: ET.Element, step: int) -> str:
-        """The neighbour in a circle."""
+        """Translates the successor or predecessor in a cyclic enumeration."""
         (inner,) = self.terms(element) or [""]
         sort = self.sort_of_term(next(one for one in element.iter() if tag(one) in ATOMS))
         count = {name: count for name, count in self.sorts.values()}.get(sort, 0)
@@ -191,7 +192,7 @@ class Symmetric:
         return f"(({inner} + {step % count}) mod {count})"
 
     def sort_of_term(self, element: ET.Element) -> str:
-        """The colour set of a variable or a constant."""
+        """Returns the colour set of a variable or a constant."""
         if tag(element) == "useroperator":
             return self.constants.get(element.get("declaration", ""), ("", ""))[1]
         name = self.variables.get(element.get("refvariable", ""), "")
@@ -205,7 +206,7 @@ ATOMS = ("variable", "useroperator")
 
 
 def converted(net: ET.Element) -> ET.Element:
-    """The net as a `cpnet` element."""
+    """Converts the net to a `cpnet` element."""
     known = Symmetric(net)
     made = ET.Element("cpnet")
     ET.SubElement(made, "globbox").append(known.block)
@@ -231,7 +232,8 @@ def converted(net: ET.Element) -> ET.Element:
 
 
 def _labels(known: Symmetric, element: ET.Element, node: ET.Element) -> None:
-    """A place's sort and first tokens, a transition's condition."""
+    """Adds a place's sort and initial tokens, or a transition's condition, to the converted
+    node."""
     if node.tag == "place":
         sort = child(element, "type", "structure")
         colour = known.sort_of(next(iter(sort), None)) if sort is not None else "UNIT"

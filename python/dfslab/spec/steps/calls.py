@@ -24,7 +24,8 @@ TRANSFERS = ("pread", "pwrite")
 WHOLE = ("read", "write", "append", "overwrite")
 FORCED = ("fsync", "flush")
 UNFORCED = "unforced"
-# What a call is taken for that no description has: the first of these that it does have.
+# Calls that are modelled by another operation if the description lacks them: the first of these
+# names that the description has.
 STAND_INS = {
     "overwrite": ("append", "write"),
     "exists": ("stat",),
@@ -105,7 +106,8 @@ def _named(tree: Node, names: Sequence[str]) -> Node | None:
 
 @dataclass(frozen=True)
 class Done:
-    """One operation of a trace: client, type, owner and number of the file, offset, size."""
+    """One operation of a trace: client, operation type, owner and number of the file, offset and
+    size in bytes."""
 
     client: int
     kind: str
@@ -117,8 +119,8 @@ class Done:
 
 @dataclass(frozen=True)
 class Meaning:
-    """A classified call, the input of its tree: `file_size`, whether access is `scattered`, and
-    whether written data is `unforced` (not yet synced)."""
+    """A classified call, the input of its tree: `file_size` in bytes, whether access is
+    `scattered`, and whether written data is `unforced` (not yet synced)."""
 
     size_bytes: int
     scattered: bool = False
@@ -126,7 +128,7 @@ class Meaning:
 
 
 def single(one: Done) -> tuple[Done, ...]:
-    """The single calls of an operation; a whole-file operation includes open and close."""
+    """Returns the single calls of an operation; a whole-file operation includes open and close."""
     if one.kind not in WHOLE:
         return (one,)
     moved = replace(one, kind="pread" if one.kind == "read" else "pwrite")
@@ -143,10 +145,10 @@ class _File:
 
 
 def followed(trace: Sequence[Done]) -> Iterator[Meaning]:
-    """Classify every operation, in order.
+    """Classifies every operation of a trace, in order.
 
     A transfer is scattered if it does not begin where the client's previous transfer on the file
-    ended. A client's first transfer may begin anywhere at the head of the file.
+    ended. A client's first transfer on a file is scattered unless it begins at offset 0.
     """
     files: dict[tuple[int, int], _File] = {}
     for one in trace:

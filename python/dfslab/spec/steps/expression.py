@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import sympy
 
 Number: TypeAlias = "int | float | Fraction"
-# SymPy has no types, so that the type checker lets its objects pass, too.
+# SymPy has no types, so the type checker accepts its objects wherever an `Operand` is allowed.
 Operand: TypeAlias = "Expr | int | float | Fraction"
 _INFIX = {"add": "+", "sub": "-", "mul": "*", "div": "/", "pow": "**"}
 _INFIX |= {"mod": "%", "floordiv": "//", "gt": ">", "ge": ">=", "and": "&", "or": "|"}
@@ -202,13 +202,13 @@ ZERO, ONE = Expr("number", 0), Expr("number", 1)
 
 
 def _combined(name: str, left: Operand, right: Operand) -> Expr:
-    """The binary operation; done by SymPy if an operand is SymPy's."""
+    """A binary operation of two operands; performed by SymPy if one of them is a SymPy object."""
     mine, theirs = _ours(left), _ours(right)
     for one in (mine, theirs):
         if isinstance(one, Condition):
             raise TypeError(f"{readable(one)} is a condition, not a number: use select")
     if mine is None or theirs is None:
-        # SymPy's result is passed as what it stands for.
+        # SymPy's result is returned in place of an `Expr`; both kinds of expression can be mixed.
         mixed: Expr = _COMPUTED[name](
             *(one.symbolic if isinstance(one, Expr) else one for one in (left, right))
         )
@@ -217,7 +217,7 @@ def _combined(name: str, left: Operand, right: Operand) -> Expr:
 
 
 def _ours(value: Any) -> Expr | None:
-    """A number or expression as an Expr; None for SymPy's objects."""
+    """Returns a number or expression as an `Expr`; None for SymPy's objects."""
     if isinstance(value, Expr):
         return value
     if isinstance(value, int | float | Fraction):
@@ -248,7 +248,7 @@ def _simplest(name: str, left: Expr, right: Expr) -> Expr:
 
 
 def _compared(name: str, left: Operand, right: Operand) -> Condition:
-    """A comparison; done by SymPy if an operand is SymPy's."""
+    """A comparison of two operands; performed by SymPy if one of them is a SymPy object."""
     mine, theirs = _ours(left), _ours(right)
     if mine is None or theirs is None:
         return cast(Condition, NotImplemented)
@@ -319,7 +319,7 @@ Max, Min, ceiling, floor, sqrt, log = map(_function, _FUNCTIONS)
 
 
 def Rational(numerator: int, denominator: int) -> Expr:  # noqa: N802
-    """An exact fraction."""
+    """Returns an exact fraction."""
     return Expr("number", Fraction(numerator, denominator))
 
 
@@ -330,7 +330,7 @@ def symbol(key: str) -> Expr:
 
 
 def sympify(value: Any) -> sympy.Expr:
-    """The value as a SymPy expression."""
+    """Converts the value to a SymPy expression."""
     import sympy
 
     return sympy.sympify(value)
@@ -375,13 +375,14 @@ def _each_of(of_two: Callable[[Any, Any], Any]) -> Callable[..., Any]:
 
 
 def function(root: Expr, arrays: bool = False) -> tuple[tuple[str, ...], Callable[..., Any]]:
-    """(symbol names, compiled function of their values in this order)."""
+    """Compiles an expression; returns (symbol names, function of their values in this order)."""
     names = sorted(one.args[0] for one in root.free_symbols)
     known: dict[Expr, str] = {symbol(name): f"s{place}" for place, name in enumerate(names)}
     lines: list[str] = []
 
     def text(one: Expr) -> str:
-        """Source text of an operand; every operation is one line, shared between its uses."""
+        """Returns the source text of an operand; each operation is one line, shared between its
+        uses."""
         if one.name == "number":
             value = one.args[0]
             exact = isinstance(value, Fraction)
@@ -451,7 +452,7 @@ def _negated(value: Expr, within: int) -> str:
 
 
 def quantities(value: Expr) -> dict[str, Expr]:
-    """Name -> expression, for the named quantities in an expression."""
+    """Returns name -> expression for the named quantities in an expression."""
     if not isinstance(value, Expr) or value.is_leaf:
         return {}
     if value.name == "named":

@@ -194,8 +194,9 @@ class At(Node):
 class Call(Node):
     """A message to `role` (`request_bytes`), `body` there, and the reply (`response_bytes`).
 
-    `one_way` has no reply: a message handed on, as between the data servers of a write pipeline.
-    `answers`: the message is an answer or an acknowledgement itself, which asks for nothing.
+    `one_way` means that there is no reply: the message is forwarded, as between the data servers of
+    a write pipeline. `answers` means that the message is itself an answer or an acknowledgement, so
+    no reply follows.
     """
 
     role: str
@@ -347,7 +348,7 @@ def walk(node: Node) -> Iterator[Node]:
 
 
 def symbols(node: Node) -> dict[str, list[str]]:
-    """Symbol -> names (or types) of the steps where it occurs, in tree order."""
+    """Returns symbol -> names (or types) of the steps where the symbol occurs, in tree order."""
     found: dict[str, list[str]] = {}
 
     def visit(current: Node, path: str) -> None:
@@ -365,7 +366,8 @@ def symbols(node: Node) -> dict[str, list[str]]:
 
 
 def lands_at(node: Node, role: str) -> str:
-    """The role where a pipeline's unit is after a stage at `role`: one-way messages move it."""
+    """Returns the role where a pipeline's unit is after a stage at `role`: one-way messages move
+    the unit."""
     if isinstance(node, Seq) and node.steps:
         for step in node.steps:
             role = lands_at(step, role)
@@ -380,7 +382,7 @@ def writes_back(node: Later) -> bool:
 
 
 def step_names(node: Node) -> list[str]:
-    """The names of the tree's outermost named steps, which client-side timing can measure."""
+    """Returns the names of the tree's outermost named steps, which a client can time."""
     if node.name:
         return [node.name]
     return [name for child in node.children() for name in step_names(child)]

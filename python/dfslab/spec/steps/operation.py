@@ -75,7 +75,7 @@ REFERENCE_FREQUENCY_HZ = 2_500_000_000
 
 
 def cpu(role: str, seconds: Expression, name: str = "") -> Use:
-    """Processor time at `role`, given at 2.5 GHz."""
+    """Processor time at `role`, in seconds on a 2.5 GHz processor."""
     speed = symbol(f"{role}.frequency") / REFERENCE_FREQUENCY_HZ
     return Use(name, Resource(role, "cpu"), _expression(seconds) / speed)
 

@@ -14,7 +14,8 @@ Flow = tuple[Share, ...]
 
 
 class FlowParameters(FileParameters):
-    """Filebench's own numbers, per client, are its files over its threads; FLOW is one loop."""
+    """Parameters of filebench's workloads, per client: filebench's numbers of files divided by its
+    numbers of threads. `FLOW` is one cycle of operations."""
 
     FLOW: ClassVar[Flow]
 

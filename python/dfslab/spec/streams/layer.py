@@ -52,7 +52,7 @@ class Layer(CheckedModel):
 
     @property
     def fails(self) -> bool:
-        """Whether the layer makes calls fail, so that errors are expected."""
+        """Whether the layer makes calls fail, so that errors in the report are expected."""
         return self.kind in ("timeout", "fault")
 
     def plan(self) -> PlanLayer:

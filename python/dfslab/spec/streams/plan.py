@@ -13,14 +13,15 @@ Verify = Literal["none", "after", "inline"]
 
 
 class Throttling(CoreDocument):
-    """Largest number of calls and bytes a second, of all clients of a process; None: no limit."""
+    """Largest number of calls and bytes per second over all clients of a process; None: no
+    limit."""
 
     calls_per_s: Positive | None = None
     bytes_per_s: Positive | None = None
 
 
 class CallTimeout(CoreDocument):
-    """A call that takes longer than `after_s` counts as failed; it is not aborted."""
+    """A call that takes longer than `after_s` seconds counts as failed; it is not aborted."""
 
     after_s: Positive
 
@@ -32,14 +33,15 @@ class RandomFault(CoreDocument):
 
 
 class PeriodicStall(CoreDocument):
-    """Calls that arrive in the last `length_s` of every `period_s` wait until the period ends."""
+    """Calls that arrive in the last `length_s` seconds of every `period_s` seconds wait until the
+    period ends."""
 
     length_s: Positive
     period_s: Positive
 
 
 class AddedDelay(CoreDocument):
-    """Every call takes `by_s` longer."""
+    """Every call takes `by_s` seconds longer."""
 
     by_s: Positive
 

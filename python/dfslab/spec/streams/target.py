@@ -18,12 +18,13 @@ class AnyTarget(CoreDocument):
     """A target, which the core selects by its kind."""
 
     def model_post_init(self, context: object) -> None:
-        """The core requires the kind, so it is written even where nobody set it."""
+        """Marks `kind` as set, because the core requires it even when it has its default."""
         self.model_fields_set.add("kind")
 
 
 class NullTarget(AnyTarget):
-    """Does nothing: a run measures the generator itself. `fsync` has no effect."""
+    """A target that does nothing, so that a run measures the generator itself. `fsync` has no
+    effect."""
 
     kind: Literal["null"] = "null"
     fsync: Fsync = "never"
@@ -127,6 +128,6 @@ class OpendalTarget(AnyTarget):
     drop_caches: DropCaches = "none"
 
 
-# What a file system's `target` returns.
+# The types that a file system's `target` returns.
 FileTarget = PosixTarget | HdfsTarget | NfsTarget | HadoopTarget | OpendalTarget
 Target = Annotated[FileTarget | NullTarget, Field(discriminator="kind")]

@@ -1,4 +1,4 @@
-"""The stream of operations that clients execute: what core/workload reads, as a type."""
+"""The stream of operations that clients execute, as a type: the input of core/workload."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ Spread = Annotated[float, Field(ge=0)]
 
 
 class CoreDocument(CheckedModel):
-    """A document that the core reads: fields that nobody set keep the core's defaults."""
+    """A document that the core reads; unset fields keep the core's defaults."""
 
     @property
     def text(self) -> str:
@@ -55,14 +55,15 @@ class CoreDocument(CheckedModel):
 
 
 class Bounds(CoreDocument):
-    """Uniform between two sizes, both included."""
+    """A uniform distribution between two sizes in bytes, both included."""
 
     low: SizeBytes
     high: SizeBytes
 
 
 class LognormalSize(CoreDocument):
-    """Median in bytes, standard deviation of the logarithm, largest in bytes."""
+    """A lognormal distribution of sizes: median in bytes, standard deviation of the logarithm,
+    largest in bytes."""
 
     median: Positive
     sigma: Spread
@@ -70,7 +71,7 @@ class LognormalSize(CoreDocument):
 
 
 class NormalSize(CoreDocument):
-    """Mean, standard deviation and largest, in bytes."""
+    """A normal distribution of sizes: mean, standard deviation and largest, in bytes."""
 
     mean: Positive
     sd: Spread
@@ -78,7 +79,8 @@ class NormalSize(CoreDocument):
 
 
 class GammaSize(CoreDocument):
-    """Mean in bytes, shape (1 is exponential, larger is narrower), largest in bytes."""
+    """A gamma distribution of sizes: mean in bytes, shape (1 is exponential, larger is narrower),
+    largest in bytes."""
 
     mean: Positive
     shape: Positive
@@ -111,7 +113,8 @@ class SizeDistribution(CoreDocument):
 
     @property
     def mean_bytes(self) -> float:
-        """Mean of the distribution, bytes; truncation counts only where it cuts off the mean."""
+        """Returns the mean of the distribution in bytes. Truncation at the largest size is ignored
+        unless it is below the mean."""
         if self.fixed is not None:
             return float(self.fixed)
         if self.uniform is not None:
@@ -128,7 +131,7 @@ class SizeDistribution(CoreDocument):
 
 
 class Strided(CoreDocument):
-    """Strided access: each transfer starts this many blocks after the previous one."""
+    """Strided access: each transfer starts this many blocks after the previous transfer."""
 
     strided: Annotated[int, Field(ge=1)]
 
@@ -200,7 +203,7 @@ class Phase(CoreDocument):
 
 
 class Given(CoreDocument):
-    """One replayed operation."""
+    """One operation of a replayed sequence."""
 
     client: Annotated[int, Field(ge=0)] = 0
     operation: OperationName
@@ -211,20 +214,22 @@ class Given(CoreDocument):
 
 
 class LognormalGaps(CoreDocument):
-    """Lognormal times between arrivals: standard deviation of the logarithm."""
+    """Lognormal times between arrivals, given by the standard deviation of the logarithm."""
 
     lognormal: Spread
 
 
 class Session(CoreDocument):
-    """Sequential requests: their mean number (geometric distribution) and the pause between."""
+    """A session of sequential requests: their mean number (geometric distribution) and the pause
+    between them in seconds."""
 
     requests: Annotated[float, Field(ge=1)]
     think_time_s: Spread = 0.0
 
 
 class Open(CoreDocument):
-    """An open workload: arrivals a second over all clients, and their distribution.
+    """An open workload: arrivals per second over all clients, and the distribution of times between
+    them.
 
     `profile`: points (seconds, factor of the rate), linear in between, constant after the last.
     """
@@ -242,7 +247,7 @@ class OpenArrival(CoreDocument):
 
 
 class GivenArrival(CoreDocument):
-    """Scheduled starts of each client's operations, s after the run's start, ascending."""
+    """Scheduled starts of each client's operations, in seconds after the run's start, ascending."""
 
     given: list[list[Spread]]
 
@@ -262,14 +267,15 @@ Prepare = Literal["written", "empty"]
 
 
 class Stream(CoreDocument):
-    """A StreamSpec of core/workload, which does the checks that are missing here.
+    """A stream of operations; `StreamSpec` of core/workload reads it and does the remaining checks.
 
-    A workload states its own part. Seed, number of clients, think time and requested arrivals are
-    the scenario's (`stream_spec`). Sizes are in bytes, times in seconds.
+    A workload sets its own part. The scenario determines seed, number of clients, think time and
+    requested arrivals (`stream_spec`). Sizes are in bytes, times in seconds.
     """
 
     def model_post_init(self, context: object) -> None:
-        """The core requires seed and clients, so they are written even where nobody set them."""
+        """Marks seed and clients as set, because the core requires them even when they have their
+        defaults."""
         self.model_fields_set.update(("seed", "clients"))
 
     seed: Annotated[int, Field(ge=0)] = 1
@@ -294,10 +300,11 @@ class Stream(CoreDocument):
 
     @property
     def all_phases(self) -> list[Phase]:
-        """The phases: those listed, or a single one that the stream itself describes."""
+        """Returns the phases: those listed, or a single one that the stream itself describes."""
         if self.phases:
             return self.phases
-        # Not validated: of replayed operations it has neither a mix nor a number.
+        # The phase is not validated, because a stream of replayed operations has neither a mix nor
+        # a number of operations.
         own = Phase.model_construct(
             operations_per_client=self.operations_per_client,
             mix=self.mix,

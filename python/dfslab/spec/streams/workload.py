@@ -72,7 +72,7 @@ def together_to_the_end() -> Phase:
 
 
 def fixed(size_bytes: float) -> SizeDistribution:
-    """Files that all have one size."""
+    """Returns the distribution of files that all have `size_bytes` bytes."""
     return SizeDistribution(fixed=int(size_bytes))
 
 
@@ -141,7 +141,7 @@ class Workload:
         return found
 
     def mix(self, parameters: FileParameters) -> Mapping[str, float]:
-        """Operation -> share of all operations, over all phases."""
+        """Returns operation -> share of all operations, over all phases."""
         stream = self.stream(parameters)
         counts: dict[str, float] = {}
         for one in stream.given:

@@ -43,8 +43,9 @@ class CounterFormat:
     """What the `counters.py` of a file system's folder declares, as `FORMAT`.
 
     source: the command or file that shows the counters, as an operator knows it.
-    recognise(head): whether a file that begins so holds them.
-    read(text, name): every process in a text of that name; NotUnderstood where it is malformed.
+    recognise(head): whether a file with these first bytes contains such counters.
+    read(text, name): the counters of every process in a text of that name; NotUnderstood where it
+        is malformed.
     """
 
     source: str
@@ -53,4 +54,4 @@ class CounterFormat:
 
 
 class NotUnderstood(Exception):
-    """A text of a recognised format is malformed; the message says where."""
+    """A text of a recognised format is malformed; the message names the position."""

@@ -1,4 +1,4 @@
-"""Where a running file system is reached, and what its client is given."""
+"""Addresses of a running file system, and the settings of its client."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ class JavaConfiguration:
 
 @dataclass(frozen=True, kw_only=True)
 class Endpoint:
-    """A file system that answers; fields that do not apply to it are empty.
+    """A running file system; fields that do not apply to it are empty.
 
-    directory: an existing directory, mounted or of the file system's own names.
+    directory: an existing directory, as a mounted path or in the file system's own namespace.
     uri: the address of its metadata server or object store.
     server, export: an NFS server and the path that it exports.
     client: "java" for Hadoop's client, "" for the load generator's own.

@@ -38,7 +38,7 @@ def host_and_port(uri: str) -> tuple[str, int] | None:
 
 
 def no_advice(message: str) -> str:
-    """The default `advice` of a file system: none."""
+    """The default `advice` of a file system: an empty text."""
     return ""
 
 
@@ -93,14 +93,14 @@ class FileSystem(Facts):
                 assert known, f"{self.name}.{operation}: role {node.acting}?"
 
     def role(self, name: str) -> Role:
-        """The role of that name; KeyError when the description has none."""
+        """Returns the role of that name. KeyError when the description has none."""
         for role in self.roles:
             if role.name == name:
                 return role
         raise KeyError(name)
 
     def parameter(self, key: str) -> Parameter:
-        """The parameter behind a symbol of the trees; KeyError when it is declared nowhere."""
+        """Returns the parameter behind a symbol of the trees. KeyError when it is not declared."""
         role, _, _ = key.partition(".")
         if role in {r.name for r in self.roles}:
             found = hardware(key, self.role(role).kind)
@@ -116,7 +116,7 @@ class FileSystem(Facts):
         return {**calls.derived(self.operations), **self.operations}
 
     def acting(self, operation: str) -> dict[str, list[str]]:
-        """Symbol -> steps of one operation's tree where it occurs."""
+        """Returns symbol -> steps of one operation's tree where the symbol occurs."""
         return symbols(self.trees[operation])
 
     @property

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 class ObjectMemory:
     """One published or measured figure; `usable`: share of memory available to objects.
 
-    `cached`: the limit is on files in the server's cache; other files are read from its store.
+    `cached`: the limit applies to files in the server's cache; other files are read from its store.
     """
 
     role: str
@@ -21,9 +21,9 @@ class ObjectMemory:
 
     @property
     def bytes_per_file(self) -> float:
-        """Memory of one file with its blocks."""
+        """Returns the memory in bytes of one file with its blocks."""
         return self.bytes_per_object * self.objects_per_file
 
     def files(self, memory_bytes: float) -> float:
-        """Files that fit into `memory_bytes`."""
+        """Returns the number of files that fit into `memory_bytes`."""
         return memory_bytes * self.usable / self.bytes_per_file

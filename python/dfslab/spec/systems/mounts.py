@@ -10,7 +10,8 @@ Fact = int | str | list[str] | list[int] | dict[str, str]
 
 @dataclass(frozen=True, kw_only=True)
 class StorageLayout:
-    """How a directory is stored: its servers (None: not reported) and facts by their name."""
+    """How a directory is stored: the names of its servers (None: not reported), and further facts
+    by name."""
 
     servers: list[str] | None = None
     facts: Mapping[str, Fact] = field(default_factory=dict)
@@ -35,7 +36,7 @@ class ExistingFileSystem:
     facts: Mapping[str, Fact] = field(default_factory=dict)
 
     def document(self) -> dict[str, Fact]:
-        """All of it as JSON, on one level."""
+        """Returns all fields as flat JSON data."""
         if self.mounted_at:
             return {
                 "mounted_at": self.mounted_at,
@@ -68,10 +69,10 @@ def nothing_understood(attributes: Mapping[str, str]) -> StorageLayout:
 class KnownMount:
     """What the `existing.py` of a file system's folder declares, as `EXISTING`.
 
-    mount_types, sources: file system types, and beginnings of sources, in the table of mounts.
-    attributes: extended attributes of a directory that say how it is stored.
+    mount_types, sources: file system types, and prefixes of sources, in the table of mounts.
+    attributes: extended attributes of a directory that describe its layout.
     understood(attributes): servers and layout read from these attributes.
-    schemes: schemes of uris that `ask(uri, web_address)` answers; InputError when nobody does.
+    schemes: schemes of uris that `ask(uri, web_address)` answers; InputError without an answer.
     """
 
     mount_types: tuple[str, ...] = ()

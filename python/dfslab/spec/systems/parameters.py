@@ -65,7 +65,8 @@ class Parameters:
         return iter(self._own.values())
 
     def find(self, key: str) -> Parameter | None:
-        """The declared parameter, or the hardware parameter of a key `role.kind`; else None."""
+        """Returns the declared parameter, or the hardware parameter of a key `role.kind`; else
+        None."""
         found = self._own.get(key) or COMMON.get(key)
         return found or hardware(key)
 
@@ -128,7 +129,8 @@ COMMON = {
     )
 }
 
-# Every role's node offers these; `{role}` in the key, the Wu id by the role's class.
+# Parameters of every role's nodes; the key contains `{role}`, and the Wu id depends on the role's
+# class.
 _HARDWARE = {
     "instances": ("Number of nodes in this role", "1", 1.0, {"data": "Dp1", "client": "Dp2"}),
     "nic_bandwidth": ("Network adapter bandwidth", "B/s", 1.25e9, {"data": "Dp7", "client": "Dp8"}),
@@ -149,9 +151,10 @@ _HARDWARE = {
 
 
 def hardware(key: str, role_class: str = "*") -> Parameter | None:
-    """The parameter behind `role.kind`, such as `datanode.disk_write_rate`; None when unknown.
+    """Returns the parameter behind `role.kind`, such as `datanode.disk_write_rate`; None when
+    unknown.
 
-    `role_class` is "client", "data" or "metadata" and decides the Wu id.
+    `role_class` is "client", "data" or "metadata" and determines the Wu id.
     """
     role, _, kind = key.partition(".")
     if kind not in _HARDWARE:

@@ -20,7 +20,8 @@ def standard(
     delay_s: float = 0.0,
     disk_bytes_per_s: float = UNLIMITED,
 ) -> Deployment:
-    """Metadata roles on one node, a data role on each of `servers`, `clients` client nodes.
+    """Returns a deployment with the metadata roles on one node, a data role on each of `servers`
+    nodes, and `clients` client nodes. Rates are in bytes/s.
 
     0 `servers` means the default number of the file system's data role. UNLIMITED values are not
     emulated: valid for testbeds, unusable for models.

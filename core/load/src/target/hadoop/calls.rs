@@ -1,5 +1,5 @@
-//! The Hadoop methods that a load calls, resolved once: resolving one by name costs as much as some
-//! calls.
+//! The methods of Hadoop that the load generator calls. Each is resolved once, because resolving a
+//! method by name costs as much as some calls.
 
 use jni::objects::{GlobalRef, JClass, JMethodID, JObject, JStaticMethodID, JValue};
 use jni::signature::{Primitive, ReturnType, TypeSignature};
@@ -40,7 +40,8 @@ impl Method {
         Ok(Method { class, id, returns })
     }
 
-    /// The result of the call, an object for a constructor; `on` is null for static methods.
+    /// Calls the method. Returns its result, or the new object of a constructor; `on` is null for
+    /// static methods.
     fn call<'l>(
         &self,
         env: &mut JNIEnv<'l>,
@@ -63,7 +64,7 @@ impl Method {
         }
     }
 
-    /// The returned object, which may be null.
+    /// Calls the method and returns the resulting object, which may be null.
     pub fn object<'l>(
         &self,
         env: &mut JNIEnv<'l>,
@@ -73,7 +74,7 @@ impl Method {
         self.call(env, on, &raw(arguments))?.l()
     }
 
-    /// The returned number: 0 for void, 1 for true.
+    /// Calls the method and returns the resulting number: 0 for void, 1 for true.
     pub fn number(&self, env: &mut JNIEnv, on: &JObject, arguments: &[JValue]) -> Outcome<i64> {
         let given = self.call(env, on, &raw(arguments))?;
         match self.returns {

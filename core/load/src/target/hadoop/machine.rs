@@ -1,5 +1,5 @@
-//! The Java virtual machine of this process: started once, with classes by class path and
-//! exceptions mapped to errors.
+//! The Java virtual machine of this process. It is started once; it loads classes by class path and
+//! maps exceptions to errors.
 
 use std::cell::Cell;
 use std::collections::HashMap;
@@ -15,8 +15,8 @@ use crate::{Error, ErrorKind, Result};
 
 /// Capacity for local references of one call; it grows when needed.
 const FRAME: i32 = 16;
-/// Leaves signals to this process, writes nothing to the system's temporary folder, and opens the
-/// packages that Hadoop and its libraries access by reflection.
+/// Options of the Java machine: it leaves signals to this process, writes nothing to the system's
+/// temporary folder, and opens the packages that Hadoop and its libraries access by reflection.
 const OPTIONS: [&str; 4] = [
     "-Xrs",
     "-XX:-UsePerfData",
@@ -24,9 +24,10 @@ const OPTIONS: [&str; 4] = [
     "--add-opens=java.base/java.lang=ALL-UNNAMED",
 ];
 
-/// The only machine: a process can start one, and cannot restart it.
+/// The only Java machine: a process can start one, and cannot restart it.
 static MACHINE: Mutex<Option<Arc<JavaVM>>> = Mutex::new(None);
-/// The loaded classes by class path: Hadoop's static state is too large to load it for each run.
+/// The loaded classes by class path. They are kept, because Hadoop's static state is too large to
+/// load again for each run.
 static LOADED: Mutex<Option<HashMap<String, Arc<Hadoop>>>> = Mutex::new(None);
 
 thread_local! {
@@ -42,7 +43,7 @@ pub struct Hadoop {
 }
 
 impl Hadoop {
-    /// The classes of a class path, loaded on first use.
+    /// Returns the classes of a class path; they are loaded at the first use.
     pub fn of(class_path: &str, heap_bytes: u64) -> Result<Arc<Hadoop>> {
         let machine = machine(heap_bytes)?;
         let mut loaded = LOADED.lock().unwrap_or_else(PoisonError::into_inner);

@@ -102,7 +102,8 @@ impl Spec {
     pub fn capabilities(&self) -> Capabilities {
         match self.uri.split(':').next().unwrap_or_default() {
             "hdfs" | "viewfs" => CAPABILITIES,
-            // Its checksum files forbid overwrites, and it does not pass on hsync.
+            // The local file system's checksum files forbid overwrites, and it does not pass on
+            // hsync.
             "file" => Capabilities {
                 append: false,
                 xattr: false,

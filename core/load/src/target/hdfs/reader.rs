@@ -22,12 +22,12 @@ const REPORT_LONGEST_PAUSE: Duration = Duration::from_millis(64);
 type ByteStream = Pin<Box<dyn Stream<Item = hdfs_native::Result<Bytes>> + Send>>;
 
 /// Reads front to back over one block stream, as an application's sequential read does. A range
-/// request for every call would open a block for each.
+/// request for every read call would open a block each time.
 pub struct Reader {
     runtime: Arc<Runtime>,
     client: Client,
     reader: FileReader,
-    /// Opened with the first sequential read; positional reads need no stream.
+    /// The stream, opened at the first sequential read; positional reads need no stream.
     stream: Option<ByteStream>,
     left: Bytes,
     /// Bytes received from streams, including those not yet returned.
@@ -57,7 +57,7 @@ impl Reader {
         }
     }
 
-    /// The next bytes of the stream; None at the known end of the file.
+    /// Returns the next bytes of the stream; None at the known end of the file.
     fn next(&mut self) -> Result<Option<Bytes>> {
         let (reader, taken) = (&self.reader, self.taken);
         let rest = || reader.read_range_stream(taken, reader.file_length() - taken);
@@ -145,7 +145,7 @@ impl File for Reader {
         let left = (self.reader.file_length() as u64).saturating_sub(offset);
         let length = (buffer.len() as u64).min(left) as usize;
         if length == 0 {
-            return Ok(0); // The crate panics at a place behind the end.
+            return Ok(0); // The crate panics at an offset behind the end.
         }
         let part = self
             .reader

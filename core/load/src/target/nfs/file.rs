@@ -84,7 +84,7 @@ impl NfsFile {
     }
 }
 
-/// Whether the verifier `now` equals `before`, if there was one.
+/// Whether the verifier `now` equals the stored one; true if none was stored. Stores `now`.
 fn same_life(before: &mut Option<writeverf3>, now: writeverf3) -> bool {
     before.replace(now).is_none_or(|before| before == now)
 }

@@ -17,9 +17,9 @@ pub enum Stability {
     /// The server may keep data in memory until a COMMIT.
     #[default]
     Unstable,
-    /// Data is on disk.
+    /// The data is on disk.
     DataSync,
-    /// Data and metadata are on disk.
+    /// The data and metadata are on disk.
     FileSync,
 }
 
@@ -35,7 +35,7 @@ pub struct Spec {
     /// An existing directory of the export.
     #[serde(default = "root_directory")]
     pub root: String,
-    /// The server's port mapper, which returns the ports of its programs.
+    /// The port of the server's port mapper, which returns the ports of its programs.
     #[serde(default = "portmapper_port")]
     pub portmapper_port: u16,
     /// Call from a port below 1024, which some servers require and only root may use.

@@ -9,8 +9,8 @@ use nfs3_server::tcp::{NFSTcp, NFSTcpListener};
 use super::*;
 use crate::{run, Control, Plan};
 
-/// A server in this process on a separate port, with one directory and one file; it runs until the
-/// process ends.
+/// Starts a server in this process on a separate port, with one directory and one file; it runs
+/// until the process ends. Returns the port.
 fn served() -> u16 {
     let (tell, told) = mpsc::channel();
     std::thread::spawn(move || {

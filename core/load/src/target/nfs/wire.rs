@@ -1,4 +1,5 @@
-//! One NFSv3 connection over a blocking socket, remounted after a failure, with typed errors.
+//! One NFSv3 connection over a blocking socket, with typed errors. It is mounted again after a
+//! failure.
 
 use std::io::{self, Read, Write};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream, ToSocketAddrs};
@@ -19,14 +20,16 @@ use socket2::{Domain, Protocol, Socket, Type};
 use crate::{Error, ErrorKind, Result};
 
 const CONNECT_LIMIT: Duration = Duration::from_secs(10);
-/// A kernel client would retry for ever, which no measurement can use.
+/// Time limit of a call: a kernel client would retry for ever, which makes a measurement
+/// impossible.
 const CALL_LIMIT: Duration = Duration::from_secs(120);
 
-/// The crate is asynchronous, but a client's thread only waits for its answer. It blocks in the
-/// kernel, so that no executor's latency is measured.
+/// A blocking socket. The crate is asynchronous, but a client's thread only waits for its answer:
+/// blocking in the kernel keeps an executor's latency out of the measurement.
 pub struct Wire(TcpStream);
 
-/// A blocking call that exceeded its time limit reports "would block".
+/// Converts the error of a blocking call that exceeded its time limit: the kernel reports "would
+/// block".
 fn limited<T>(outcome: io::Result<T>) -> io::Result<T> {
     outcome.map_err(|error| match error.kind() {
         io::ErrorKind::WouldBlock => io::Error::new(io::ErrorKind::TimedOut, "no answer"),
@@ -199,12 +202,12 @@ fn kind_of(status: nfsstat3) -> ErrorKind {
     }
 }
 
-/// Whether the directory is still used by other shards, or was removed by them.
+/// Whether the error means that other shards still use the directory, or have removed it already.
 pub fn is_left_to_others(error: &Error) -> bool {
     error.kind == ErrorKind::NotFound || error.context == nfsstat3::NFS3ERR_NOTEMPTY.to_string()
 }
 
-/// Whether the server lost a file that it had just found.
+/// Whether the error says that the server lost a file that it had just found.
 pub fn is_stale(error: &Error) -> bool {
     error.context == nfsstat3::NFS3ERR_STALE.to_string()
 }

@@ -16,7 +16,7 @@ use crate::{Error, ErrorKind, Result};
 pub struct ObjectReader {
     runtime: Arc<Runtime>,
     reader: Reader,
-    /// Opened with the first sequential read; positional reads need no stream.
+    /// The stream, opened at the first sequential read; positional reads need no stream.
     stream: Option<BufferStream>,
     left: Buffer,
     path: String,
@@ -33,7 +33,7 @@ impl ObjectReader {
         }
     }
 
-    /// The next bytes of the stream; None at its end.
+    /// Returns the next bytes of the stream; None at its end.
     fn next(&mut self) -> Result<Option<Buffer>> {
         let at = ("read", self.path.as_str());
         if self.stream.is_none() {

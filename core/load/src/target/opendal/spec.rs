@@ -41,7 +41,7 @@ const S3_OPTIONS: [&str; 11] = [
     "enable_request_payer",
 ];
 
-/// The part sizes that S3 accepts; the last part may be smaller.
+/// The smallest part that S3 accepts, bytes; only the last part may be smaller.
 const PART_BYTES_LEAST: u64 = 5 << 20;
 const PART_BYTES_MOST: u64 = 5 << 30;
 
@@ -64,7 +64,7 @@ pub struct Spec {
     /// Not supported; it exists so that requesting it is a clear error.
     #[serde(default)]
     pub direct: bool,
-    /// Only "never" is supported; it exists so that others are a clear error.
+    /// Only "never" is supported; the key exists so that other values are a clear error.
     #[serde(default)]
     pub fsync: Fsync,
     /// Caches to drop before the timed part.
@@ -161,7 +161,7 @@ impl Spec {
         format!("/{}", names.join("/"))
     }
 
-    /// A separate client; it sends no request yet.
+    /// Returns a separate client, which has sent no request yet.
     pub fn operator(&self) -> Result<Operator> {
         let (service, uri) = self.address()?;
         // The computed root replaces the one that the URI implies.

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use super::spec::{Service, Spec};
 use crate::{run, Control, ErrorKind, Outcome, Plan};
 
-/// A directory of the test's own, removed at its end.
+/// A directory that one test uses and removes.
 struct Place(PathBuf);
 
 impl Place {
@@ -117,7 +117,7 @@ fn what_is_declared_is_what_the_services_say() {
         assert!(can.read && can.write && can.write_can_empty && can.stat && can.list);
         assert!(can.delete && can.create_dir && can.write_with_if_not_exists);
         assert_eq!(told.rename, can.rename || can.copy, "{uri}");
-        // S3 appends to objects of one kind of bucket only, which an address does not tell.
+        // S3 appends to objects of one kind of bucket only, and an address does not show the kind.
         assert_eq!(told.append, can.write_can_append && service != Service::S3);
     }
 }
@@ -226,7 +226,7 @@ fn files_of_others_in_the_run_directory_stay() {
         while other.progress().1 != "running" {
             std::thread::yield_now();
         }
-        // The last file that this client is going to make.
+        // The path of the last file that this client is going to create.
         fs::write(directory.join("f69"), "theirs").unwrap();
     });
     let report = run(&plan, &control).unwrap().report;

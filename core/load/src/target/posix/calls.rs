@@ -13,25 +13,26 @@ pub fn take_own_descriptors() {
     thread_local! {
         static TAKEN: Cell<bool> = const { Cell::new(false) };
     }
-    // SAFETY: it takes and changes nothing.
+    // SAFETY: the calls have no arguments and change nothing.
     let is_first_thread = unsafe { libc::gettid() == libc::getpid() };
     if is_first_thread || TAKEN.replace(true) {
         return;
     }
-    // SAFETY: what is closed is this thread's copy of descriptors that others own: the first thread
-    // shares the table that is left. Whatever this thread opens from now on is its own.
+    // SAFETY: the call unshares this thread's descriptor table and closes descriptors only in the
+    // copy. Other threads own the original descriptors and keep using the original table.
+    // Descriptors that this thread opens later belong to its own table.
     unsafe {
         let unshare = libc::CLOSE_RANGE_UNSHARE;
         libc::syscall(libc::SYS_close_range, FIRST, libc::c_uint::MAX, unshare);
     }
 }
 
-/// Let the calling thread's relative paths begin at an open directory, and no other thread's:
-/// looking one up from there is a little less work for the kernel than by way of a descriptor.
-/// Whether it could be had.
+/// Makes an open directory the working directory of the calling thread alone, since resolving a
+/// relative path from a working directory costs the kernel less than from a descriptor. Returns
+/// false for the first thread, and where the kernel refuses.
 pub fn take_own_place(directory: i32) -> bool {
-    // SAFETY: neither touches memory; what is unshared is this thread's idea of where it is. The
-    // first thread keeps its own, which is the process'.
+    // SAFETY: the calls touch no memory. They unshare only the working directory of this thread;
+    // the first thread keeps that of the process.
     unsafe {
         libc::gettid() != libc::getpid()
             && libc::unshare(libc::CLONE_FS) == 0
@@ -39,27 +40,27 @@ pub fn take_own_place(directory: i32) -> bool {
     }
 }
 
-// The calls that a load makes most, past the C library's own: in a process of several threads that
-// arms cancellation before every call that may wait and disarms it behind, which is two locked
-// instructions for what nobody here uses.
+// The most frequent calls bypass the C library. In a process of several threads the library enables
+// cancellation before every call that may block and disables it afterwards. That costs two locked
+// instructions, and nothing here uses cancellation.
 
-/// Open a file of a directory.
+/// Opens a file relative to the directory `at`. Returns the descriptor, or -1.
 ///
 /// # Safety
-/// The path ends with a zero.
+/// `path` points to text that ends with a zero.
 #[inline]
 pub unsafe fn open_at(at: i32, path: *const c_char, flags: i32, mode: libc::mode_t) -> i32 {
-    // SAFETY: as asked of the caller; the answer is a descriptor or -1.
+    // SAFETY: the caller guarantees a terminated path; the result is a descriptor or -1.
     unsafe { libc::syscall(libc::SYS_openat, at, path, flags, mode) as i32 }
 }
 
-/// Close a descriptor.
+/// Closes a descriptor. Returns 0, or -1.
 ///
 /// # Safety
-/// It is open, and nobody uses it again.
+/// The descriptor is open, and nothing uses it afterwards.
 #[inline]
 pub unsafe fn close(descriptor: i32) -> i32 {
-    // SAFETY: as asked of the caller.
+    // SAFETY: the caller guarantees that the descriptor is open and no longer used.
     unsafe { libc::syscall(libc::SYS_close, descriptor) as i32 }
 }
 
@@ -67,7 +68,7 @@ pub unsafe fn close(descriptor: i32) -> i32 {
 #[inline]
 pub fn read_at(descriptor: i32, buffer: &mut [u8], offset: u64) -> isize {
     let (data, length) = (buffer.as_mut_ptr(), buffer.len());
-    // SAFETY: no more than the buffer's length is written to it.
+    // SAFETY: the kernel writes no more than the buffer's length.
     unsafe { libc::syscall(libc::SYS_pread64, descriptor, data, length, offset) as isize }
 }
 
@@ -84,8 +85,8 @@ pub fn write_at(descriptor: i32, bytes: &[u8], offset: u64) -> isize {
 pub struct CPath(Vec<u8>);
 
 impl CPath {
-    /// The path with a zero at its end; valid until the next one. Paths here are made by the load
-    /// and hold no zero themselves.
+    /// Copies the path into the buffer and returns a pointer to it, valid until the next call. The
+    /// load generator makes all paths, and none contains a zero byte.
     #[inline]
     pub fn set(&mut self, path: &str) -> *const c_char {
         debug_assert!(!path.as_bytes().contains(&0));
@@ -112,8 +113,8 @@ pub fn failed(operation: &'static str, path: &str) -> Error {
 
 /// Counts the entries of an open directory without "." and ".."; closes it.
 pub fn count_entries(descriptor: i32, path: &str) -> Result<usize> {
-    // SAFETY: the descriptor is open and given up here; every pointer is checked before use, and
-    // an entry's name ends with a zero.
+    // SAFETY: the descriptor is open, and the stream takes it over; every pointer is checked before
+    // use, and the name of an entry ends with a zero.
     unsafe {
         let directory = libc::fdopendir(descriptor);
         if directory.is_null() {

@@ -33,8 +33,8 @@ impl PosixFile {
     pub fn end(mut self) -> Result<()> {
         self.map = None;
         let descriptor = std::mem::replace(&mut self.descriptor, -1);
-        // SAFETY: the descriptor was just given up and is closed once, here; some file systems
-        // report only now that writing failed.
+        // SAFETY: the object has given up the descriptor, which is closed here and only here. Some
+        // file systems report failed writes only at this call.
         checked("close", "", unsafe { calls::close(descriptor) }).map(drop)
     }
 
@@ -47,7 +47,7 @@ impl PosixFile {
 
     /// Drops the file's pages from the page cache.
     pub fn forget(&self) -> Result<()> {
-        // SAFETY: as above; no memory is involved.
+        // SAFETY: the descriptor is this file's own and open; the call uses no memory.
         match unsafe { libc::posix_fadvise(self.descriptor, 0, 0, libc::POSIX_FADV_DONTNEED) } {
             0 => Ok(()),
             code => {
@@ -69,10 +69,10 @@ impl PosixFile {
             Err(error) if error.raw_os_error() == Some(libc::ENODEV) => return Ok(None),
             Err(error) => return Err(failed(&error)),
         };
-        // SAFETY: it takes and changes nothing.
+        // SAFETY: the call takes a number and changes nothing.
         let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) } as usize;
         let mut pages = vec![0u8; map.len().div_ceil(page)];
-        // SAFETY: the whole mapping is asked about, and there is a byte for each of its pages.
+        // SAFETY: the whole mapping is queried, and the buffer has one byte for each of its pages.
         let code = unsafe { libc::mincore(map.as_mut_ptr().cast(), map.len(), pages.as_mut_ptr()) };
         checked("resident_bytes", "", code)?;
         let resident = pages.iter().filter(|page| **page & 1 == 1).count() * page;
@@ -97,8 +97,8 @@ impl PosixFile {
         let map = self.map("read")?;
         let offset = map.len().min(offset as usize);
         let length = buffer.len().min(map.len() - offset);
-        // SAFETY: both ranges are inside what was mapped and what was given, and do not overlap;
-        // the file is the load's own and nobody cuts it off while it is open here.
+        // SAFETY: both ranges are within the mapping and the buffer, and do not overlap. The file
+        // belongs to this run, and nothing truncates it while it is open here.
         unsafe {
             let from = map.as_ptr().add(offset);
             std::ptr::copy_nonoverlapping(from, buffer.as_mut_ptr(), length);
@@ -112,7 +112,7 @@ impl PosixFile {
             let reason = "a mapped file does not grow";
             return Err(Error::new(ErrorKind::Other, "write", "", reason));
         }
-        // SAFETY: as above.
+        // SAFETY: as in `copied_out`.
         unsafe {
             let to = map.as_mut_ptr().add(offset as usize);
             std::ptr::copy_nonoverlapping(bytes.as_ptr(), to, bytes.len());
@@ -139,10 +139,11 @@ impl PosixFile {
         }
     }
 
-    /// An open file description's lock on the whole file: the kind that distributed file systems
-    /// take to their servers, and that belongs to this opening alone.
+    /// Sets an open file description lock of type `kind` on the whole file. Distributed file
+    /// systems send such locks to their servers, and the lock belongs to this opening alone.
     fn set_lock(&self, operation: &'static str, kind: i32) -> Result<()> {
-        // SAFETY: zeroes are a valid structure: from the start to the end, wherever that is.
+        // SAFETY: a structure of zeroes is valid and means the whole file, from its start to its
+        // end.
         let code = unsafe {
             let mut lock: libc::flock = std::mem::zeroed();
             lock.l_type = kind as libc::c_short;
@@ -155,7 +156,7 @@ impl PosixFile {
 
 impl Drop for PosixFile {
     fn drop(&mut self) {
-        // SAFETY: the descriptor is this file's own; -1 says that it was closed.
+        // SAFETY: the descriptor is this file's own; -1 means that the file is closed.
         if self.descriptor >= 0 {
             unsafe { libc::close(self.descriptor) };
         }
@@ -170,7 +171,7 @@ impl File for PosixFile {
             return Ok(got);
         }
         let (data, length) = (buffer.as_mut_ptr(), buffer.len());
-        // SAFETY: no more than the buffer's length is written to it.
+        // SAFETY: the kernel writes no more than the buffer's length.
         match unsafe { libc::read(self.descriptor, data.cast(), length) } {
             -1 => Err(failed("read", "")),
             got => Ok(got as usize),
