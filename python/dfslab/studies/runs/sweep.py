@@ -20,10 +20,11 @@ from dfslab.studies.runs.precision import half_width
 from dfslab.studies.runs.stages import Stages
 from dfslab.studies.runs.store import Store
 
-# report(done, total, text) or, once a duration is known, report(done, total, text, remaining_s).
+# Called as report(done, total, text) or, once a duration is known, as report(done, total, text,
+# remaining_s).
 Report = Callable[..., Any]
 FITTED_ON = "measure"
-# An instrument, the configuration that it measures, and the number of the repetition.
+# (instrument, configuration that it measures, number of the repetition).
 Job = tuple[Instrument, Point, int]
 
 
@@ -80,7 +81,7 @@ def failure(method: str, point: Point, repetition: int, error: RunFailed) -> Res
 def _jobs(
     points: Sequence[Point], instruments: Sequence[Instrument], scenario: Scenario
 ) -> list[Job]:
-    """Every run, in the order of running."""
+    """Every run as a job, in the order of running."""
     jobs: list[Job] = []
     order = random.Random(scenario.run.seed)
     for instrument in instruments:
@@ -105,9 +106,9 @@ def _testbed_key(point: Point) -> str:
 def _measure(
     jobs: Sequence[Job], store: Store, report: Report, clock: Clock = REAL
 ) -> list[Result]:
-    """Run the jobs without stored results. RunFailed once every configuration has failed."""
+    """Run the jobs that have no stored result. RunFailed once every configuration has failed."""
     results: list[Result] = []
-    # Configurations that were not tried yet, used until the first success.
+    # Configurations that were not tried yet; the set is used until the first success.
     untried = {point.id for _, point, _ in jobs}
     hopeless = True
     began, ran = clock.monotonic_s(), 0
@@ -143,7 +144,8 @@ def _narrowed(
     store: Store,
     report: Report,
 ) -> list[Result]:
-    """Repeat configurations until their means have the requested precision."""
+    """Repeat configurations until their means have the requested precision; returns the new
+    results."""
     run, more = scenario.run, list[Result]()
     measuring = [one for one in instruments if one.name == FITTED_ON]
     for repetition in range(run.repetitions, run.most_repetitions if run.precision else 0):
@@ -163,14 +165,14 @@ def _narrowed(
 
 
 def describe(point: Point) -> str:
-    """A configuration in a few words."""
+    """A configuration as a few words, for progress reports."""
     return " ".join(str(value) for value in point.labels.values()) or point.scenario.name
 
 
 def _predict(
     model: Model, training: Sequence[Result], points: Sequence[Point], store: Store, report: Report
 ) -> list[Result]:
-    """Fit on configurations that are not held out, predict all."""
+    """Fit on configurations that are not held out, then predict all configurations."""
     assert not any(result.point.held_out for result in training)
     known: dict[str, Result] = {}
     try:
@@ -194,7 +196,7 @@ def _predict(
 
 
 def _always(error: RunFailed) -> Callable[[Point], Result]:
-    """A function that raises the fit's error for every configuration."""
+    """A function that raises the error of a failed fit for every configuration."""
 
     def run(point: Point) -> Result:
         raise error
