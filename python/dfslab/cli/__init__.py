@@ -1,4 +1,4 @@
-"""The command line."""
+"""The command line of dfslab: it parses arguments, calls the laboratory and prints results."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import sys
 
 
 def main() -> None:
-    """Entry point of `dfslab`; Ctrl-C gives one line, also while the commands are still loading.
+    """Entry point of `dfslab`; Ctrl-C prints one line, even while the commands are being imported.
 
     SIGTERM (end of a batch job) and SIGHUP (lost terminal) act as Ctrl-C, unless they are ignored.
     """
@@ -25,8 +25,11 @@ def main() -> None:
 
 
 def _at_once(words: list[str]) -> bool:
-    """Answer requests that need no command-line parser, whose import takes longer than the
-    answer."""
+    """Answer requests such as `--help` without the command-line parser, and return whether it was
+    done.
+
+    Importing the parser takes longer than the answer.
+    """
     if words in ([], ["--help"]):
         from dfslab.cli.table import overview
 
