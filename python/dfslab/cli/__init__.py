@@ -25,8 +25,7 @@ def main() -> None:
 
 
 def _at_once(words: list[str]) -> bool:
-    """Answer requests such as `--help` without the command-line parser, and return whether it was
-    done.
+    """Answer requests such as `--help` without the command-line parser; returns whether it did.
 
     Importing the parser takes longer than the answer.
     """

@@ -84,11 +84,11 @@ TIMED = {
     "Massive": ("time.seconds", "operations_per_client"),
 }
 ENOUGH = 1_000_000
-# A value with one of these characters has to be expanded by a shell.
+# The clients of a thread run in turn, loop by loop: concurrency is the same as with one client.
 CLIENTS = "clients.per.thread"
-# Removing a directory with the file in it is one operation in DFS-Perf and two here.
+# Removing a directory with one file is one operation in DFS-Perf, and two operations in dfslab.
 NOT_COUNTED = "rmdir"
-# A value with one of these characters depends on expansion by a shell.
+# A value with one of these characters has to be expanded by a shell.
 SHELL_SIGNS = "$`;&|\"'"
 FRAMEWORK = (
     "DFS_PERF_DFS_ADRESS",

@@ -1,4 +1,4 @@
-"""Progress lines for logs: one line at intervals, if standard output is no terminal."""
+"""Progress lines for logs: one line at intervals, if the output is no terminal."""
 
 from __future__ import annotations
 

@@ -233,7 +233,8 @@ class _Drawing(Visitor[_Place, list[Event]]):
         sender, receiver = self._line(where.role, where), self._line(there.role, there)
         handed = where.copies.get(node.role, 1)
         if node.one_way and not node.answers and node.role != where.role and handed > 1:
-            # Each server of a chain forwards a message to the next, so draw one message per server.
+            # A server after the first of a chain gets the message from the server before it in the
+            # chain.
             sender = self._chains[node.role].name(handed - 1)
         sort = "asynchCall" if node.one_way else "synchCall"
         requested = Message(node.name, sender, receiver, "reply" if node.answers else sort)

@@ -80,13 +80,13 @@ def render(study: FinishedRun) -> Markup | None:
 
 
 def _of_generator(value: Callable[[GeneratorReport], float]) -> Value:
-    """A figure of the load generator; a figure that was not measured, such as with too many files,
-    is 0."""
+    """A figure of the load generator; a reported 0 means not measured and becomes None."""
     return lambda run: value(run.generator) or None
 
 
 def _of_calls(value: Callable[[CountedCalls], float | None]) -> Value:
-    """A figure of calls per operation, for workloads without phases."""
+    """A figure of calls per operation for workloads without phases; None if calls were not
+    counted."""
 
     def of(run: Run) -> float | None:
         counted = run.load.calls.whole if run.load.calls else None
