@@ -1,5 +1,4 @@
-"""The base class of all testbeds: a record on disk, daemons started in stages, and the
-take-down."""
+"""The base class of all testbeds: record on disk, start of daemons in stages, take-down."""
 
 from __future__ import annotations
 
@@ -43,18 +42,18 @@ from dfslab.testbeds.state import (
 )
 
 Notify = Callable[[str], None]
-# The type of a testbed's checked parameters.
+# The type of a testbed's validated parameters.
 Parameters = TypeVar("Parameters", bound=Mapping[str, Value] | Model)
 WHOLE_LIMIT_S = 180.0
 
 
 def silent(text: str) -> None:
-    """Discards a progress message."""
+    """Discard a progress message."""
 
 
 @contextmanager
 def uninterrupted() -> Iterator[None]:
-    """Defer Ctrl-C until the block has ended, so that a clean-up is never interrupted."""
+    """A context that defers Ctrl-C to its end, so that a clean-up is never interrupted."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -69,12 +68,12 @@ def uninterrupted() -> Iterator[None]:
 
 
 class BaseTestbed(Generic[Parameters]):
-    """A file system that dfslab started; a system's `testbed.py` derives `Testbed` from it.
+    """A file system that dfslab started; a file system's `testbed.py` derives `Testbed` from it.
 
-    The derived class defines SYSTEM, `parse` (checks parameters), `prepare` (downloads programs
+    The derived class defines SYSTEM, `parse` (validates parameters), `prepare` (downloads programs
     before anything is created), `port_count`, and `start` (launches daemons by `launch` and waits
     for them). A deployment of several nodes runs on emulated hosts; with HOSTED set, every
-    deployment does. `cluster` is None where the daemons run directly on this machine.
+    deployment does. `cluster` is None if the daemons run directly on this machine.
     """
 
     SYSTEM: ClassVar[str]
@@ -99,7 +98,7 @@ class BaseTestbed(Generic[Parameters]):
 
     @classmethod
     def parse(cls, parameters: Mapping[str, Setting]) -> Parameters:
-        """The checked parameters. InputError when one is wrong."""
+        """The validated parameters. InputError if one of them is wrong."""
         raise NotImplementedError
 
     @classmethod
@@ -109,16 +108,16 @@ class BaseTestbed(Generic[Parameters]):
 
     @classmethod
     def prepare(cls, parameters: Parameters, notify: Notify) -> None:
-        """Make sure that the programs are installed or downloaded."""
+        """Install or download the programs that the testbed needs, if they are missing."""
         raise NotImplementedError
 
     @classmethod
     def port_count(cls, parameters: Parameters) -> int:
-        """The number of ports that the daemons listen on."""
+        """The number of ports on which the daemons listen."""
         raise NotImplementedError
 
     def start(self) -> None:
-        """Start all daemons and wait until the file system serves."""
+        """Start all daemons and wait until the file system serves clients."""
         raise NotImplementedError
 
     @classmethod
@@ -131,11 +130,12 @@ class BaseTestbed(Generic[Parameters]):
         deployment: Deployment | None = None,
         known_hardware: set[str] | None = None,
     ) -> Self:
-        """Start a testbed and wait until it serves. After any failure everything is removed.
+        """Start a testbed and wait until it serves clients. After any failure everything is
+        removed.
 
-        The testbed ends with this process unless `outlive` is set. Links and disks whose kind is in
+        The testbed ends with this process unless `outlive` is set. Links and disks of a kind in
         `known_hardware` are not measured again; newly measured kinds are added to it. InputError
-        for wrong parameters; TestbedError when the testbed cannot be started or its hardware is not
+        for wrong parameters; TestbedError if the testbed cannot be started or its hardware is not
         as declared.
         """
         checked = cls.parse(parameters or {})
@@ -170,11 +170,11 @@ class BaseTestbed(Generic[Parameters]):
 
     @classmethod
     def check(cls, parameters: Parameters, deployment: Deployment) -> None:
-        """InputError when the hosts of the deployment cannot run this file system."""
+        """InputError if the hosts of the deployment cannot run this file system."""
 
     @classmethod
     def _hosted(cls, deployment: Deployment | None) -> Deployment | None:
-        """The deployment to emulate with hosts; None when daemons run directly on this machine."""
+        """The deployment to emulate by hosts; None if the daemons run directly on this machine."""
         if deployment is None and cls.HOSTED:
             deployment = standard(discover.file_system(cls.SYSTEM), servers=0, clients=1)
         if deployment is None or (len(deployment.nodes()) == 1 and not cls.HOSTED):
@@ -221,7 +221,7 @@ class BaseTestbed(Generic[Parameters]):
         return found
 
     def whole_processors(self) -> AbstractContextManager[None]:
-        """Lift the processor limits of all hosts during the block; see `Cluster`."""
+        """A context in which the processor limits of all hosts are lifted; see `Cluster`."""
         return nullcontext() if self.cluster is None else self.cluster.whole_processors()
 
     def _memory_folder(self) -> Path:
@@ -253,12 +253,12 @@ class BaseTestbed(Generic[Parameters]):
 
     @property
     def folder(self) -> Path:
-        """The folder with its configuration, logs and data."""
+        """The folder with the testbed's configuration, logs and data."""
         return self._folder.path
 
     @property
     def ports(self) -> list[int]:
-        """The ports of its daemons, `port_count` of them."""
+        """The `port_count` ports on which the testbed's daemons listen."""
         return self._record.ports
 
     @property
@@ -268,16 +268,19 @@ class BaseTestbed(Generic[Parameters]):
 
     @property
     def versions(self) -> dict[str, str]:
-        """Versions of the running programs, as the daemons report them."""
+        """Program -> version, as the running daemons report it."""
         return dict(self._record.versions)
 
     @property
     def endpoint(self) -> Endpoint:
-        """Where client hosts reach the file system. TestbedError when nothing serves."""
+        """The endpoint by which client hosts reach the file system.
+
+        TestbedError if nothing serves there.
+        """
         raise NotImplementedError
 
     def down(self) -> None:
-        """Stop all daemons and remove everything that the testbed created. Idempotent."""
+        """Stop all daemons and remove everything that the testbed created; harmless if repeated."""
         with uninterrupted():
             registry.dismantle(self._folder)
             for daemon in self.daemons.values():
@@ -306,8 +309,10 @@ class BaseTestbed(Generic[Parameters]):
         one.wait_ready()
 
     def daemons_at(self, target: str) -> list[str]:
-        """The daemon named `target`, or all daemons of the host named `target`. TestbedError when
-        it is neither."""
+        """The names of the daemon `target`, or of all daemons of the host `target`.
+
+        TestbedError if no daemon or host has this name.
+        """
         if target in self.daemons:
             return [target]
         on_hosts = {
@@ -322,7 +327,7 @@ class BaseTestbed(Generic[Parameters]):
         return found
 
     def daemon(self, name: str) -> Daemon:
-        """The daemon of that name. TestbedError that lists the known names otherwise."""
+        """The daemon `name`. TestbedError with the known names if there is none."""
         if name not in self.daemons:
             known = ", ".join(self.daemons)
             raise TestbedError(
@@ -339,20 +344,21 @@ class BaseTestbed(Generic[Parameters]):
         ]
 
     def environment(self) -> dict[str, str]:
-        """The environment of the testbed's processes. It carries a mark by which they are found
-        again."""
+        """The environment of the testbed's processes, with a mark by which they are found again."""
         return {**os.environ, MARK: self._folder.id}
 
     def launch(self, daemon: Daemon, stage: int) -> None:
-        """Launch a daemon and record it. Daemons of a higher stage are stopped earlier."""
+        """Launch a daemon and record it; daemons of a higher stage are stopped earlier."""
         self.daemons[daemon.name] = daemon
         self._stages[daemon.name] = stage
         daemon.launch()
         self._record_daemons()
 
     def make_folder(self, path: Path) -> None:
-        """Create a folder outside the testbed's own folder; it is removed with the testbed.
-        TestbedError if it cannot be created."""
+        """Create a folder outside the testbed's own folder, to be removed with the testbed.
+
+        TestbedError if the folder cannot be created.
+        """
         self._now(folders=[*self._record.folders, str(path)])
         try:
             state.make_marked(path, self._folder.id)
@@ -374,7 +380,7 @@ class BaseTestbed(Generic[Parameters]):
         return daemon
 
     def adopt(self, daemon: Daemon, stage: int) -> None:
-        """Manage a daemon that another daemon started. TestbedError when it does not run."""
+        """Manage a daemon that another daemon started. TestbedError if it does not run."""
         if daemon.process is None:
             daemon.launch()
         self.daemons[daemon.name] = daemon
@@ -382,31 +388,33 @@ class BaseTestbed(Generic[Parameters]):
         self._record_daemons()
 
     def observe(self) -> dict[str, ServerCounts]:
-        """Calls that the servers counted since the last call; empty if the file system counts
-        nothing."""
+        """Server -> calls that it counted since the last call of `observe`; empty without
+        counters."""
         return {}
 
     def empty_caches(self) -> None:
-        """Drop the servers' own caches of file content and metadata, apart from the kernel's page
+        """Drop the servers' own caches of file content and metadata, but not the kernel's page
         cache.
 
         Does nothing by default, since most servers have no such cache.
         """
 
     def disks_read_bytes(self) -> int | None:
-        """Bytes read from the disks of all hosts since they were created; None without emulated
-        disks."""
+        """Bytes read from the disks of all hosts since the hosts were created; None without
+        emulated disks."""
         devices = self._record.devices
         return sum(disk.read_bytes(device) for device in devices) if devices else None
 
     def lacking(self) -> str:
-        """The missing servers or replicas, as the file system reports them; "" when it is
-        healthy."""
+        """The missing servers or replicas, as the file system reports them; empty if nothing is
+        missing."""
         return ""
 
     def await_whole(self, limit_s: float = WHOLE_LIMIT_S) -> float:
-        """Wait until nothing is missing; the seconds it took. TestbedError names what is still
-        missing at the limit."""
+        """Wait until no server or replica is missing; returns the seconds that this took.
+
+        TestbedError names what is still missing after `limit_s`.
+        """
         began = time.monotonic()
         while output := self.lacking():
             if time.monotonic() > began + limit_s:
@@ -431,7 +439,7 @@ class BaseTestbed(Generic[Parameters]):
         )
 
     def _now(self, **changes: Any) -> None:
-        """Update fields of the record, in memory and on disk."""
+        """Update fields of the testbed's record, in memory and on disk."""
         self._record = self._record.model_copy(update=changes)
         self._folder.write(self._record)
 
