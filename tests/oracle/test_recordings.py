@@ -45,7 +45,7 @@ def test_every_size_and_deployment_is_there_with_the_time_of_each_operation(name
 
 
 def test_every_recording_of_wu_is_there():
-    """Fifteen recordings of reads and writes exist; two of each scenario have the present plan."""
+    """Fifteen recordings of reads and writes, in four plans of 2, 2, 5 and 6 recordings."""
     assert len(WU) == 15
     plans = {
         plan: len(members)
@@ -65,7 +65,7 @@ def test_the_law_of_the_metadata_server_has_its_shares_and_clients():
     assert [curve.share for curve in curves] == [0.15, 0.3]
     for curve in curves:
         assert curve.clients == [4, 8, 16, 32, 64, 128]
-        # Four points are not held out: with fewer, AICc of a law with two parameters is undefined.
+        # Only four points are not held out, too few for the AICc of a law with two parameters.
         assert [fit.law for fit in curve.fits] == ["x ln x"]
 
 

@@ -12,9 +12,9 @@ YIELD_S = 0.001
 class ManualClock:
     """A clock whose time passes only by `advance`, or by `sleep` if `runs` is set.
 
-    With `runs`, `sleep` advances the time at once, so code that waits reaches its deadline at once.
-    Without `runs`, the time stands still during `sleep`, so code waits until its condition holds
-    and never reaches a deadline; `sleep` lets other threads and processes work.
+    With `runs`, `sleep` advances the time, so code that waits reaches its deadline at once. Without
+    `runs`, the time stands still, so code that waits never reaches a deadline and waits for its
+    condition; `sleep` lets other threads and processes work.
     """
 
     def __init__(self, start_s: float = 100.0, runs: bool = True) -> None:
