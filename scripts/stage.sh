@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Runs a command as a named stage: its time goes to the file DFSLAB_STAGES, where one is named.
+# Runs a command as a named stage: stage.sh NAME COMMAND... If DFSLAB_STAGES names a file, the
+# seconds, exit code and name of the stage are appended to it.
 set -uo pipefail
 name=$1
 shift

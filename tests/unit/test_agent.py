@@ -219,8 +219,8 @@ def test_a_snapshot_never_waits_for_the_host_with_a_tree_in_its_hands(planted, j
     option = java_option(
         jar, tmp_path / "points.txt", tmp_path / "profiles", "planted", interval_s=0.1
     )
-    # A thread holds its tree while it calls toString of an argument, and the snapshot needs the
-    # tree.
+    # The thread holds the lock that toString of the argument needs, and takes the lock of its tree
+    # every 512 calls.
     _, profile = planted("locked", "100000", points=points, option=option, java=())
     assert places(profile)["planted:with"]["count"] == 100_000
 
