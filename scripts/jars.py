@@ -1,4 +1,5 @@
-"""Downloads the jars of Hadoop and Alluxio, so that no test of their testbeds waits for them."""
+"""Downloads the jars of Hadoop and Alluxio before the tests, so that no test has to wait for
+them."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ class Bar:
     points_min: int = 1
 
     def admits(self, value: float) -> bool:
-        """Whether the value is within the bar."""
+        """Whether the value meets the bar."""
         return (self.least is None or value >= self.least) and (
             self.most is None or value <= self.most
         )

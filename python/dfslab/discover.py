@@ -1,9 +1,9 @@
-"""Discovers members of a room (file systems, workloads, models, …); errors name the file.
+"""Discovers the members of rooms (file systems, workloads, models, …); errors name the file.
 
-Members live in this package, in the folders of DFSLAB_PATH, which are laid out like it
-(`filesystems/NAME/`, `workloads/NAME.py`, `models/NAME.py`, `studies/NAME.py`,
-`report/sections/NAME.py`, `exports/formats/NAME.py`, `imports/formats/NAME.py`), and behind entry
-points of installed packages, one group for each room.
+A room is a folder of this package whose modules have one interface. Members are in this package, in
+the folders of DFSLAB_PATH, which have the same layout (`filesystems/NAME/`, `workloads/NAME.py`,
+`models/NAME.py`, `studies/NAME.py`, `report/sections/NAME.py`, `exports/formats/NAME.py`,
+`imports/formats/NAME.py`), and behind entry points of installed packages, one group for each room.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def members(room: Room) -> dict[str, Path]:
 
 
 def _in_files(room: Room) -> dict[str, Path]:
-    """The members in this package and in DFSLAB_PATH."""
+    """Name -> file of the room's members in this package and in DFSLAB_PATH."""
     found: dict[str, Path] = {}
     for path in _files(room):
         for name in _names(room, path):

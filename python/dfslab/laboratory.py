@@ -262,7 +262,7 @@ def _check_recording(path: Path | None) -> None:
 
 
 def measured_before(data: Path, scenario: Scenario) -> list[Result]:
-    """The measurements of a run folder, or of a table of runs. InputError when it is neither."""
+    """The measurements of a run folder or of a table of runs. InputError if `data` is neither."""
     if data.is_dir():
         return [r for r in store.results_of(data) if r.method == "measure"]
     return table.read(data, scenario)

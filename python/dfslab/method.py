@@ -22,7 +22,7 @@ class Instrument(Protocol):
     name: str
 
     def run(self, point: Point, repetition: int = 0) -> Result:
-        """Measure one configuration once."""
+        """Measure one configuration once. RunFailed if the run fails."""
         ...
 
 

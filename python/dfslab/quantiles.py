@@ -44,7 +44,8 @@ def student(probability: float, freedom: float) -> float:
 
 
 def _nearly_normal(z: float, freedom: float) -> float:
-    """Student's quantile expanded around the normal one, Abramowitz and Stegun 26.7.5."""
+    """Student's quantile by its expansion around the normal quantile `z` (Abramowitz and Stegun
+    26.7.5)."""
     parts = (
         z,
         (z**3 + z) / 4,
@@ -96,7 +97,7 @@ def _root(rising: Callable[[float], float]) -> float:
         low /= 4
         if low < _TINY:
             return 0.0
-    # Regula falsi (Illinois variant), with bisection where that converges slowly.
+    # Regula falsi (Illinois variant), with bisection if that converges slowly.
     f_low, f_high = rising(low), rising(high)
     for step in range(200):
         if high - low <= 4e-16 * high or f_low == f_high:

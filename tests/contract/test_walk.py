@@ -1,4 +1,5 @@
-"""The walk in ARCHITECTURE.md, from a scenario to the page, passes through named types only."""
+"""The walk in ARCHITECTURE.md, from a scenario to the page, passes only documents of named
+types."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ class ManualClock:
         self._lock = threading.Lock()
 
     def advance(self, duration_s: float) -> None:
-        """Let time pass."""
+        """Advance the time by this number of seconds."""
         with self._lock:
             self.now_s += duration_s
 

@@ -70,7 +70,8 @@ def predicted(point: Point, rate: float, low: float, high: float, method: str) -
 
 
 def planted_rate(point: Point) -> float:
-    """log2 rate = 16 - 0.7 log2(MiB) + 0.5 log2(clients), writes 3 times slower."""
+    """The rate of the planted law: log2 rate = 16 - 0.7 log2(MiB) + 0.5 log2(clients), a third for
+    writes."""
     size = float(point.scenario.workload.parameters["file_size"].split()[0])
     size /= 1024 if "KiB" in point.scenario.workload.parameters["file_size"] else 1
     clients = point.scenario.workload.clients

@@ -30,7 +30,7 @@ from dfslab.spec.scenario import Scenario
 MEBI = float(1 << 20)
 BYTES = " B"
 
-# DFS-Perf's test case -> workload.
+# DFS-Perf's test case -> name of the workload.
 CASES = {
     "Metadata": "dfsperf_metadata",
     "SimpleWrite": "dfsperf_simple_write",

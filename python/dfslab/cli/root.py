@@ -81,7 +81,7 @@ def main() -> None:
     try:
         code = app(standalone_mode=False, prog_name="dfslab")
         if code == INTERRUPTED:
-            # Typer turns Ctrl-C into its own exit code.
+            # Typer replaces Ctrl-C by an exit code of its own, so handle it here.
             raise KeyboardInterrupt
     except InputError as error:
         _stop(f"dfslab: {error}", 2)

@@ -276,10 +276,10 @@ class Controller:
             raise shards.LoadFailed(f"{part.place.name}: {reason}") from error
 
     async def _begin(self, turn: int) -> None:
-        """Start the next phase at one instant on all workers.
+        """Start the phase after barrier `turn` at one instant on all workers.
 
         After the first barrier, lost or stopped agents are no longer waited for. An agent that
-        cannot be reached starts by itself once it notices that it has no controller.
+        cannot be reached starts by itself once it notices that its controller is lost.
         """
 
         def is_there(part: Part) -> bool:

@@ -65,7 +65,7 @@ def content(turn: int) -> bytes:
 
 
 def before(change: str, path: str, turn: int) -> None:
-    """Create the state before a change."""
+    """Create the files that exist before a change, so that the change can be made."""
     if change == "create":
         return
     with open(path, "xb") as file:

@@ -13,8 +13,8 @@ from dfslab.spec.model import InputError
 class Place:
     """A client host: its name, and the command prefix that runs a command there.
 
-    On an ephemeral (`passing`) host the clients' files are removed together with the host, as with
-    a testbed that ends with its session.
+    `passing`: the host is ephemeral, so its clients' files are removed with the host, as on a
+    testbed that ends with its session.
     """
 
     name: str
@@ -34,7 +34,8 @@ PASSING_LIMIT_S = 2.0
 
 
 def patience_s(passing: bool) -> float:
-    """Time in seconds that agents may take to end after an interruption."""
+    """Seconds that agents may take to end after an interruption; fewer on ephemeral hosts
+    (`passing`)."""
     return PASSING_LIMIT_S if passing else CLEAN_UP_LIMIT_S
 
 

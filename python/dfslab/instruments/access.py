@@ -167,7 +167,7 @@ class Session:
 
     @property
     def testbed(self) -> BaseTestbed | None:
-        """The testbed that is running, or None."""
+        """The running testbed; None if the session has none."""
         return self._testbed[1] if self._testbed else None
 
     @property
@@ -188,11 +188,11 @@ class Session:
         return self.testbed
 
     def whole_processors(self) -> AbstractContextManager[None]:
-        """Lift the processor limits of the testbed's hosts during the block."""
+        """A context in which the processor limits of the testbed's hosts are lifted."""
         return nullcontext() if self.testbed is None else self.testbed.whole_processors()
 
     def use(self, testbed: BaseTestbed) -> None:
-        """Measure on a testbed that the caller started and will take down."""
+        """Use a testbed that the caller has started, and that the caller will take down."""
         self._testbed = ("", testbed)
 
     def close(self) -> None:

@@ -110,7 +110,8 @@ def traced(point: Point, repetition: int, session: access.Session, clock: Clock 
 def _run(
     point: Point, repetition: int, session: access.Session, folder: Path, begin: Callable[[], None]
 ) -> tuple[float, list[str]]:
-    """(seconds of the timed part, command line); `begin` is called just before it."""
+    """(seconds of the timed part, command line) of one run; `begin` is called just before that
+    part."""
     scenario = point.scenario
     target = session.target(scenario)
     testbed = session.testbed

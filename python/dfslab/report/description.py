@@ -92,12 +92,12 @@ def _implied(system: FileSystem, node: Node) -> list[str]:
             f"{node.role}.instances",
         ]
         if system.role(node.role).kind == "metadata":
-            # A lookup is served from memory, behind a queue of requests.
+            # A metadata server answers a lookup from memory, after a wait in its request queue.
             kinds = ("workload", "request_queue", "response_queue", "memory")
             keys += [f"{node.role}.{kind}" for kind in kinds]
         return keys
     if isinstance(node, Later) and writes_back(node):
-        # The amount of write-back is limited by memory.
+        # The memory of a role limits its amount of deferred write-back.
         return [f"{one.resource.role}.memory" for one in walk(node.body) if isinstance(one, Use)]
     if isinstance(node, Use) and node.resource.kind == "cpu":
         return [f"{node.resource.role}.{kind}" for kind in ("processors", "cores")]

@@ -1,4 +1,4 @@
-"""Assembles the output of a run from all studies: JSON for programs, tables for people."""
+"""Assembles the output of a run from all studies: JSON for programs, tables for the terminal."""
 
 from __future__ import annotations
 

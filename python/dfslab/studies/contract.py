@@ -126,7 +126,7 @@ class Findings:
 
     @classmethod
     def of(cls, *results: StudyResult | None) -> Findings:
-        """Findings that hold these results."""
+        """Findings with these results; None is skipped."""
         return cls({one.study: one for one in results if one is not None})
 
     def get(self, kind: type[Found]) -> Found | None:

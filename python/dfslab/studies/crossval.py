@@ -277,5 +277,5 @@ def learning_curve(
 
 
 def testbed_of(point: Point) -> str:
-    """The testbed of a configuration: deployment and file system."""
+    """A text that identifies the testbed of a configuration: its deployment and file system."""
     return point.testbed

@@ -211,7 +211,8 @@ class BaseTestbed(Generic[Parameters]):
 
     @cached_property
     def scores(self) -> dict[str, float]:
-        """Processor score of each metadata role, measured at the first call and then cached."""
+        """Metadata role -> mean processor score of its hosts, measured at the first call and then
+        cached."""
         found: dict[str, float] = {}
         for role in discover.file_system(self.SYSTEM).roles:
             hosts = self.hosts.of(role.name) if self.cluster is not None else []
@@ -239,7 +240,7 @@ class BaseTestbed(Generic[Parameters]):
 
     @property
     def clients(self) -> list[Host]:
-        """The hosts where clients run; empty when clients run directly on this machine."""
+        """The hosts on which clients run; empty if clients run directly on this machine."""
         if self.cluster is None:
             return []
         roles = discover.file_system(self.SYSTEM).roles
@@ -263,7 +264,7 @@ class BaseTestbed(Generic[Parameters]):
 
     @property
     def uri(self) -> str:
-        """The address at which clients reach the file system."""
+        """The URI by which clients reach the file system."""
         return self._record.uri
 
     @property

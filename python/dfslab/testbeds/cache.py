@@ -21,7 +21,8 @@ Notify = Callable[[str], None]
 
 
 def home(variable: str, base_variable: str, base_default: str) -> Path:
-    """A folder of dfslab: the value of `variable`, else `dfslab` in the user's base folder."""
+    """The folder that the environment variable `variable` names, else `dfslab` in the user's base
+    folder."""
     if os.environ.get(variable):
         return Path(os.environ[variable]).resolve()
     base = os.environ.get(base_variable)

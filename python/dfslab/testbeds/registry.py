@@ -1,4 +1,5 @@
-"""The testbeds of this machine, by any process: list them, judge their state, take them down."""
+"""Lists the testbeds of this machine, started by any process, judges their state, takes them
+down."""
 
 from __future__ import annotations
 

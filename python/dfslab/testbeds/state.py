@@ -1,8 +1,8 @@
 """Records of all testbeds of this machine: one folder each, created and removed by dfslab only.
 
-A testbed's folder is `<state>/beds/<name>-<id>/`. It holds a marker with the id, a record
-`bed.json`, and what the daemons write. <state> is DFSLAB_STATE, else $XDG_STATE_HOME/dfslab, else
-~/.local/state/dfslab.
+A testbed's folder is `<state>/beds/<name>-<id>/`. It contains a marker with the id, a record
+`bed.json`, and the files that the daemons write. <state> is DFSLAB_STATE, else
+$XDG_STATE_HOME/dfslab, else ~/.local/state/dfslab.
 """
 
 from __future__ import annotations

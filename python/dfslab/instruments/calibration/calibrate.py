@@ -92,7 +92,7 @@ class _Here:
 
 
 def access(path: Path, chance: random.Random, clock: Clock = REAL) -> float:
-    """Median seconds of a small direct read (O_DIRECT) at a random offset of a file."""
+    """Median time in seconds of a small direct read (O_DIRECT) at random offsets of a file."""
     file = os.open(path, os.O_RDONLY | os.O_DIRECT)
     try:
         places = os.fstat(file).st_size // ACCESS_BYTES
@@ -182,7 +182,7 @@ def document(found: Sequence[Quantity]) -> MachineDocument:
 
 
 def toml(found: Sequence[Quantity]) -> str:
-    """A deployment of one node with this machine's hardware, with the intervals as comments."""
+    """TOML of a deployment of one node with this machine's hardware, with intervals as comments."""
     by_name = {one.name: one for one in found}
     memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     return "\n".join(

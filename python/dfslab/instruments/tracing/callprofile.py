@@ -79,7 +79,7 @@ class Point(Model):
 
 
 class File(Model):
-    """The profile of one process since its start."""
+    """The call profile of one process, with sums since the process started."""
 
     format: Literal["dfslab-profile/1"]
     service: str
@@ -176,7 +176,7 @@ class Node:
         return self.call.name
 
     def child(self, name: str) -> Node:
-        """The child of that name, created if it is missing."""
+        """The child node for the step `name`, created if it is missing."""
         if name not in self.children:
             self.children[name] = Node(CallPath.of(name, self.path))
         return self.children[name]
@@ -274,7 +274,7 @@ def read(path: Path) -> File:
 
 
 def written(file: File) -> str:
-    """A profile as the text of a file."""
+    """The JSON text of a profile, as `read` parses it."""
     table = {"format": file.format, **file.model_dump(mode="json")}
     return json.dumps(table, separators=(",", ":"))
 

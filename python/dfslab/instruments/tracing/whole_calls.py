@@ -42,7 +42,7 @@ class _Tree:
 
     @property
     def root(self) -> _Span:
-        """The root call."""
+        """The root call of the tree."""
         return self.spans[0][0]
 
 

@@ -122,7 +122,7 @@ def _along_axis(results: Sequence[Result], described: Described, along: str) -> 
 
 
 def _trace(results: Sequence[Result], described: Described, along: str, metric: str) -> Curve:
-    """Measured points with error bars, one for each configuration, or the line of one model."""
+    """The curve of a method: measured points with error bars, or the line of a model."""
     points: dict[tuple[float, str], list[Result]] = {}
     method = results[0].method
     measured = method == "measure"

@@ -258,7 +258,7 @@ class _Information:
         self.inverse = np.eye(columns) / PRIOR
 
     def gain(self, matrix: np.ndarray) -> np.ndarray:
-        """Relative increase of det(X'X) by each candidate row."""
+        """Relative increase of det(X'X) if each row of `matrix` were added, as an array."""
         gains: np.ndarray = np.einsum("ij,jk,ik->i", matrix, self.inverse, matrix)
         return gains
 

@@ -141,7 +141,7 @@ class Learning(StudyResult):
         return Table("Slope of log2 rate for a doubling of each factor", columns, rows)
 
     def document(self, run: FinishedRun) -> dict[str, JsonValue]:
-        """The result without the rows of the validation."""
+        """The JSON document of the result, without the rows of the validation."""
         return {"learning": self.model_dump(mode="json", exclude={"validation": {"rows"}})}
 
 

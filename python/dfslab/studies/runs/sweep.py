@@ -35,9 +35,9 @@ def sweep(
     report: Report,
     stages: Stages | None = None,
 ) -> list[Result]:
-    """Results of every method at every configuration. RunFailed when nothing at all succeeds.
+    """Results of every method at every configuration. RunFailed if no run succeeds.
 
-    A result with `complete` false and no metrics is a failure; its note says why.
+    A failed run is a result with `complete` false, no metrics, and a note with the reason.
     """
     points, stages = scenario.points(), stages or Stages()
     models = [method for method in methods if isinstance(method, Model)]
@@ -90,8 +90,9 @@ def _jobs(
             shuffled = list(points)
             order.shuffle(shuffled)
             jobs += [(instrument, point, repetition) for point in shuffled]
-    # Points of one testbed are run together, so a testbed is started once per block. Blocks are
-    # sequential, so that drift of the machine shows between them.
+    # Configurations of one testbed run one after the other, so a testbed is started once per block.
+    # Blocks are repeated in sequence, so drift of the machine appears as a difference between
+    # blocks.
     place = {_testbed_key(point): number for number, point in enumerate(points)}
     blocks = scenario.design.blocks
     return sorted(jobs, key=lambda job: (job[2] % blocks, place[_testbed_key(job[1])]))

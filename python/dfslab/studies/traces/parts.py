@@ -467,7 +467,8 @@ def _last_finishers(top: Node) -> dict[str, float]:
             else:
                 _add(sums, _part(step.path, step.node), max(0, step.node.own_ns))
         ends = [thread for thread in others if thread.steps and thread.steps[0].path.processes > 1]
-        # The last process of a pipeline finishes last, and all upstream processes wait for it.
+        # The last process of a pipeline finishes last, because the upstream processes wait for its
+        # answer and then finish in turn.
         last = [
             thread
             for thread in ends
