@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Runs a command as a named stage: stage.sh NAME COMMAND... If DFSLAB_STAGES names a file, the
-# seconds, exit code and name of the stage are appended to it.
+# Runs a command as a named stage: stage.sh NAME COMMAND... If DFSLAB_STAGES names a file, one line is
+# appended to it: the seconds that the stage took, its exit code, its name, and the second at which it
+# ended.
 set -uo pipefail
 name=$1
 shift
@@ -8,6 +9,6 @@ began=$SECONDS
 "$@"
 code=$?
 if [[ -n ${DFSLAB_STAGES:-} ]]; then
-    printf '%s\t%s\t%s\n' "$((SECONDS - began))" "$code" "$name" >>"$DFSLAB_STAGES"
+    printf '%s\t%s\t%s\t%s\n' "$((SECONDS - began))" "$code" "$name" "$EPOCHSECONDS" >>"$DFSLAB_STAGES"
 fi
 exit "$code"
