@@ -67,7 +67,7 @@ def default_of(kind: str, schema: Mapping[str, Any]) -> str:
         return "None"
     if isinstance(schema.get("default"), int | str):
         return json.dumps(schema["default"]) if kind != "bool" else str(schema["default"])
-    # A default that could be changed is made for each document: faster than pydantic's copy.
+    # A mutable default is created for each document, which is faster than pydantic's copy.
     made = {"list": "default_factory=list", "dict": "default_factory=dict", "bool": "False"}
     return made[kind.partition("[")[0]]
 

@@ -6,8 +6,8 @@ import gc
 import signal
 import sys
 
-# New objects between two searches for cyclic garbage. Python's default of 700 makes the searches a sixth
-# of the start of a command, which makes many objects that stay.
+# Number of new objects between two searches for cyclic garbage. With Python's default of 700, the
+# searches take a sixth of the start time of a command, which makes many objects that stay.
 OBJECTS_BETWEEN_SEARCHES = 50_000
 
 
