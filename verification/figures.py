@@ -1,5 +1,4 @@
-"""Figures, the bars (pass criteria) that they are compared with, and the committed table of
-figures."""
+"""Figures, the bars (pass criteria) that judge them, and the committed table of figures."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Experiment of Kumar 2018: a designed study of a real GlusterFS, and a program held out from
-fits."""
+"""Experiment of Kumar 2018: a designed study of a real GlusterFS, and a held-out program."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""The page of all figures: one section for each bar, one row for each recording, with all
-misses."""
+"""The page of all figures: a section for each bar, a row for each recording, with all misses."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Logic does not read the machine's clock: a clock is passed to it, with a short list of
-exceptions."""
+"""Logic does not read the machine's clock: a clock is passed in, except in the listed modules."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""A sweep that is killed ten times at random moments ends with the same table as one that is
-not."""
+"""A sweep that is killed ten times at random moments gives the same table as one without kills."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Every description's numbers, formulas and nets on a grid of parameters, compared with recorded
-ones.
+"""Numbers, formulas and nets of every description on a parameter grid equal the recorded ones.
 
 A description may be rewritten if its meaning stays the same: latency, demand by station, formula
 and the structure of the net stay as recorded. `DFSLAB_RECORD=1 pytest tests/golden` records them

@@ -1,5 +1,4 @@
-"""The stream of every workload as the core reads it, compared with recorded hashes of its JSON
-text.
+"""The stream of every workload as the core reads it: hashes of its JSON text equal recorded ones.
 
 Every key of a workload is varied alone. A description may be rewritten if the text stays the same,
 byte for byte. `DFSLAB_RECORD=1 pytest tests/golden` records the hashes again.

@@ -1,5 +1,4 @@
-"""The published numbers of Kumar 2018, corrected: its table against physics, layouts and
-arithmetic."""
+"""Kumar 2018's published numbers, corrected: its table against physics, layouts and arithmetic."""
 
 from __future__ import annotations
 

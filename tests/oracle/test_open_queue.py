@@ -1,5 +1,4 @@
-"""Open workloads, finite queues, quantiles and bounds, compared with closed forms and Markov
-chains."""
+"""Open workloads, finite queues, quantiles and bounds against closed forms and Markov chains."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Ratios of alternately run contenders: planted slowdowns are found, equal ones are not
-separated."""
+"""Ratios of alternately run contenders: slowdowns are found, equal contenders stay undecided."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""With fixed service times and no contention, the net's latency equals the formula's up to
-rounding."""
+"""With fixed service times and no contention, net and formula give equal latency up to rounding."""
 
 from __future__ import annotations
 

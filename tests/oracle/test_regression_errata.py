@@ -1,5 +1,4 @@
-"""Kumar 2018's statistics as corrected (R², adjusted R², first-order indices) against naive
-versions."""
+"""Kumar 2018's statistics, corrected (R², adjusted R², first-order indices), against naive code."""
 
 from __future__ import annotations
 

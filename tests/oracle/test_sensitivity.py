@@ -1,5 +1,4 @@
-"""Sensitivity indices against closed forms (Ishigami, Sobol's G, tied factors), and unidentifiable
-ones."""
+"""Sensitivity indices against closed forms: Ishigami, Sobol's G, tied and collinear factors."""
 
 from __future__ import annotations
 

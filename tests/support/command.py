@@ -1,5 +1,4 @@
-"""Runs the command `dfslab` in this process, with the exit code and outputs of a separate
-process."""
+"""Runs `dfslab` in this process, with the exit code and outputs of a separate process."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Constructs of CPN ML, each with the behaviour of a net that uses it, or the reason of its
-refusal.
+"""Constructs of CPN ML, each with the behaviour of a net that uses it, or why it is refused.
 
 The table of docs/cpn.md consists of these rows, and a test runs every row.
 """

@@ -1,5 +1,4 @@
-"""`dfslab calibrate SCENARIO` on a real testbed gives a profile with the declared limits of its
-hosts."""
+"""`dfslab calibrate SCENARIO` on a real testbed measures the declared limits of its hosts."""
 
 from __future__ import annotations
 

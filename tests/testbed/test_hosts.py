@@ -1,5 +1,4 @@
-"""Hosts are created as declared, measured, isolated from each other, and removed without
-leftovers."""
+"""Hosts are created as declared, measured, isolated, and removed without leftovers."""
 
 from __future__ import annotations
 

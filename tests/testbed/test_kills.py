@@ -1,5 +1,4 @@
-"""dfslab is killed at random moments on a real file system; `testbed down --all` cleans the
-machine."""
+"""dfslab is killed at random moments; `testbed down --all` then cleans the machine."""
 
 from __future__ import annotations
 

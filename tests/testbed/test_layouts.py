@@ -1,5 +1,4 @@
-"""Layouts of real file systems are started as declared, written, read cold, and removed
-completely."""
+"""Layouts of real file systems are started as declared, written, read cold, and removed."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""A real NFS server is started, loaded over its link, broken, repaired and removed without
-leftovers."""
+"""A real NFS server is started, loaded over its link, broken, repaired and removed completely."""
 
 from __future__ import annotations
 

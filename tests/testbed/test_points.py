@@ -1,5 +1,4 @@
-"""Every line of an instrumentation-points file names a class and method in its file system's
-jars."""
+"""Every line of an instrumentation-points file names a class and method that exist in the jars."""
 
 from __future__ import annotations
 

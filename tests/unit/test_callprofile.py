@@ -1,5 +1,4 @@
-"""Call profiles of several processes: the order of merging does not matter; damage gives one
-line."""
+"""Call profiles of processes merge in any order, and a damaged profile gives one line."""
 
 from __future__ import annotations
 

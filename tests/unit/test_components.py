@@ -1,5 +1,4 @@
-"""The method that simulates a file system's own net, and the scenario of the PVFS paper's
-figures."""
+"""The method that simulates a file system's own net, and the scenario of the PVFS paper."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Servers' own counters: recorded outputs are parsed, differences are computed, damage is
-refused."""
+"""Servers' own counters: recorded outputs are parsed and subtracted, damage is refused."""
 
 from __future__ import annotations
 

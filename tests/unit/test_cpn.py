@@ -1,5 +1,4 @@
-"""`.cpn` files: a net that is written and read again behaves alike; malformed files give one
-line."""
+"""`.cpn` files: a net written and read again behaves alike; malformed files give one line."""
 
 from __future__ import annotations
 

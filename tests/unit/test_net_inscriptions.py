@@ -1,5 +1,4 @@
-"""Inscriptions as values: printed text and engine results agree, and the names they read are
-known."""
+"""Inscriptions as values: printed text, engine results and the names that they read agree."""
 
 from __future__ import annotations
 

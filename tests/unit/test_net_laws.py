@@ -1,5 +1,4 @@
-"""Operational laws are checked on every run; breakpoints and data collectors defined by the
-user."""
+"""Operational laws are checked on every run; users define breakpoints and data collectors."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Ranking of configurations: ratios, agreeing pairs, and only workloads that no model was fitted
-to."""
+"""Ranking of configurations: ratios, agreeing pairs, and only workloads without a fitted model."""
 
 from __future__ import annotations
 

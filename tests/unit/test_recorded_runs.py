@@ -1,5 +1,4 @@
-"""Runs from a table replace measurements: they are compared and plotted, and nothing is
-measured."""
+"""Runs from a table replace measurements: they are compared and plotted, nothing is measured."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""The root of the command line: each command is imported when it is called; errors become one
-line."""
+"""The root of the command line: each command is imported when called; errors become one line."""
 
 from __future__ import annotations
 
@@ -81,7 +80,7 @@ def main() -> None:
     try:
         code = app(standalone_mode=False, prog_name="dfslab")
         if code == INTERRUPTED:
-            # Typer replaces Ctrl-C by an exit code of its own, so handle it here.
+            # Typer would end with another exit code on Ctrl-C, so handle Ctrl-C here.
             raise KeyboardInterrupt
     except InputError as error:
         _stop(f"dfslab: {error}", 2)

@@ -1,5 +1,4 @@
-"""Runs one workload: in this process, or in shards on several hosts that start at the same
-instant."""
+"""Runs one workload: in this process, or in shards on several hosts with a common start."""
 
 from __future__ import annotations
 

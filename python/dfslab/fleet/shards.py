@@ -1,5 +1,4 @@
-"""One workload run whose clients are distributed over several shards: progress and merged
-results."""
+"""One workload run with its clients distributed over several shards: progress, merged results."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Runs a workload that is an external program, either timed or with the calls of all JVMs
-counted."""
+"""Runs a workload that is an external program: timed, or with the calls of all JVMs counted."""
 
 from __future__ import annotations
 

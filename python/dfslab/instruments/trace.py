@@ -1,5 +1,4 @@
-"""The method "trace": a short workload run with spans, whose call trees are compressed and
-ranked."""
+"""The method "trace": a short workload run with spans; its call trees are compressed and ranked."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""The study `learning`: effects of factors in a designed sweep; `designs/learning.py` computes
-them."""
+"""The study `learning`: effects of a designed sweep's factors, by `designs/learning.py`."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""The jar of the tracing agent, built once from agent/, and the Java option that starts the
-agent."""
+"""The tracing agent's jar, built once from agent/, and the Java option that starts the agent."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Testbeds of file systems that clients mount: servers start first, then every client host
-mounts."""
+"""Testbeds of file systems that clients mount: first servers start, then client hosts mount."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Lists the testbeds of this machine, started by any process, judges their state, takes them
-down."""
+"""Lists the testbeds of this machine from all processes, judges their state, takes them down."""
 
 from __future__ import annotations
 

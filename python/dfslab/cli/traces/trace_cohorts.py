@@ -1,5 +1,5 @@
-"""Cohorts within a trace: each process compared with the others of its role, or slow traces with
-fast ones."""
+"""Cohorts within a trace: one process against the others of its role, or slow against fast
+traces."""
 
 from __future__ import annotations
 

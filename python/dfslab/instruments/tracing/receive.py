@@ -1,5 +1,4 @@
-"""A receiver of OTLP over HTTP on the loopback address, which writes a growing profile to a
-folder."""
+"""A receiver of OTLP over HTTP on the loopback address; it writes a growing profile to a folder."""
 
 from __future__ import annotations
 

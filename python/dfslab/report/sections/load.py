@@ -1,5 +1,4 @@
-"""Section on the course of workload runs: stonewall, phases, rate per second, generator's own
-cost."""
+"""Section on workload runs: stonewall, phases, rate per second, and the generator's own cost."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Section on the prediction errors of all methods: held out, cross-validated, fitted, and
-baselines."""
+"""Section on prediction errors of all methods and baselines: held out, cross-validated, fitted."""
 
 from __future__ import annotations
 

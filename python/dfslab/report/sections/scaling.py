@@ -1,5 +1,4 @@
-"""Section on the scaling of rates with clients, processes and nodes: DFS-Perf's speed-up
-figures."""
+"""Section on scaling of rates with clients, processes and nodes: DFS-Perf's speed-up figures."""
 
 from __future__ import annotations
 
