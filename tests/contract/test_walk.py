@@ -1,5 +1,4 @@
-"""The walk in ARCHITECTURE.md, from a scenario to the page, passes only documents of named
-types."""
+"""The walk in ARCHITECTURE.md, from a scenario to the page, passes only values of named types."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Cohorts within a trace: one process against the others of its role, or slow against fast
-traces."""
+"""Cohorts within a trace: one process against others of its role, or slow against fast traces."""
 
 from __future__ import annotations
 
