@@ -1,8 +1,8 @@
 """Checks types by mypy, and that the share of expressions typed `Any` has not risen.
 
-`python scripts/any_share.py` runs mypy once for both. It prints the share of each room and exits
-with 1 when mypy has complaints or the share of all rooms is above `[tool.any-share] percent_max` in
-pyproject.toml. That number may only fall.
+`python scripts/any_share.py` runs mypy once for both checks. It prints the share of each room and
+exits with 1 if mypy finds errors or the share of all rooms is above `[tool.any-share] percent_max`
+in pyproject.toml. That number may only fall.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from pathlib import Path
 HOME = Path(__file__).resolve().parents[1]
 REPORT = "any-exprs.txt"
 PACKAGE = "dfslab"
-# The share is compared, and the limit given, in hundredths of a per cent.
+# The share and its limit are compared in hundredths of a per cent.
 DIGITS = 2
 
 
 @dataclass(frozen=True)
 class Share:
-    """Expressions of one room: those typed `Any`, and all of them."""
+    """The number of expressions of one room that are typed `Any`, and of all its expressions."""
 
     room: str
     anys: int
@@ -32,12 +32,13 @@ class Share:
 
     @property
     def percent(self) -> float:
-        """The share typed `Any`, in per cent."""
+        """The share of expressions typed `Any`, in per cent."""
         return 100 * self.anys / self.expressions if self.expressions else 0.0
 
 
 def rows(report: str) -> Iterator[Share]:
-    """The modules of mypy's report: lines of a name, two counts and a percentage."""
+    """The share of each module in mypy's report, whose lines have a name, two counts and a
+    percentage."""
     for line in report.splitlines():
         words = line.split()
         if len(words) == 4 and words[0].partition(".")[0] == PACKAGE:
@@ -62,7 +63,8 @@ def _by_percent(share: Share) -> float:
 
 
 def verdict(rooms: list[Share], percent_max: float) -> tuple[bool, str]:
-    """Whether the share of all rooms is within the limit, and the sentence that says so."""
+    """(whether the share of all rooms is within the limit, sentence with the share and the
+    limit)."""
     whole = Share("all", sum(one.anys for one in rooms), sum(one.expressions for one in rooms))
     percent = round(whole.percent, DIGITS)
     text = f"{percent} % of {whole.expressions} expressions are typed Any"
@@ -73,14 +75,14 @@ def verdict(rooms: list[Share], percent_max: float) -> tuple[bool, str]:
 
 
 def limit(pyproject: Path) -> float:
-    """The largest share allowed, in per cent."""
+    """The largest allowed share, in per cent, as pyproject.toml sets it."""
     return float(
         tomllib.loads(pyproject.read_text(encoding="utf-8"))["tool"]["any-share"]["percent_max"]
     )
 
 
 def main() -> int:
-    """Run mypy; 0 when it is content and the share is within the limit."""
+    """Run mypy; returns 0 if it finds no error and the share is within the limit, else 1."""
     with tempfile.TemporaryDirectory() as made:
         words = [sys.executable, "-m", "mypy", "--any-exprs-report", made]
         checked = subprocess.run(words, cwd=HOME, check=False)

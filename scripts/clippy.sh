@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Refuses any warning of the compiler or of clippy in our crates, their tests and their examples.
+# Fails on any warning of the compiler or of clippy in our crates, their tests and their examples.
 #
-# What `make setup` and `make test-rust` compiled by clippy's driver is not compiled again: cargo
-# repeats the warnings that it kept. LINTED is the environment that they compiled with.
+# Crates that `make setup` and `make test-rust` have compiled by clippy's driver are not compiled
+# again: cargo repeats the warnings that it has cached. LINTED is the environment of that compilation.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 if [[ -z ${LINTED:-} ]]; then

@@ -1,7 +1,7 @@
-"""Writes Python's types of the documents that Rust authors, from their JSON Schemas.
+"""Writes the Python types of documents that are Rust types, from their JSON Schemas.
 
-`python scripts/document_types.py` writes them again; a contract test compares. It knows what
-serde's plain structs become and refuses everything else.
+`python scripts/document_types.py` writes the modules; a contract test compares them with the
+schemas. Only the schemas that serde derives from plain structs are supported; others are refused.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 HOME = Path(__file__).resolve().parents[1]
-# Schema -> module, and its first sentence.
+# JSON Schema -> (generated module, the module's first sentence).
 DOCUMENTS = {
     "core/load/schema.json": (
         "python/dfslab/documents/load_report.py",
@@ -30,7 +30,7 @@ DOCUMENTS = {
         "A net as the engine reads it; generated from core/net/schema.json.",
     ),
 }
-# Formats of strings that have a type.
+# Format of a string in a schema -> (module, Python type).
 FORMATS = {"call-path": ("dfslab.documents.traces.call_path", "CallPath")}
 PLAIN = {"integer": "int", "number": "float", "string": "str", "boolean": "bool"}
 COLUMNS = 100
@@ -38,7 +38,7 @@ REFERENCE = re.compile(r'"#/\$defs/(\w+)"')
 
 
 def python_type(schema: Mapping[str, Any]) -> str:
-    """The annotation of a value. ValueError for a schema that no struct here has."""
+    """The Python annotation for a schema. ValueError if the schema is not supported."""
     if "$ref" in schema:
         return str(schema["$ref"]).rpartition("/")[2]
     if "anyOf" in schema:
@@ -62,18 +62,22 @@ def python_type(schema: Mapping[str, Any]) -> str:
 
 
 def default_of(kind: str, schema: Mapping[str, Any]) -> str:
-    """What an absent value of a type stands for."""
+    """The default value, as source text, of an optional field with this annotation."""
     if kind.endswith("| None"):
         return "None"
     if isinstance(schema.get("default"), int | str):
         return json.dumps(schema["default"]) if kind != "bool" else str(schema["default"])
-    # A default that could be changed is made for each document: faster than pydantic's copy.
+    # A mutable default is created for each document, which is faster than pydantic's copy.
     made = {"list": "default_factory=list", "dict": "default_factory=dict", "bool": "False"}
     return made[kind.partition("[")[0]]
 
 
 def field_lines(key: str, kind: str, default: str | None) -> Iterator[str]:
-    """A field; a word of Python's own has an underscore behind it, and its name in documents."""
+    """The source lines of a field.
+
+    A field named like a Python keyword gets an underscore at its end, and keeps its name in
+    documents.
+    """
     if not keyword.iskeyword(key):
         if default is not None and default.startswith("default_factory"):
             default = f"Field({default})"
@@ -86,17 +90,17 @@ def field_lines(key: str, kind: str, default: str | None) -> Iterator[str]:
 
 
 def base_of(schema: Mapping[str, Any]) -> str:
-    """The class that a struct's class extends: whether keys that it does not know are errors."""
+    """The base class of a struct's class, which determines whether unknown keys are errors."""
     return "StrictDocument" if schema.get("additionalProperties") is False else "Document"
 
 
 def is_struct(schema: Mapping[str, Any]) -> bool:
-    """Whether a class stands for it; else it is one of several types."""
+    """Whether the schema becomes a class; if not, it is a union of types."""
     return "properties" in schema
 
 
 def alias_lines(name: str, schema: Mapping[str, Any]) -> Iterator[str]:
-    """A value of one of several types, which may hold itself."""
+    """The source lines of a type alias for a union of types, which may be recursive."""
     indent = "# "
     yield from textwrap.wrap(
         text_of(schema), COLUMNS - 2, initial_indent=indent, subsequent_indent=indent
@@ -105,12 +109,12 @@ def alias_lines(name: str, schema: Mapping[str, Any]) -> Iterator[str]:
 
 
 def text_of(schema: Mapping[str, Any]) -> str:
-    """Its description in one paragraph."""
+    """The description of a schema as one paragraph."""
     return " ".join(str(schema["description"]).split())
 
 
 def class_lines(name: str, schema: Mapping[str, Any]) -> Iterator[str]:
-    """One struct as a class."""
+    """The source lines of a struct's class."""
     yield f"class {name}({base_of(schema)}):"
     said = textwrap.wrap(text_of(schema), COLUMNS - 8)
     yield from (
@@ -134,7 +138,7 @@ def class_lines(name: str, schema: Mapping[str, Any]) -> Iterator[str]:
 
 
 def in_order(structs: Mapping[str, Mapping[str, Any]]) -> list[str]:
-    """Their names, each behind those that it is made of."""
+    """The names of the structs, each after the structs that it refers to."""
     found: list[str] = []
 
     def add(name: str, above: tuple[str, ...]) -> None:
@@ -151,7 +155,8 @@ def in_order(structs: Mapping[str, Mapping[str, Any]]) -> list[str]:
 
 
 def module_text(schema: Mapping[str, Any], sentence: str) -> str:
-    """A module with a class for each struct of a document, the whole one last."""
+    """The text of a module with a class for each struct of a document; the whole document is
+    last."""
     structs = {**schema["$defs"], schema["title"]: schema}
     text = json.dumps(structs)
     imports = [f"from {home} import {kind}" for key, (home, kind) in FORMATS.items() if key in text]
@@ -159,7 +164,7 @@ def module_text(schema: Mapping[str, Any], sentence: str) -> str:
     bodies: list[str] = []
     for name in in_order(structs):
         make = class_lines if is_struct(structs[name]) else alias_lines
-        # The formatter's rule: two empty lines around classes, one behind imports.
+        # The formatter's rule: two empty lines around classes, one empty line after imports.
         gap = [""] if make is alias_lines and not bodies else ["", ""]
         bodies += [*gap, *make(name, structs[name])]
     pydantic = [
@@ -175,7 +180,7 @@ def module_text(schema: Mapping[str, Any], sentence: str) -> str:
 
 
 def modules() -> dict[Path, str]:
-    """The text of each generated module by its path."""
+    """Path -> text of each generated module."""
     return {
         HOME / module: module_text(json.loads((HOME / schema).read_text("utf-8")), sentence)
         for schema, (module, sentence) in DOCUMENTS.items()

@@ -1,4 +1,4 @@
-"""Downloads the jars of Hadoop and Alluxio, so that no test of their testbeds waits for them."""
+"""Downloads the jars of Hadoop and Alluxio, so that no test has to wait for the download."""
 
 from __future__ import annotations
 

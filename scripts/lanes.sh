@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Runs targets of the Makefile in two lanes at once: lanes.sh BEHIND... -- FRONT...
+# Runs two groups of Makefile targets concurrently: lanes.sh BACKGROUND... -- FOREGROUND...
 #
-# The front lane prints as it goes. What the lane behind it prints follows when both have ended.
-# Real file systems wait more than they compute, so the other tests use the processors meanwhile.
+# The output of the foreground group appears at once, that of the background group when both have
+# ended. Tests of real file systems mostly wait, so other tests can use the processors meanwhile.
 set -u
 cd "$(dirname "$0")/.."
 behind=()
@@ -10,7 +10,7 @@ while [[ $# -gt 0 && $1 != -- ]]; do behind+=("$1"); shift; done
 shift
 pid=''
 end_lane() {
-    # The whole process group of the lane behind, which this script started.
+    # Interrupt the process group of the background targets, which this script started.
     if [[ -n $pid ]]; then kill -INT -- "-$pid" 2>/dev/null; wait "$pid" 2>/dev/null; fi
     rm -f "$said"
 }
@@ -18,7 +18,7 @@ said=$(mktemp)
 trap end_lane EXIT
 trap 'exit 130' INT TERM HUP
 if [[ ${#behind[@]} -gt 0 ]]; then
-    # Monitor mode gives the lane a process group of its own, and lets its commands be interrupted.
+    # Monitor mode starts the background targets in a separate process group that can be interrupted.
     set -m
     make "${behind[@]}" >"$said" 2>&1 &
     pid=$!

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Runs the test suite on a busy machine, so that a test which is right by luck shows itself.
+# Runs the test suite on a busy machine, to reveal tests whose outcome depends on timing.
 #
-# Beside four busy loops, the suite without testbeds and documents is run SHAKE_ROUNDS times (3),
-# each round in another order of its files. SHAKE_TESTS names the tests to run instead of all.
-# No test is tried again: one failure in any round is a failure.
+# While four busy loops run, the suite without tests of testbeds and documents runs SHAKE_ROUNDS
+# times (default 3), each time with its files in a different order. SHAKE_TESTS names the tests to
+# run instead of all. No test is retried: one failure in any round is a failure.
 set -u
 cd "$(dirname "$0")/.."
 PY=${PY:-.venv/bin/python}
@@ -12,7 +12,7 @@ case $rounds in '' | *[!0-9]* | 0) echo "SHAKE_ROUNDS = $rounds: a whole number 
 
 loops=()
 end_loops() {
-  # By number, and only those that were started here.
+  # End the busy loops by PID, and no other process.
   for pid in "${loops[@]}"; do kill "$pid" 2>/dev/null; done
   for pid in "${loops[@]}"; do wait "$pid" 2>/dev/null; done
   loops=()
@@ -25,10 +25,10 @@ for _ in 1 2 3 4; do
   loops+=($!)
 done
 
-# Files in another order each round, by a seed that makes a failure come again.
+# Prints the test files in an order that the seed $1 determines, so a failure can be reproduced.
 ordered() {
   if [ -n "${SHAKE_TESTS:-}" ]; then
-    # shellcheck disable=SC2086 # several tests are several words
+    # shellcheck disable=SC2086 # split on purpose: each word is a test
     printf '%s\n' $SHAKE_TESTS
   else
     find tests -name 'test_*.py' -not -path 'tests/docs/*' -not -path 'tests/testbed/*' | sort
@@ -41,7 +41,7 @@ print(*tests)' "$1"
 failed=0
 for round in $(seq "$rounds"); do
   began=$SECONDS
-  # shellcheck disable=SC2046 # several tests are several words
+  # shellcheck disable=SC2046 # split on purpose: each word is a test
   if "$PY" -m pytest -n 3 --dist worksteal -m "not testbed" $(ordered "$round"); then
     result=green
   else

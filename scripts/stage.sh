@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Runs a command as a named stage. Where DFSLAB_STAGES names a file, a line is added to it: the seconds
-# that the stage took, its exit code, its name and the second at which it ended.
+# Runs a command as a named stage: stage.sh NAME COMMAND... If DFSLAB_STAGES names a file, one line is
+# appended to it: the seconds that the stage took, its exit code, its name, and the second at which it
+# ended.
 set -uo pipefail
 name=$1
 shift

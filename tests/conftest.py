@@ -1,4 +1,4 @@
-"""Puts tests/support on the path; no property is judged by chance or by the clock."""
+"""Settings of all tests: the import path of tests/support, one thread per library, Hypothesis."""
 
 import os
 import signal
@@ -8,17 +8,17 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-# Tests take turns on few cores: a library's threads would only wait for each other, and a small
-# fit cost thirty times its processor time beside a busy neighbour. Read when a library is loaded.
+# Tests run in parallel on few cores, so threads of numeric libraries would only wait for each
+# other. A library reads these variables when it is loaded.
 for library in ("OMP", "OPENBLAS"):
     os.environ.setdefault(f"{library}_NUM_THREADS", "1")
 sys.path.insert(0, str(Path(__file__).parent))
-# What a shell starts in the background ignores Ctrl-C, and a test that interrupts would never end.
+# A shell starts background processes with SIGINT ignored, so a test that interrupts would hang.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 pytest_plugins = ["support.state", "support.recorded"]
 
-# A busy machine is no counterexample, and a seed makes a failure come again.
+# Slow examples are no failure on a busy machine, and fixed seeds make a failure reproducible.
 settings.register_profile(
     "dfslab", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
 )
@@ -26,5 +26,5 @@ settings.load_profile("dfslab")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Heavy tests come first: what is left for a worker to take from another one is small."""
+    """Run heavy tests first, so that the tests left for idle workers at the end are short."""
     items.sort(key=lambda item: item.get_closest_marker("heavy") is None)

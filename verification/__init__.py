@@ -1,1 +1,1 @@
-"""The experiments of the papers, recomputed from every recording and held to one table of bars."""
+"""The papers' experiments, recomputed from every recording and compared with a table of bars."""

@@ -1,6 +1,6 @@
-"""Every number that a model or a study has at module level: where it comes from, and its variation.
+"""Every numeric constant of models and studies: its origin, and how the constant is varied.
 
-The table is constants.toml. It holds no values: those are read from the modules.
+The table is constants.toml. It holds no values: they are read from the modules.
 """
 
 from __future__ import annotations
@@ -30,12 +30,13 @@ Value = Number | tuple["Value", ...]
 
 @dataclass(frozen=True)
 class Constant:
-    """One row of the table: constants of one module that share an origin.
+    """One row of the table: constants of one module with a common origin.
 
-    `kind` is what the values rest on: `derived` from a formula, `cited` from a source, `estimated`
-    from data, a `choice`; a `bound` of work or output and a `definition` are no statistics.
-    `reaches` names the experiments whose headline figures a choice may move. A choice is halved and
-    doubled about `about` (1 for a ratio that means nothing at 1) and stays at `most` or below.
+    `kind` states the origin of the values: `derived` from a formula, `cited` from a source,
+    `estimated` from data, or a `choice`; a `bound` of work or output and a `definition` are no
+    statistics. `reaches` names the experiments whose headline figures a choice may change. A choice
+    is varied by halving and doubling its distance from `about` (1 for a ratio that has no effect at
+    1), and stays at `most` or below.
     """
 
     module: str
@@ -47,7 +48,8 @@ class Constant:
     most: float | None = None
 
     def varied(self, value: Value, factor: float) -> Value:
-        """A value with its distance from `about` multiplied; whole numbers stay whole, and >= 1."""
+        """The value with its distance from `about` times `factor`; integers stay integers of at
+        least 1."""
         if isinstance(value, tuple):
             return tuple(self.varied(one, factor) for one in value)
         if isinstance(value, int):
@@ -60,7 +62,7 @@ class Constant:
 
 @cache
 def table() -> tuple[Constant, ...]:
-    """All rows."""
+    """All rows of constants.toml."""
     with TABLE.open("rb") as stream:
         rows = tomllib.load(stream)["constant"]
     return tuple(
@@ -70,12 +72,13 @@ def table() -> tuple[Constant, ...]:
 
 
 def by_name() -> dict[str, Constant]:
-    """The row of each constant by its module and name, joined by a dot."""
+    """Module and name of a constant, joined by a dot -> the constant's row."""
     return {f"{row.module}.{name}": row for row in table() for name in row.names}
 
 
 def in_sources(root: Path = SOURCES) -> set[str]:
-    """Every constant of the rooms: a name that a module binds to an expression with a number."""
+    """Every constant of the sources, as module.name: a name bound to an expression with a
+    number."""
     found: set[str] = set()
     for room in ROOMS:
         for path in sorted((root / room).rglob("*.py")):
@@ -85,7 +88,7 @@ def in_sources(root: Path = SOURCES) -> set[str]:
 
 
 def names_of(text: str) -> Iterator[str]:
-    """The names of a module's constants; those that begin with an underscore included."""
+    """The names of the constants of a module's source text, including those that begin with "_"."""
     for node in ast.parse(text).body:
         if isinstance(node, ast.Assign):
             targets, value = node.targets, node.value
@@ -103,14 +106,14 @@ def _is_number(node: ast.AST) -> bool:
 
 
 def value_of(constant: str) -> Value:
-    """The value of a constant as the module has it."""
+    """The present value of a constant, read from its module."""
     module, _, name = constant.rpartition(".")
     found: Value = vars(importlib.import_module(f"{PACKAGE}.{module}"))[name]
     return found
 
 
 def vary(constant: str, factor: float) -> None:
-    """Vary a constant in this process: in its module, and where it was imported from there.
+    """Vary a constant in this process: in its module, and in the modules that imported it.
 
     Nothing may have been computed in the process before, because results are cached.
     """

@@ -1,4 +1,4 @@
-"""Every experiment by name: its recordings, and the figures of one of them."""
+"""The table of experiments: the recordings of each, and the function that computes its figures."""
 
 from __future__ import annotations
 
@@ -11,7 +11,11 @@ from verification.figures import Figure
 
 @dataclass(frozen=True)
 class Experiment:
-    """`subjects` are the recordings, alone or joined; `figures` recomputes all of one."""
+    """An experiment of a paper.
+
+    `subjects` returns the names of its recordings, single or pooled; `figures` computes all figures
+    of one of them.
+    """
 
     title: str
     subjects: Callable[[], list[str]]
@@ -31,7 +35,7 @@ EXPERIMENTS = {
 
 
 def computed(task: tuple[str, str]) -> list[Figure]:
-    """All figures of (experiment, recording)."""
+    """All figures of a task, which is (experiment, recording)."""
     experiment, subject = task
     return EXPERIMENTS[experiment].figures(subject)
 

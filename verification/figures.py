@@ -1,4 +1,4 @@
-"""Figures, the bars that they are held to, and the committed table of both."""
+"""Figures, the bars (pass criteria) that judge them, and the committed table of figures."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import Literal
 
 HERE = Path(__file__).parent
 BARS, FIGURES = HERE / "bars.toml", HERE / "figures.json"
-# Libraries of other versions round otherwise: medians move by far less than this.
+# Rounding differs between library versions, but changes medians by far less than this.
 RELATIVE, ABSOLUTE = 0.02, 0.005
 
 Verdict = Literal["hit", "MISS", "few"]
@@ -22,10 +22,11 @@ Verdict = Literal["hit", "MISS", "few"]
 
 @dataclass(frozen=True)
 class Bar:
-    """What is asked of a figure: at least `least`, at most `most`, by `points_min` or more points.
+    """A pass criterion of figures: at least `least`, at most `most`, from `points_min` or more
+    points.
 
-    `set` is the moment of the first commit that holds the bar, `unit` what a value is printed in,
-    `source` where the bar comes from.
+    `set` is the time of the first commit with the bar, `unit` the unit in which values are printed,
+    `source` the origin of the bar.
     """
 
     id: str
@@ -38,14 +39,14 @@ class Bar:
     points_min: int = 1
 
     def admits(self, value: float) -> bool:
-        """Whether the value is within the bar."""
+        """Whether the value meets the bar."""
         return (self.least is None or value >= self.least) and (
             self.most is None or value <= self.most
         )
 
     @property
     def allowed(self) -> str:
-        """The bar in words."""
+        """The bar's range as text."""
         least, most = (
             None if limit is None else shown(limit, self.unit) for limit in (self.least, self.most)
         )
@@ -56,9 +57,10 @@ class Bar:
 
 @dataclass(frozen=True)
 class Figure:
-    """One number of one recording: the value of a part (a step, a factor), by so many points.
+    """One number of one recording: the value of a part (a step, a factor), from `points` data
+    points.
 
-    There is no value where no point is above the noise floor.
+    The value is None if no point is above the noise floor.
     """
 
     experiment: str
@@ -70,19 +72,19 @@ class Figure:
 
     @property
     def key(self) -> tuple[str, str, str, str]:
-        """What tells a figure from all others."""
+        """The fields that identify a figure: experiment, recording, bar and part."""
         return self.experiment, self.recording, self.bar, self.part
 
     @property
     def verdict(self) -> Verdict:
-        """Whether the bar is met; "few" where there are fewer points than the bar asks for."""
+        """Whether the figure meets its bar; "few" if it has fewer points than the bar requires."""
         bar = bars()[self.bar]
         if self.value is None or self.points < bar.points_min:
             return "few"
         return "hit" if bar.admits(self.value) else "MISS"
 
     def agrees(self, other: Figure) -> bool:
-        """Whether two computations gave the same, but for rounding."""
+        """Whether two computations gave the same figure, except for rounding."""
         if self.value is None or other.value is None:
             return self.value == other.value and self.points == other.points
         near = math.isclose(self.value, other.value, rel_tol=RELATIVE, abs_tol=ABSOLUTE)
@@ -90,13 +92,13 @@ class Figure:
 
 
 def shown(value: float, unit: str) -> str:
-    """A value as the page prints it."""
+    """A value as the page prints it, with its unit."""
     return f"{100 * value:.1f} %" if unit == "%" else f"{value:.2f}"
 
 
 @cache
 def bars() -> dict[str, Bar]:
-    """Every bar by its name."""
+    """Name -> bar, for every bar."""
     with BARS.open("rb") as stream:
         found = [Bar(**one) for one in tomllib.load(stream)["bar"]]
     assert len({one.id for one in found}) == len(found), "two bars of one name"
@@ -104,12 +106,12 @@ def bars() -> dict[str, Bar]:
 
 
 def committed() -> list[Figure]:
-    """The figures of the last whole verification."""
+    """The figures of the last complete verification, from the committed table."""
     return [Figure(**one) for one in json.loads(FIGURES.read_text(encoding="utf-8"))]
 
 
 def save(figures: Iterable[Figure]) -> None:
-    """Write the table that later runs are compared with, one figure a line."""
+    """Write the committed table, with which later runs are compared; one figure per line."""
     rows = [json.dumps({**asdict(one), "value": _rounded(one.value)}) for one in figures]
     FIGURES.write_text("[\n" + ",\n".join(rows) + "\n]\n", encoding="utf-8")
 
@@ -119,7 +121,7 @@ def _rounded(value: float | None) -> float | None:
 
 
 def differences(found: Iterable[Figure], before: Iterable[Figure]) -> list[str]:
-    """What is otherwise than in the committed table, in one line each."""
+    """Figures that differ from the committed table, as one line each."""
     known = {one.key: one for one in before}
     wrong = []
     for one in found:
@@ -135,7 +137,7 @@ def differences(found: Iterable[Figure], before: Iterable[Figure]) -> list[str]:
 
 
 def lost(found: Iterable[Figure], before: Iterable[Figure]) -> list[str]:
-    """Figures that met their bar in the committed table, and no longer do."""
+    """Figures that met their bar in the committed table and no longer do, as one line each."""
     known = {one.key: one for one in before}
     return [
         f"{' / '.join(one.key)}: {one.value}, and the bar is {bars()[one.bar].allowed}"
@@ -147,7 +149,7 @@ def lost(found: Iterable[Figure], before: Iterable[Figure]) -> list[str]:
 def missing(
     found: Iterable[Figure], before: Iterable[Figure], wanted: Iterable[tuple[str, str]]
 ) -> list[str]:
-    """Committed figures of these recordings that were not computed."""
+    """Committed figures of the recordings in `wanted` that were not computed, as one line each."""
     known, asked = {one.key for one in found}, set(wanted)
     return [
         f"{' / '.join(one.key)}: in the committed figures, and not computed"
@@ -157,5 +159,5 @@ def missing(
 
 
 def moment(text: str) -> datetime:
-    """A moment of a recording's provenance."""
+    """The time in a recording's provenance, parsed from ISO format."""
     return datetime.fromisoformat(text).astimezone(UTC)

@@ -1,4 +1,4 @@
-"""Kumar 2018: the designed study of a real GlusterFS, and a program that no model saw."""
+"""Experiment of Kumar 2018: a designed study of a real GlusterFS, and a held-out program."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from verification import recordings
 from verification.figures import Figure
 
 STUDY, PROGRAM = "kumar-glusterfs", "kumar-application"
-# The layouts of the study are dealt to as many folds.
+# The number of folds over which the layouts of the study are divided.
 FOLDS = 4
 LAYOUTS = "layouts, nothing calibrated"
 
@@ -31,7 +31,7 @@ def subjects() -> list[str]:
 
 
 def parts(subject: str) -> tuple[str, ...]:
-    """The parts of one recording's figures, each of which can be computed without the others."""
+    """The parts of a recording's figures; each can be computed without the others."""
     return ("",) if subject.startswith(PROGRAM) else ("", LAYOUTS, *crossval.SPLITS)
 
 
@@ -41,7 +41,7 @@ def figures(subject: str) -> list[Figure]:
 
 
 def of_part(subject: str, part: str) -> list[Figure]:
-    """The figures of one part of a recording: of its runs as such, or of one way to leave out."""
+    """The figures of one part of a recording: of all its runs, or of one way of holding out."""
     if subject.startswith(PROGRAM):
         return _of_program(subject)
     results = recordings.runs(STUDY, subject)
@@ -55,7 +55,7 @@ def _figure(subject: str, bar: str, part: str, value: float, points: int) -> Fig
 
 
 def _of_runs(subject: str, results: Sequence[Result]) -> list[Figure]:
-    """How far repeated runs are apart, and what the description says before anything is learnt."""
+    """The noise between repetitions, and the error of the description without any fit."""
     rows = rows_of(results)
     alone = np.exp(Priors(None).matrix(rows.points)[:, 0]) / rows.rates - 1
     noise = learning.noise(results)
@@ -67,7 +67,7 @@ def _of_runs(subject: str, results: Sequence[Result]) -> list[Figure]:
 
 
 def _of_layouts(subject: str, results: Sequence[Result]) -> list[Figure]:
-    """The grey box without calibration, layouts left out."""
+    """Errors of the grey-box model without calibration on held-out layouts."""
     rows = rows_of(results)
     count = len(rows.points)
     off, held = np.zeros(count), np.zeros(count)
@@ -90,7 +90,8 @@ def _of_layouts(subject: str, results: Sequence[Result]) -> list[Figure]:
 
 
 def _of_split(subject: str, results: Sequence[Result], split: str) -> list[Figure]:
-    """The grey box as `dfslab learn` judges it: random rows, layouts, rates, or larger scales."""
+    """Errors of the grey-box model by `dfslab learn`'s split: random rows, layouts, rates or larger
+    scales."""
     seed = results[0].point.scenario.run.seed
     found = crossval.validate(results, ("greybox", "linear"), seed, _silent, (split,))
     scores = found.scores[split]
@@ -104,11 +105,12 @@ def _of_split(subject: str, results: Sequence[Result], split: str) -> list[Figur
 
 
 def _silent(*_: Any) -> None:
-    """Progress, of which a verification prints none."""
+    """A progress callback that prints nothing."""
 
 
 def _of_program(subject: str) -> list[Figure]:
-    """Iterations of a program, predicted by what plain reads and writes calibrated."""
+    """Errors for a program's iterations, predicted by the model fitted to plain reads and
+    writes."""
     results = recordings.runs(PROGRAM, subject)
     model = SequenceModel().fit([result for result in results if not result.point.held_out])
     rates: dict[str, list[float]] = {}

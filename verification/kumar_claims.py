@@ -1,7 +1,8 @@
-"""Kumar 2018: the paper's claims, each beside what a designed sweep found here.
+"""Kumar 2018: the paper's claims, each compared with the findings of a designed sweep.
 
-A direction is the slope of a log-linear regression of one operation; a rank is a place among the
-total indices of one regime. Where the interval does not tell, that is what is said.
+A direction is the sign of the slope in a log-linear regression of one operation; a rank is a
+position among the total indices of one regime. If an interval is inconclusive, the verdict states
+this.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from dfslab.studies.designs.lessons import Regime, Slope
 
 @dataclass(frozen=True)
 class Sign:
-    """A direction that the paper found, and the slope of log rate per doubling found here."""
+    """A direction that the paper reports, and our slope of log2 rate per doubling."""
 
     claim: str
     operation: str
@@ -26,7 +27,7 @@ class Sign:
 
 @dataclass(frozen=True)
 class Rank:
-    """A place that the paper gave a factor among others (Table 7), and the places found here."""
+    """A rank that the paper reports for a factor (Table 7), and the ranking that we find."""
 
     claim: str
     regime: str
@@ -36,7 +37,7 @@ class Rank:
     verdict: str
 
 
-# (claim, factor, expected sign, operations it holds for, what is added to the slope).
+# (claim, factor, expected sign, operations that it concerns, number added to the slope).
 CLAIMS = (
     ("more network, faster", "network", "+", ("read", "write"), 0.0),
     ("more copies, slower writes", "copies", "-", ("write",), 0.0),
@@ -51,7 +52,7 @@ CLAIMS = (
 
 
 def signs(slopes: Sequence[Slope]) -> list[Sign]:
-    """The paper's directions beside the slopes of each operation."""
+    """The paper's directions, each with our slope for every operation."""
     found = []
     for operation in dict.fromkeys(one.operation for one in slopes):
         own = {one.factor: one.slope for one in slopes if one.operation == operation}
@@ -74,7 +75,7 @@ def _agrees(expected: str, low: float, high: float) -> str:
     return "as in the paper" if seen == expected else "otherwise than in the paper"
 
 
-# What the paper varied in its second model (its Table 4): block size, caches, translators.
+# The factors of the paper's second model (its Table 4): block size, caches, translators.
 FILE_SYSTEM = (
     "block_size",
     "cache_size",
@@ -84,7 +85,7 @@ FILE_SYSTEM = (
     "io_cache",
     "md_cache",
 )
-# (claim, regime, factor, its place among FILE_SYSTEM).
+# (claim, regime, factor, rank of the factor within FILE_SYSTEM).
 PLACES = (
     ("block size decides most where every request goes to disk", "cache direct", "block_size", 1),
     ("block size decides most where caches answer, too", "cache warm", "block_size", 1),
@@ -93,7 +94,7 @@ PLACES = (
 
 
 def ranks(regimes: Sequence[Regime]) -> list[Rank]:
-    """The paper's places of factors beside the places found in each regime."""
+    """The paper's ranks of factors, each with the ranking that we find in the regime."""
     found = []
     for claim, regime, factor, place in PLACES:
         own = next((one for one in regimes if one.name == regime), None)
@@ -117,7 +118,7 @@ def ranks(regimes: Sequence[Regime]) -> list[Rank]:
 
 
 def _placed(expected: str, seen: str, totals: Mapping[str, Metric]) -> str:
-    """Whether a factor has the place of another, or may have it."""
+    """The verdict on a rank: as in the paper, undecided between two factors, or different."""
     if expected == seen:
         return "as in the paper"
     mine, theirs = totals[expected], totals[seen]

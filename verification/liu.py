@@ -1,4 +1,4 @@
-"""Liu 2018: parts of a real HDFS that were really slowed, ranked by their recorded profiles."""
+"""Experiment of Liu 2018: slowed parts of a real HDFS, ranked from recorded call profiles."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ NEAR = 0.2
 
 
 def subjects() -> list[str]:
-    """Every recording of interventions."""
+    """Every recording of rounds in which a part was slowed."""
     return sorted(
         path.name.removesuffix(recordings.PROFILES)
         for path in recordings.DATA.glob(f"*{recordings.PROFILES}")
@@ -31,12 +31,14 @@ def subjects() -> list[str]:
 
 
 def rounds(subject: str) -> list[dict[str, Any]]:
-    """The ranking of every recorded round, beside what undoing its slowing really saved."""
+    """Each recorded round: the ranking of parts, and the measured saving when the slowing was
+    undone."""
     found = []
     with lzma.open(recordings.DATA / f"{subject}{recordings.PROFILES}", "rt") as stream:
         for one in json.load(stream):
             files = [callprofile.File.model_validate(file) for file in one["files"]]
-            # Kept with the beginning of each process; what they hold began with the round.
+            # Profiles carry the start of their process, but their sums begin with the round, so set
+            # this start.
             files = [
                 file.model_copy(
                     update={"started_unix_ns": file.written_unix_ns - round(one["slow_s"] * 1e9)}

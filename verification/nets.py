@@ -1,4 +1,4 @@
-"""The nets against real runs: held-out block sizes and numbers of clients."""
+"""Experiment on nets compared with real runs: held-out block sizes and numbers of clients."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def subjects() -> list[str]:
 
 
 def figures(subject: str) -> list[Figure]:
-    """Errors by clients, and the worst one of each kind of load."""
+    """Errors by number of clients, and the largest error for each kind of workload."""
     name = max((one for one in SCENARIOS if subject.startswith(one)), key=len)
     runs = defaultdict(list)
     for run in recordings.runs(name, subject):

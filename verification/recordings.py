@@ -1,4 +1,4 @@
-"""The recordings of real runs: which there are, when they were made, and their runs."""
+"""The recordings of real runs in verification/data: their names, start times and results."""
 
 from __future__ import annotations
 
@@ -17,36 +17,36 @@ from verification.figures import HERE, moment
 
 DATA = HERE / "data"
 SCENARIOS = HERE.parent / "scenarios"
-# Recordings that hold profiles of processes, not a table of runs.
+# Suffix of recordings that hold call profiles of processes instead of a table of runs.
 PROFILES = ".json.xz"
-# The recordings of one plan of a scenario, joined.
+# Prefix of the name of a pool: all recordings of one plan of a scenario, joined.
 POOL = "all of "
-# One recording and the next of the same plan.
+# Separator in the name of a pair: a recording and the next one of the same plan.
 PAIR = " and "
 
 
 @lru_cache(maxsize=8)
 def scenario(name: str) -> Scenario:
-    """A scenario of the repository."""
+    """The scenario `name` of the repository, validated."""
     return read(SCENARIOS / f"{name}.toml")
 
 
 @cache
 def of_scenario(name: str) -> tuple[str, ...]:
-    """Every recording of a scenario, by its date: whatever file begins with its name."""
+    """Every recording whose file name begins with the scenario's name, sorted by start time."""
     found = [path.stem for path in DATA.glob("*.csv") if _scenario_of(path.stem) == name]
     return tuple(sorted(found, key=recorded))
 
 
 def _scenario_of(recording: str) -> str:
-    """The longest name of a scenario that a recording's name begins with."""
+    """The longest scenario name with which a recording's name begins; empty if there is none."""
     names = [path.stem for path in SCENARIOS.glob("*.toml")]
     fitting = [one for one in names if recording == one or recording.startswith(f"{one}-")]
     return max(fitting, key=len, default="")
 
 
 def every_file() -> set[str]:
-    """The name of every recording in the data."""
+    """The name of every recording in verification/data."""
     return {path.name.split(".")[0] for path in DATA.iterdir()}
 
 
@@ -56,7 +56,7 @@ def _about(recording: str) -> dict:
 
 
 def recorded(recording: str) -> datetime:
-    """When a recording began; of joined ones, the first."""
+    """The start time of a recording; of a pool, that of its first recording."""
     if recording.startswith(POOL):
         name = recording.removeprefix(POOL).partition(",")[0]
         return min(map(recorded, plans(name)[recording]))
@@ -70,13 +70,14 @@ def recorded(recording: str) -> datetime:
 
 
 def configurations(recording: str) -> int:
-    """How many configurations a recording has; plans of one scenario differ in this."""
+    """The number of configurations of a recording, which distinguishes the plans of one
+    scenario."""
     return _about(recording)["configurations"]
 
 
 @cache
 def plans(name: str) -> dict[str, tuple[str, ...]]:
-    """Recordings of the same plan, which may be joined; the plan is named by its configurations."""
+    """Name of a pool -> its recordings, which have the same plan (number of configurations)."""
     found: dict[str, tuple[str, ...]] = {}
     for one in of_scenario(name):
         plan = f"{POOL}{name}, {configurations(one)} configurations"
@@ -85,7 +86,7 @@ def plans(name: str) -> dict[str, tuple[str, ...]]:
 
 
 def runs(name: str, recording: str) -> list[Result]:
-    """The runs, each at its point of the scenario, which says what was held out."""
+    """The results of a recording (or pool); the point of each states whether it is held out."""
     planned = scenario(name)
     points = {point.id: point for point in planned.points()}
     found: list[Result] = []
@@ -95,11 +96,14 @@ def runs(name: str, recording: str) -> list[Result]:
 
 
 def _placed(run: Result, points: Mapping[str, Point]) -> Result:
-    """A designed scenario has no points of its own: its runs keep those of the table."""
+    """The result with its point from the scenario.
+
+    A scenario with a design has no points, so its results keep the point that the table gives.
+    """
     point = points.get(run.point_id)
     return run if point is None else run.model_copy(update={"point": point})
 
 
 def path_of(recording: str) -> Path:
-    """The table of a recording."""
+    """The path of a recording's table of runs."""
     return DATA / f"{recording}.csv"

@@ -29,7 +29,7 @@ ROOT = PAGE.parents[1]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The exit code."""
+    """Run the verification; returns the exit code."""
     asked = _arguments(arguments)
     wanted = tasks() if asked.share >= 1 else chosen(asked.share, asked.seed)
     what = "every recording" if asked.share >= 1 else f"--share {asked.share} --seed {asked.seed}"
@@ -46,7 +46,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if asked.share < 1:
         wrong += [*changed, *moved]
     elif not wrong or (asked.accept and not failed):
-        # A table with a loss is not kept: the next run would no longer see it.
+        # Do not save a table with a lost figure, because the next run would no longer report the
+        # loss.
         save(figures)
         variation.save(variations)
         PAGE.write_text(page(committed(), variation.committed()), encoding="utf-8")
@@ -74,23 +75,24 @@ def _arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
 
 
 def chosen(share: float, seed: str) -> list[tuple[str, str]]:
-    """A share of each experiment's recordings, one at least."""
+    """(experiment, recording) for a share of each experiment's recordings, at least one."""
     kept = {name: sampled(one.subjects(), share, seed) for name, one in EXPERIMENTS.items()}
     return [(name, subject) for name, subject in tasks() if subject in kept[name]]
 
 
 def varied(share: float, seed: str) -> list[tuple[str, str]]:
-    """A share of the constants' variations."""
+    """(constant, experiment) for a share of the variations of constants."""
     names = {f"{constant} {experiment}" for constant, experiment in variation.tasks()}
     kept = names if share >= 1 else sampled(names, share, seed)
     return [task for task in variation.tasks() if " ".join(task) in kept]
 
 
 def compute(wanted: Sequence[tuple[str, str]], workers: int) -> tuple[list[Figure], list[str]]:
-    """All figures, in the order of the tasks and printed as they come, and which gave none."""
+    """(figures in the order of the tasks, tasks that failed); figures are also printed when
+    computed."""
     figures: list[Figure] = []
     failed = []
-    # Each worker keeps to one core: together they would only wait for each other.
+    # Each worker uses one core, because libraries with several threads would compete for the cores.
     with ProcessPoolExecutor(workers, initializer=partial(threadpool_limits, 1)) as pool:
         answers = [(task, pool.submit(computed, task)) for task in wanted]
         for task, answer in answers:
@@ -104,7 +106,7 @@ def compute(wanted: Sequence[tuple[str, str]], workers: int) -> tuple[list[Figur
 
 
 def line(one: Figure) -> str:
-    """A figure as it is printed."""
+    """A figure as one line of text."""
     bar = bars()[one.bar]
     value = "-" if one.value is None else shown(one.value, bar.unit)
     return (
@@ -114,7 +116,7 @@ def line(one: Figure) -> str:
 
 
 def grids(share: float, seed: str, workers: int) -> int:
-    """Run the marked cases under pytest."""
+    """Run the test cases marked `grid` by pytest; returns pytest's exit code."""
     return subprocess.run(
         [
             sys.executable,

@@ -1,7 +1,7 @@
-"""A seeded share of every grid: which cases of a large product are run, here and under pytest.
+"""A seeded sample of every grid: the cases of a large product that are run, here and by pytest.
 
-A test marked `grid` is one product of many cases. A run takes a share of each by a hash of the seed
-and the case's name, one case at least; a case that is asked for by name is always run.
+A test marked `grid` is one product of many cases. A run takes a share of each product by a hash of
+the seed and the case's name, at least one case; a case that is requested by name is always run.
 """
 
 from __future__ import annotations
@@ -18,13 +18,15 @@ SHARE = 0.1
 
 
 def sampled(names: Iterable[str], share: float, seed: str) -> set[str]:
-    """A share of the names, rounded up; another seed takes others, and all seeds take each."""
+    """A share of the names, rounded up; each seed takes other names, and over all seeds each is
+    taken."""
     order = sorted(names, key=lambda name: hashlib.sha256(f"{seed}:{name}".encode()).digest())
     return set(order[: math.ceil(share * len(order))])
 
 
 def commit() -> str:
-    """The seed of a run without one: the commit, so that each takes others and can be repeated."""
+    """The git commit, the default seed: each commit takes other cases, and a run can be
+    repeated."""
     try:
         answer = subprocess.run(
             ["git", "rev-parse", "--short=12", "HEAD"],
@@ -39,14 +41,14 @@ def commit() -> str:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """The share and the seed."""
+    """Add the options for the share and the seed."""
     group = parser.getgroup("grid", "a share of the large products of cases")
     group.addoption("--grid-share", type=float, default=SHARE, help="share of each grid's cases")
     group.addoption("--grid-seed", default=None, help="which cases; the commit where none is given")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Declare the mark, and take the seed before workers are started."""
+    """Declare the mark `grid`, and set the seed before pytest starts worker processes."""
     config.addinivalue_line("markers", "grid: a large product of cases, of which a share is run")
     if config.option.grid_seed is None:
         config.option.grid_seed = commit()
@@ -55,7 +57,7 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_terminal_summary(
     terminalreporter: pytest.TerminalReporter, config: pytest.Config
 ) -> None:
-    """What to say to get the same cases again; the header is not printed by quiet runs."""
+    """Print the options that select the same cases again, because quiet runs print no header."""
     asked = config.option
     terminalreporter.write_line(
         f"grids: --grid-share {asked.grid_share:g} --grid-seed {asked.grid_seed}"
@@ -63,7 +65,7 @@ def pytest_terminal_summary(
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out the cases of each grid that the seed does not take."""
+    """Deselect the cases of each grid that the seed does not take."""
     if config.option.grid_share >= 1 or any("::" in one for one in config.args):
         return
     grids: dict[Hashable, list[str]] = {}
@@ -78,7 +80,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def _grid(item: pytest.Item) -> Hashable:
-    """The test function that an item is a case of."""
+    """The grid to which a test case belongs: the id of its test function."""
     return item.nodeid.partition("[")[0]
 
 

@@ -1,8 +1,8 @@
-"""Constants that are choices, halved and doubled: how far the headline figures of recordings move.
+"""Constants that are choices, halved and doubled: how much the headline figures change.
 
 A headline is the median of one bar's figures over a recording, the law selected for the metadata
-server, or the ranking of factors. Each variation is computed in a process of its own, because
-models cache their results.
+server, or the ranking of factors. Each variation is computed in a separate process, because models
+cache their results.
 """
 
 from __future__ import annotations
@@ -33,12 +33,13 @@ from verification.sampling import sampled
 
 VARIATIONS = HERE / "variations.json"
 FACTORS = {"half": 0.5, "twice": 2.0}
-# A headline that moves by more than this share of its value matters.
+# A headline that changes by more than this share of its value matters.
 MATTERS = 0.10
-# Of experiments with many recordings, those that this seed takes.
+# The seed that selects recordings of experiments with many recordings.
 SEED = "constants"
 AS_IT_IS = ""
-# How a fit says that a varied constant makes it impossible; any other error is one of the program.
+# The exceptions by which a fit reports that a varied constant makes it impossible; any other
+# exception is a defect.
 IMPOSSIBLE = (RunFailed, InputError, AssertionError, ValueError, ZeroDivisionError, LinAlgError)
 
 Headline = float | str | None
@@ -47,9 +48,9 @@ Headlines = dict[str, Headline]
 
 @dataclass(frozen=True)
 class Variation:
-    """One headline of one experiment as it is, and with one constant halved and doubled.
+    """One headline of one experiment with the constant unchanged, halved and doubled.
 
-    A value is None where the varied constant leaves no figure, a text where it is a name.
+    A value is None if the varied constant leaves no figure, and a text if the headline is a name.
     """
 
     constant: str
@@ -61,24 +62,24 @@ class Variation:
 
     @property
     def key(self) -> tuple[str, str, str]:
-        """What tells a variation from all others."""
+        """The fields that identify a variation: constant, experiment and headline."""
         return self.constant, self.experiment, self.headline
 
     @property
     def change(self) -> float:
-        """The larger change, relative to the base; infinite where a name changes or none is left.
+        """The larger change relative to the base; infinite if a name changes or no figure is left.
 
-        Changes below the rounding of different libraries are 0.
+        Changes below the rounding differences of libraries are 0.
         """
         return max(_change(self.base, one) for one in (self.half, self.twice))
 
     @property
     def matters(self) -> bool:
-        """Whether the headline moves by more than MATTERS."""
+        """Whether the headline changes by more than MATTERS."""
         return self.change > MATTERS
 
     def agrees(self, other: Variation) -> bool:
-        """Whether two computations gave the same, but for rounding."""
+        """Whether two computations gave the same variation, except for rounding."""
         pairs = zip(self._values, other._values, strict=True)
         return all(_change(one, two) <= RELATIVE for one, two in pairs)
 
@@ -96,7 +97,7 @@ def _change(base: Headline, other: Headline) -> float:
 
 
 def _medians(figures: Sequence[Figure]) -> Headlines:
-    """The median of each bar's figures, of those that have a value."""
+    """Bar -> median of its figures that have a value."""
     found: dict[str, list[float]] = {}
     for one in figures:
         if one.value is not None:
@@ -105,7 +106,7 @@ def _medians(figures: Sequence[Figure]) -> Headlines:
 
 
 def _wu() -> Headlines:
-    """One recording of reads or writes."""
+    """Headlines of one recording of reads or writes."""
     return _medians(wu.figures(_of_wu()))
 
 
@@ -116,7 +117,7 @@ def _of_wu() -> str:
 
 
 def _expectations() -> Headlines:
-    """What the description says before anything is fitted, on the same recording."""
+    """Headlines of the description's statements without any fit, on the same recording."""
     name = next(name for name in wu.SCENARIOS if name in _of_wu())
     results = recordings.runs(name, _of_wu())
     points = list({result.point_id: result.point for result in results}.values())
@@ -130,7 +131,7 @@ def _expectations() -> Headlines:
 
 
 def _namenode() -> Headlines:
-    """All recordings of the metadata server, and the law selected for each curve."""
+    """Headlines of all recordings of the metadata server, and the law selected for each curve."""
     subjects = wu_namenode.subjects()
     laws: Headlines = {}
     for subject in subjects:
@@ -144,7 +145,8 @@ def _namenode() -> Headlines:
 
 
 def _kumar() -> Headlines:
-    """The grey box on layouts left out, nothing calibrated: error, and coverage of intervals."""
+    """Headlines of the uncalibrated grey-box model on held-out layouts: error, coverage of
+    intervals."""
     model, asked, measured = _of_fold("greybox")
     low, high = model.intervals(asked).T
     return {
@@ -154,13 +156,14 @@ def _kumar() -> Headlines:
 
 
 def _boosting() -> Headlines:
-    """The boosting alone on the same rows."""
+    """Headline of the boosting model alone on the same held-out layouts."""
     model, asked, measured = _of_fold("boosting")
     return {"median error of boosting": _median_error(model, asked, measured)}
 
 
 def _of_fold(name: str) -> tuple[LearntModel, list[Point], np.ndarray]:
-    """(model of the designed study without a quarter of its layouts, those points, their rates)."""
+    """(model fitted without one fold of layouts, points of that fold, their measured rates per
+    second)."""
     rows = _rows()
     known, asked = next(GroupKFold(kumar.FOLDS).split(rows.rates, groups=rows.layouts))
     part = TrainingRows(
@@ -181,24 +184,25 @@ def _rows() -> TrainingRows:
 
 
 def _program() -> Headlines:
-    """The program that no model observed."""
+    """Headlines of the program that no model was fitted to."""
     return _medians(
         [one for each in recordings.of_scenario(kumar.PROGRAM) for one in kumar.figures(each)]
     )
 
 
 def _liu() -> Headlines:
-    """All rounds of interventions."""
+    """Headlines of all rounds in which a part of HDFS was slowed."""
     return _medians([one for each in liu.subjects() for one in liu.figures(each)])
 
 
 def _nets() -> Headlines:
-    """All recordings for nets."""
+    """Headlines of all recordings for nets."""
     return _medians([one for each in nets.subjects() for one in nets.figures(each)])
 
 
 def _importance() -> Headlines:
-    """Sensitivity indices of the grey box over the legal set, and what they say of each factor."""
+    """Headlines of the grey-box model's sensitivity indices over the legal set, and of the
+    verdicts."""
     scenario, rows = recordings.scenario(kumar.STUDY), _rows()
     allowed, seed = legal(scenario), scenario.run.seed
     names = [factor.name for factor in allowed.factors]
@@ -236,7 +240,7 @@ EXPERIMENTS: dict[str, Callable[[], Headlines]] = {
 
 
 def tasks() -> list[tuple[str, str]]:
-    """Every (constant, experiment that it reaches)."""
+    """Every (constant, experiment whose headlines the constant may change)."""
     return [
         (name, experiment)
         for name, row in constants.by_name().items()
@@ -246,7 +250,7 @@ def tasks() -> list[tuple[str, str]]:
 
 
 def compute(wanted: Sequence[tuple[str, str]], workers: int) -> list[Variation]:
-    """The variations of some tasks, each computed in a new process."""
+    """The variations of the tasks in `wanted`, each computed in a new process."""
     bases = [(AS_IT_IS, experiment, 1.0) for experiment in dict.fromkeys(e for _, e in wanted)]
     varied = [(*task, factor) for task in wanted for factor in FACTORS.values()]
     limit = partial(threadpool_limits, 1)
@@ -266,7 +270,7 @@ def compute(wanted: Sequence[tuple[str, str]], workers: int) -> list[Variation]:
 
 
 def _headlines(task: tuple[str, str, float]) -> Headlines:
-    """The headlines of an experiment with one constant varied; none where it cannot be computed."""
+    """The headlines of an experiment with one constant varied; empty if they cannot be computed."""
     constant, experiment, factor = task
     if constant == AS_IT_IS:
         return _rounded(EXPERIMENTS[experiment]())
@@ -285,18 +289,18 @@ def _rounded(found: Headlines) -> Headlines:
 
 
 def committed() -> list[Variation]:
-    """The variations of the last whole verification."""
+    """The variations of the last complete verification, from the committed table."""
     return [Variation(**one) for one in json.loads(VARIATIONS.read_text(encoding="utf-8"))]
 
 
 def save(rows: Sequence[Variation]) -> None:
-    """Write the committed table, one variation a line."""
+    """Write the committed table, one variation per line."""
     lines = ",\n".join(json.dumps(asdict(one)) for one in rows)
     VARIATIONS.write_text(f"[\n{lines}\n]\n", encoding="utf-8")
 
 
 def differences(found: Sequence[Variation], before: Sequence[Variation]) -> list[str]:
-    """What is otherwise than in the committed table, in one line each."""
+    """Variations that differ from the committed table, as one line each."""
     known = {one.key: one for one in before}
     wrong = []
     for one in found:
@@ -308,7 +312,7 @@ def differences(found: Sequence[Variation], before: Sequence[Variation]) -> list
 
 
 def section(rows: Sequence[Variation]) -> str:
-    """The part of the page on constants: for each, the headline that it moves most."""
+    """The page's section on constants: for each constant, the headline that it changes most."""
     most: dict[tuple[str, str], Variation] = {}
     for one in rows:
         place = one.constant, one.experiment

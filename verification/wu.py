@@ -1,4 +1,4 @@
-"""Wu 2013, sections 4.1 and 4.2: times of steps, rates, expectations, repetition."""
+"""Experiments of Wu 2013, sections 4.1 and 4.2: times of steps, rates, expectations, repetition."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ from verification import recordings
 from verification.figures import Figure, bars
 
 SCENARIOS = ("wu-write", "wu-read")
-# The paper's classes of steps, and its writeRequest: what writing takes beside its calls.
+# The paper's classes of steps; "write/rest" is its writeRequest, the self time of a write without
+# its calls.
 CLASSES = {
     "write": (
         "whole",
@@ -36,7 +37,7 @@ BASELINES = ("serial", "mean")
 
 
 def subjects() -> list[str]:
-    """Every recording, and all of one plan joined where there are several."""
+    """Every recording, and for plans with several recordings their pool."""
     found = []
     for name in SCENARIOS:
         found += recordings.of_scenario(name)
@@ -72,7 +73,8 @@ Make = Callable[[str, str, float | None, int], Figure]
 
 
 def _of_functions(found: Operations, operation: str, figure: Make) -> list[Figure]:
-    """The functions f1 to f7 of each class, above the noise floor and on all held-out times."""
+    """Errors of the functions f1 to f7 for each class, above the noise floor and on all held-out
+    times."""
     made, judged = [], 0
     classes = CLASSES[operation]
     least = bars()["wu.function-error"].points_min
@@ -108,7 +110,8 @@ def _of_sequence(
     operation: str,
     figure: Make,
 ) -> list[Figure]:
-    """The method `sequence`: rates and responses of all that was held out, with its intervals."""
+    """Errors of the method `sequence` for all held-out rates and responses, and its intervals'
+    coverage."""
     rates: dict[str, list[float]] = {}
     sizes = {}
     for result in results:
@@ -138,7 +141,7 @@ def _of_sequence(
 
 
 def _of_expectations(results: Sequence[Result], figure: Make) -> list[Figure]:
-    """What the description says before anything is fitted: how often it came true."""
+    """The share of the description's statements, made without any fit, that came true."""
     points = list({result.point_id: result.point for result in results}.values())
     counts = expectations.tally(expectations.score(expectations.expectations(points), results))
     made = []
@@ -150,7 +153,7 @@ def _of_expectations(results: Sequence[Result], figure: Make) -> list[Figure]:
 
 
 def pairs() -> list[str]:
-    """Each recording with the next one of the same plan."""
+    """The name of each pair of a recording and the next one of the same plan."""
     return [
         recordings.PAIR.join(pair)
         for name in SCENARIOS
@@ -160,7 +163,8 @@ def pairs() -> list[str]:
 
 
 def repetition(subject: str) -> list[Figure]:
-    """How far the mean latencies of two recordings of one plan are apart, by configuration."""
+    """The relative difference of mean latencies between two recordings of one plan, by
+    configuration."""
     means = []
     name = _scenario(subject)
     latency = f"latency_s_mean.{name.removeprefix('wu-')}"

@@ -1,4 +1,4 @@
-"""Wu 2013, section 4.2: the law of the metadata server, what a score tells, and bursts."""
+"""Experiments of Wu 2013, section 4.2: the law of the metadata server, processor scores, bursts."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SCENARIOS = ("wu-namenode", "wu-burst")
 
 
 def subjects() -> list[str]:
-    """Every recording of the NameNode's law, and of its bursts."""
+    """Every recording of the NameNode's law and of its bursts."""
     return [one for name in SCENARIOS for one in recordings.of_scenario(name)]
 
 
@@ -37,7 +37,8 @@ def _figure(subject: str, bar: str, part: str, value: float, points: int) -> Fig
 
 
 def _of_curve(subject: str, curve: ResponseCurve) -> list[Figure]:
-    """How well laws fit: the likeliest and the paper's; with constant files, its fall of rates."""
+    """Fit of the likeliest law and of the paper's law; for constant files, how much the rates
+    fall."""
     part, count = f"{curve.share:g} of a core, files {curve.files}", len(curve.clients)
     paper = next(one for one in curve.fits if one.law == PAPER)
     if curve.files == "each":
@@ -52,7 +53,8 @@ def _of_curve(subject: str, curve: ResponseCurve) -> list[Figure]:
 
 
 def _of_ratio(subject: str, reference: Ratio, one: Ratio) -> list[Figure]:
-    """Scores beside declared shares, coefficients beside scores, capacities beside both."""
+    """Errors of a score against the declared share, of the law's k against the score, of the
+    capacity."""
     part = f"{one.share:g} of a core"
     capacity = abs(one.q_from_score_per_s / one.q_measured_per_s - 1)
     made = [_figure(subject, "score-capacity", part, capacity, 1)]
@@ -67,7 +69,8 @@ def _of_ratio(subject: str, reference: Ratio, one: Ratio) -> list[Figure]:
 
 
 def _of_rates(subject: str, curves: list[ResponseCurve]) -> list[Figure]:
-    """Rates with constant files at two shares, beside the scores."""
+    """Errors of the ratio of rates at two shares, with constant files, against the ratio of
+    scores."""
     made = []
     for less, more in pairwise(sorted(curves, key=lambda curve: curve.share)):
         assert less.score is not None
@@ -80,7 +83,7 @@ def _of_rates(subject: str, curves: list[ResponseCurve]) -> list[Figure]:
 
 
 def _of_burst(subject: str, one: Burst) -> list[Figure]:
-    """Bursts above the capacity: measured beside what the score says."""
+    """Measured bursts above the capacity, relative to the prediction by the score."""
     part = f"{one.share:g} of a core, {one.rate_per_s:g}/s for {one.length_s:g} s"
     assert one.measured_p90 is not None
     drain = one.measured_drain_s / one.predicted_drain_s

@@ -1,4 +1,4 @@
-"""The type of numeric arrays, whose arithmetic the type checker can follow."""
+"""The type of NumPy arrays of floats, which mypy can check in arithmetic."""
 
 from __future__ import annotations
 

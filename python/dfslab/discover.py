@@ -1,9 +1,9 @@
-"""Discovers members of a room (file systems, workloads, models, …); errors name the file.
+"""Discovers the members of rooms (file systems, workloads, models, …); errors name the file.
 
-Members live in this package, in the folders of DFSLAB_PATH, which are laid out like it
-(`filesystems/NAME/`, `workloads/NAME.py`, `models/NAME.py`, `studies/NAME.py`,
-`report/sections/NAME.py`, `exports/formats/NAME.py`, `imports/formats/NAME.py`), and behind entry
-points of installed packages, one group for each room.
+A room is a folder of this package whose modules have one interface. Members are in this package, in
+the folders of DFSLAB_PATH, which have the same layout (`filesystems/NAME/`, `workloads/NAME.py`,
+`models/NAME.py`, `studies/NAME.py`, `report/sections/NAME.py`, `exports/formats/NAME.py`,
+`imports/formats/NAME.py`), and behind entry points of installed packages, one group for each room.
 """
 
 from __future__ import annotations
@@ -34,16 +34,18 @@ Kind = TypeVar("Kind")
 
 
 class DiscoveryError(Exception):
-    """A member's file breaks the room's contract; the message names file and reason."""
+    """A member's file breaks the interface of its room; the message names the file and the
+    reason."""
 
 
 @dataclass(frozen=True)
 class Room:
-    """Where the members of one kind, called `noun`, are found.
+    """The search locations of the members of one kind, which messages call `noun`.
 
-    `folder`: in this package and in each folder of DFSLAB_PATH. `group`: of entry points, whose
-    values are modules. With `of_folders`, a member is a folder (or package) with a `facts.py`.
-    With `by_names`, a file declares the names of its members as NAMES; a file without is none.
+    `folder`: subfolder of this package and of each folder of DFSLAB_PATH. `group`: group of entry
+    points, whose values are modules. `of_folders`: each member is a folder (or package) with a
+    `facts.py`. `by_names`: a file declares the names of its members as NAMES; a file without NAMES
+    has no members.
     """
 
     noun: str
@@ -65,15 +67,15 @@ ROOMS = (FILE_SYSTEMS, WORKLOADS, INSTRUMENTS, MODELS, STUDIES, SECTIONS, EXPORT
 
 
 def roots() -> list[Path]:
-    """This package, then the folders of DFSLAB_PATH."""
+    """The folder of this package, then the folders that DFSLAB_PATH names."""
     extra = os.environ.get("DFSLAB_PATH", "")
     return [PACKAGE, *(Path(part).resolve() for part in extra.split(os.pathsep) if part)]
 
 
 def members(room: Room) -> dict[str, Path]:
-    """Name -> file (or folder) of every member; later ones may not shadow earlier ones.
+    """Name -> file (or folder) of every member of a room, sorted by name or by file.
 
-    In the order of the names, or of the files where these declare the names.
+    Files that declare NAMES are sorted by file. DiscoveryError if two members have the same name.
     """
     found = _in_files(room)
     for one in _entries(room, tuple(sys.path)):
@@ -82,7 +84,7 @@ def members(room: Room) -> dict[str, Path]:
 
 
 def _in_files(room: Room) -> dict[str, Path]:
-    """The members in this package and in DFSLAB_PATH."""
+    """Name -> file of the room's members in this package and in DFSLAB_PATH."""
     found: dict[str, Path] = {}
     for path in _files(room):
         for name in _names(room, path):
@@ -98,7 +100,7 @@ def _add(room: Room, found: dict[str, Path], name: str, path: Path) -> None:
 
 
 def _files(room: Room) -> tuple[Path, ...]:
-    """The room's files (or folders) in this package and in DFSLAB_PATH."""
+    """The room's files (or folders) in this package and in the folders of DFSLAB_PATH."""
     places = tuple((root / room.folder, _changed(root / room.folder)) for root in roots())
     return _listed(room.of_folders, places)
 
@@ -113,7 +115,10 @@ def _changed(folder: Path) -> int:
 
 @lru_cache(maxsize=64)
 def _listed(of_folders: bool, places: tuple[tuple[Path, int], ...]) -> tuple[Path, ...]:
-    """The files (or folders) in these folders, cached by the folders' modification times."""
+    """The members' files (or folders) in `places`, which are (folder, modification time in ns).
+
+    The modification times are part of the cache key, so a changed folder is read again.
+    """
     return tuple(
         path
         for place, _ in places
@@ -139,10 +144,10 @@ class _Entry:
     path: Path
 
 
-# The key of both caches is the search path, which determines what packages are installed.
+# The key of both caches is the module search path, which determines the installed packages.
 @lru_cache(maxsize=1)
 def _installed(search_path: tuple[str, ...]) -> tuple[metadata.EntryPoint, ...]:
-    """The entry points of all rooms; of a package that is found twice, those of the first."""
+    """The entry points of all rooms; if a package is installed twice, those of the first copy."""
     groups = {room.group for room in ROOMS}
     found: dict[str, list[metadata.EntryPoint]] = {}
     for package in metadata.distributions():
@@ -158,7 +163,10 @@ def installed() -> tuple[metadata.EntryPoint, ...]:
 
 @lru_cache(maxsize=64)
 def _entries(room: Room, search_path: tuple[str, ...]) -> tuple[_Entry, ...]:
-    """The entry points of a room. No member is imported, only the packages around it."""
+    """The entry points of a room.
+
+    Only the packages around a member are imported, not the member.
+    """
     found = [one for one in _installed(search_path) if one.group == room.group]
     return tuple(_Entry(one.name, one.module, _place(room, one)) for one in found)
 
@@ -175,7 +183,7 @@ def _place(room: Room, entry: metadata.EntryPoint) -> Path:
 
 
 def _behind(path: Path) -> tuple[_Entry, str] | None:
-    """The entry point behind which a file is found, and the name of the file's module."""
+    """(entry point, module name) of a member's file; None if no entry point leads to the file."""
     for room in ROOMS:
         for one in _entries(room, tuple(sys.path)):
             if path == one.path:
@@ -187,7 +195,7 @@ def _behind(path: Path) -> tuple[_Entry, str] | None:
 
 
 def source(path: Path) -> str:
-    """Where a member comes from: its file, or the entry point behind which it is found."""
+    """The origin of a member for display: its file, or the entry point that names its module."""
     if any(path.is_relative_to(root) for root in roots()):
         return str(path)
     behind = _behind(path)
@@ -200,7 +208,11 @@ def is_ours(path: Path) -> bool:
 
 
 def load(path: Path) -> ModuleType:
-    """Import the module in `path`: under its package's name, or its room's for DFSLAB_PATH."""
+    """Import and return the module in `path`.
+
+    A module of this package keeps its import name. A module of DFSLAB_PATH is imported under the
+    package name of its room.
+    """
     for root in roots():
         if path.is_relative_to(root):
             parts = path.relative_to(root).with_suffix("").parts
@@ -214,7 +226,8 @@ def load(path: Path) -> ModuleType:
 
 
 def _load_foreign(name: str, path: Path, parts: tuple[str, ...]) -> ModuleType:
-    """A member from DFSLAB_PATH joins its room under the room's own package name."""
+    """Import a member from DFSLAB_PATH under the package name of its room, and return its
+    module."""
     if parts[0] == FILE_SYSTEMS.folder:
         room = importlib.import_module(f"dfslab.{FILE_SYSTEMS.folder}")
         folder = path.parent.parent
@@ -245,8 +258,11 @@ def declared(path: Path, name: str, kind: type[Kind]) -> Kind:
 
 
 def named(room: Room, name: str, key: str) -> Path:
-    """The file of the member of that name; InputError for `key` with the known names otherwise."""
-    # Most members are files, and a search for entry points takes longer than all else here.
+    """The file of the room's member `name`.
+
+    InputError for `key`, with the known names, if none exists.
+    """
+    # Most members are files, so look there first: a search for entry points is the slowest step.
     if name in (found := _in_files(room)) or name in (found := members(room)):
         return found[name]
     raise InputError(key, name, unknown(name, sorted(found)))
@@ -265,7 +281,7 @@ def _file_system(name: str, folder: Path) -> FileSystem:
 
 
 def file_system(name: str) -> FileSystem:
-    """The description of that name; InputError with the known names otherwise."""
+    """The description of the file system `name`. InputError with the known names if none exists."""
     return _file_system(name, named(FILE_SYSTEMS, name, "file_system.name"))
 
 
@@ -282,7 +298,7 @@ def _workload(name: str, path: Path) -> Workload:
 
 
 def workload(name: str) -> Workload:
-    """The workload of that name; InputError with the known names otherwise."""
+    """The workload `name`. InputError with the known names if none exists."""
     return _workload(name, named(WORKLOADS, name, "workload.name"))
 
 
@@ -295,14 +311,14 @@ def methods() -> Iterator[tuple[str, str, Path]]:
 
 @dataclass(frozen=True)
 class Member:
-    """A member that is found but not imported: where it comes from, and how to import it."""
+    """A member that was found but not imported: its origin, and a function that imports it."""
 
     source: str
     load: Callable[[], ModuleType]
 
 
 def studies() -> dict[str, Member]:
-    """Name -> module of every study."""
+    """Study name -> member of every study, without importing any."""
     return {
         name: Member(source(path), partial(load, path)) for name, path in members(STUDIES).items()
     }
@@ -317,15 +333,15 @@ def title(path: Path) -> str:
 
 
 def has_testbed(folder: Path) -> bool:
-    """Whether real daemons can be started for the file system of that folder."""
+    """Whether the file system in this folder has a testbed, which starts real daemons."""
     return (folder / "testbed.py").exists()
 
 
 @lru_cache(maxsize=512)
 def _declared(path: Path, changed_ns: int, name: str) -> Any:
-    """The literal value that a file assigns to `name`; None without one."""
+    """The literal value that a file assigns to `name`; None if the file does not assign it."""
     text = path.read_text(encoding="utf-8")
-    # Parse only the line of the declaration: the whole file takes a hundred times as long.
+    # Parse only the line of the declaration: parsing the whole file takes a hundred times as long.
     found = re.search(rf"^{name}\b.*$", text, re.MULTILINE)
     if found is None:
         return None
@@ -342,7 +358,10 @@ def _declared(path: Path, changed_ns: int, name: str) -> Any:
 
 
 def model(name: str) -> Model:
-    """A fresh model of that name; InputError where there is none or it measures."""
+    """A new instance of the model `name`.
+
+    InputError if none exists or if `name` is an instrument.
+    """
     from dfslab.method import Model
 
     found = method(name)
@@ -352,20 +371,20 @@ def model(name: str) -> Model:
 
 
 def method(name: str) -> Method:
-    """A fresh method of that name; InputError with the known names otherwise."""
+    """A new instance of the method `name`. InputError with the known names if none exists."""
     make: Callable[[str], Method] = declared(method_file(name), "make", FunctionType)
     return make(name)
 
 
 def is_instrument(name: str) -> bool:
-    """Whether the method of that name measures; a model, or none of that name, does not."""
+    """Whether the method `name` is an instrument; false for a model and for an unknown name."""
     return name in _in_files(INSTRUMENTS) or (
         name not in _in_files(MODELS) and name in members(INSTRUMENTS)
     )
 
 
 def method_file(name: str) -> Path:
-    """The file of the method of that name; InputError with the known names otherwise."""
+    """The file of the method `name`. InputError with the known names if none exists."""
     found = _in_files(INSTRUMENTS) | _in_files(MODELS)
     if name not in found:
         found = {known: path for known, _, path in methods()}

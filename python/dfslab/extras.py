@@ -14,7 +14,7 @@ BROUGHT_BY = {module: extra for extra, modules in EXTRAS.items() for module in m
 
 
 def missing(error: ModuleNotFoundError) -> str | None:
-    """One line on the missing library and its extra; None for a module of no extra."""
+    """One line with the missing library and its extra; None if no extra provides the library."""
     module = (error.name or "").partition(".")[0]
     extra = BROUGHT_BY.get(module)
     if extra is None:

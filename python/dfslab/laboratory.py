@@ -52,8 +52,8 @@ def quiet(done: float, total: float, text: str, /, *remaining_s: float) -> None:
 class RunPlan:
     """The plan of a run: its configurations and the methods applied to each.
 
-    `measured`: instruments that access the real system, none if recorded runs are used. The
-    operations of the first measured run are written to a new file, `recording`.
+    `measured`: instruments that access the real system; empty if recorded runs replace
+    measurements. `recording`: new file for the operations of the first measured run.
     """
 
     scenario: Scenario
@@ -64,7 +64,7 @@ class RunPlan:
 
 
 class Laboratory:
-    """Implements the commands; `run` consists of `plan`, `measure`, `weigh` and `write`."""
+    """The library behind the commands; `run` consists of `plan`, `measure`, `weigh` and `write`."""
 
     def __init__(
         self,
@@ -72,16 +72,18 @@ class Laboratory:
         watch: Watch | None = None,
         clock: Callable[[], float] = processor_s,
     ) -> None:
-        """`watch` sees loads second by second; `clock` gives the processor seconds of stages."""
+        """`watch` receives live values of workload runs each second; `clock` returns processor
+        seconds."""
         self.progress, self._watch, self._clock = progress, watch, clock
 
     def run(
         self, plan: RunPlan, out: Path, fresh: bool = False, always_page: bool = False
     ) -> FinishedRun:
-        """A whole run; nothing is created before the file system answers.
+        """Execute a whole run below `out` and return it.
 
-        An unfinished run of the same scenario below `out` is resumed, unless `fresh`. The page is
-        written where a study found something, or always.
+        No folder is created before the file system answers. An unfinished run of the same scenario
+        below `out` is resumed, unless `fresh`. The page is written if a study has findings, or if
+        `always_page`.
         """
         stages = Stages(self._clock)
         with self.session() as session:
@@ -100,10 +102,10 @@ class Laboratory:
     def plan(
         self, scenario: Scenario, recording: Path | None = None, recorded: Path | None = None
     ) -> RunPlan:
-        """What a run of a scenario will do. InputError where it cannot.
+        """Plan a run of a scenario. InputError if the scenario cannot be run.
 
-        With `recorded`, a run folder or a table of runs, nothing is measured: its runs stand for
-        the measurements.
+        `recording`: new file for the operations of the first measured run. `recorded`: run folder
+        or table of runs, whose results replace measurements.
         """
         _check_recording(recording)
         self.progress(0, 1, "planning")
@@ -132,7 +134,7 @@ class Laboratory:
             yield session
 
     def _reach(self, plan: RunPlan, session: access.InstrumentSession, stages: Stages) -> None:
-        """Check that the file system of the first configuration is reachable."""
+        """Check that the file system of the first configuration can be reached."""
         for point in plan.points:
             external_program.expect(point)
         session.traced = plan.measured[0] == "trace" and external_program.is_command(plan.points[0])
@@ -142,7 +144,10 @@ class Laboratory:
     def measure(
         self, plan: RunPlan, opened: Store, session: access.InstrumentSession, stages: Stages
     ) -> list[Result]:
-        """Every method's results at every configuration, also on disk. RunFailed without any."""
+        """Results of every method at every configuration, also stored on disk.
+
+        RunFailed if no run succeeds.
+        """
         session.trace_directory = opened.folder / "traces"
         session.recording = plan.recording
         methods = [
@@ -154,13 +159,14 @@ class Laboratory:
             allowed = "all runs were there already; --fresh runs them again"
             raise InputError("--record", str(plan.recording), allowed)
         if any(discover.is_instrument(name) for name in plan.scenario.run.methods):
-            # Processor time of daemons and clients that end here is counted here.
+            # Daemons and clients end at this point, which adds their processor time to this stage.
             with stages.of("loading"):
                 session.close()
         return results
 
     def weigh(self, run: FinishedRun, stages: Stages | None = None) -> Findings:
-        """Run every study whose needs are met, and add the findings to the run."""
+        """Apply every study whose preconditions the run meets; returns the findings and adds them
+        to `run`."""
         stages, answers = stages or Stages(self._clock), run.findings
         answers.notes += dict.fromkeys(note for result in run.settled for note in result.notes)
         for study in contract.all_studies():
@@ -169,7 +175,8 @@ class Laboratory:
         return answers
 
     def _ask(self, study: Study[StudyResult], run: FinishedRun, stages: Stages) -> None:
-        """Add one study's result, or store the reason of its failure to avoid a retry."""
+        """Add one study's result to the run, or store its reason of failure, so it is not run
+        again."""
         try:
             found = stages.timed(study.stage, lambda: study.run(run, self.progress))
         except RunFailed as error:
@@ -183,7 +190,7 @@ class Laboratory:
     def write(
         self, run: FinishedRun, opened: Store, always_page: bool, stages: Stages
     ) -> FinishedRun:
-        """The page, the summary and the table of results; then the folder is complete."""
+        """Write the page, the summary and the table of results, then mark the folder complete."""
         if always_page or any(one.is_worth_a_page for one in run.findings.found.values()):
             with stages.of("page"):
                 pages.write(run, run.page)
@@ -194,7 +201,7 @@ class Laboratory:
     def learn(self, scenario: Scenario, data: Path, page: Path | None = None) -> FinishedRun:
         """Apply studies to existing runs: a run folder, or a table of runs.
 
-        The findings are also written to `page`, if given.
+        The page is also written to `page`, if given.
         """
         if not scenario.design.factor:
             raise InputError("design.factor", None, "is empty: there is nothing to learn about")
@@ -207,13 +214,14 @@ class Laboratory:
         return run
 
     def reopen(self, folder: Path, notify: Notify, *kinds: type[StudyResult]) -> FinishedRun:
-        """A run folder read back, with what these studies found. InputError when it is none.
+        """A run read back from its folder, with the findings of the studies `kinds`.
 
-        Nothing is computed where the findings are stored for these very results; else it is done
-        once, and one line says so. RunFailed where one of the studies cannot say anything.
+        Stored findings are used if they were computed from the present results; otherwise the
+        studies run again, which `notify` reports in one line. InputError if `folder` is no run
+        folder. RunFailed if one of the studies fails.
         """
         store.check_folder(folder)
-        # Hash before reading, so that a result added meanwhile invalidates the findings.
+        # Hash before reading, so that a result added in the meantime invalidates the findings.
         inputs = stored.inputs_hash(folder)
         known, reason = findings.load(folder, inputs)
         run = FinishedRun(read(folder / "scenario.toml"), findings=known, folder=folder)
@@ -238,7 +246,8 @@ def _lacking(run: FinishedRun, kinds: Sequence[type[StudyResult]]) -> list[type[
 
 
 def _allowed(run: FinishedRun, kinds: Sequence[type[StudyResult]]) -> FinishedRun:
-    """The run, if all these studies could answer; else RunFailed with the reason."""
+    """The run, if all these studies have succeeded; else RunFailed with the reason of the
+    failure."""
     for reason in contract.refusals(run, kinds):
         if reason == NOTHING_MEASURED:
             raise InputError("RUN", str(run.folder), reason)
@@ -252,14 +261,14 @@ def _check_recording(path: Path | None) -> None:
 
 
 def measured_before(data: Path, scenario: Scenario) -> list[Result]:
-    """The measurements of a run folder, or of a table of runs. InputError when it is neither."""
+    """The measurements of a run folder or of a table of runs. InputError if `data` is neither."""
     if data.is_dir():
         return [r for r in store.results_of(data) if r.method == "measure"]
     return csv_runs.read(data, scenario)
 
 
 def write_page(run: FinishedRun, path: Path | None = None) -> Path:
-    """The page of a run, in its folder or as a new file."""
+    """Write the page of a run to `path`, or to the run's folder; returns the path."""
     if path is not None:
         new_file("--output", path)
     pages.write(run, path or run.page)

@@ -17,5 +17,5 @@ class _Waiting(ModuleType):
 
 
 def lazily(name: str) -> ModuleType:
-    """A proxy of the library of that name."""
+    """A proxy of the library `name`, which is imported when an attribute is first read."""
     return _Waiting(name)

@@ -12,28 +12,29 @@ CONFIDENCE = 0.90
 
 
 class RunFailed(Exception):
-    """The run failed for a reason outside the input: one clear line, exit code 1."""
+    """The run failed for a reason outside the input: printed as one line, exit code 1."""
 
 
 @runtime_checkable
 class Instrument(Protocol):
-    """A method that measures the real system; never predicts."""
+    """A method that measures the real system and never predicts."""
 
     name: str
 
     def run(self, point: Point, repetition: int = 0) -> Result:
-        """Measure one configuration once."""
+        """Measure one configuration once. RunFailed if the run fails."""
         ...
 
 
 @runtime_checkable
 class Model(Protocol):
-    """A method that predicts; never accesses the real system."""
+    """A method that predicts and never accesses the real system."""
 
     name: str
 
     def fit(self, results: Sequence[Result]) -> Model:
-        """Learn from measured results (whole configurations); returns itself."""
+        """Learn from measured results of whole configurations; returns the fitted model, which is
+        `self`."""
         ...
 
     def run(self, point: Point) -> Result:
@@ -46,7 +47,7 @@ class BatchModel(Model, Protocol):
     """A model that predicts a batch of configurations faster than one by one."""
 
     def run_many(self, points: Sequence[Point]) -> list[Result]:
-        """The answers of `run`, in the order of the configurations."""
+        """The results of `run` for each configuration, in the given order."""
         ...
 
 
@@ -54,7 +55,8 @@ Method = Instrument | Model
 
 
 def predictions(model: Model, points: Sequence[Point]) -> list[Result]:
-    """A model's results in the order of the configurations, as a batch if supported."""
+    """A model's results in the order of the configurations, computed as a batch if the model
+    can."""
     if isinstance(model, BatchModel):
         return model.run_many(points)
     return [model.run(point) for point in points]

@@ -1,8 +1,8 @@
 """Quantiles of the normal, Student's t and the gamma distribution, without a statistics library.
 
-Every prediction interval needs a quantile, and scipy.stats loads slower than all other modules.
-The distribution functions are the series and continued fractions of Abramowitz and Stegun (6.5.29,
-6.5.31, 26.5.8), inverted by Halley's method where it settles, else by intervals, which cannot miss.
+Every prediction interval needs a quantile, and scipy.stats loads slower than all other modules. The
+distribution functions are the series and continued fractions of Abramowitz and Stegun (6.5.29,
+6.5.31, 26.5.8). They are inverted by Halley's method where it converges, else by bracketing.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Callable
 from functools import lru_cache
 from statistics import NormalDist
 
-# A double has 53 bits, and a fraction that has not settled by then does not.
+# A double has 53 bits; a continued fraction that has not converged after _STEPS terms never will.
 NEARLY_NORMAL = 1000.0
 _STEPS, _TINY, _SETTLED = 10_000, 1e-300, 1e-16
 
@@ -24,7 +24,8 @@ def normal(probability: float) -> float:
 
 @lru_cache(maxsize=4096)
 def student(probability: float, freedom: float) -> float:
-    """Quantile of Student's t with `freedom` degrees of freedom; NaN without any."""
+    """Quantile of Student's t with `freedom` degrees of freedom; NaN if `freedom` is not
+    positive."""
     if freedom <= 0:
         return math.nan
     if probability < 0.5:
@@ -43,7 +44,8 @@ def student(probability: float, freedom: float) -> float:
 
 
 def _nearly_normal(z: float, freedom: float) -> float:
-    """Student's quantile expanded around the normal one, Abramowitz and Stegun 26.7.5."""
+    """Student's quantile by its expansion around the normal quantile `z` (Abramowitz and Stegun
+    26.7.5)."""
     parts = (
         z,
         (z**3 + z) / 4,
@@ -56,7 +58,7 @@ def _nearly_normal(z: float, freedom: float) -> float:
 
 @lru_cache(maxsize=4096)
 def gamma(probability: float, shape: float, scale: float = 1.0) -> float:
-    """Quantile of the gamma distribution."""
+    """Quantile of the gamma distribution with this shape and scale."""
     found = _halley(probability, shape)
     if found is not None:
         return scale * found
@@ -80,13 +82,14 @@ def _halley(probability: float, shape: float) -> float | None:
         if x - step <= 0:
             return None
         x -= step
-        if abs(step) <= 1e-8 * x:  # cubic: the next one would be nothing
+        if abs(step) <= 1e-8 * x:  # cubic convergence: the next step is below a double's precision
             return x
     return None
 
 
 def _root(rising: Callable[[float], float]) -> float:
-    """Root of a rising function of a positive number (0 if it is below all doubles)."""
+    """Root of a rising function on the positive numbers; 0 if the root is below the least
+    double."""
     low, high = 1.0, 1.0
     while rising(high) < 0:
         high *= 4
@@ -94,7 +97,7 @@ def _root(rising: Callable[[float], float]) -> float:
         low /= 4
         if low < _TINY:
             return 0.0
-    # Regula falsi (Illinois variant), with bisection where that converges slowly.
+    # Regula falsi (Illinois variant), with bisection if that converges slowly.
     f_low, f_high = rising(low), rising(high)
     for step in range(200):
         if high - low <= 4e-16 * high or f_low == f_high:
@@ -113,7 +116,7 @@ def _root(rising: Callable[[float], float]) -> float:
 
 
 def _gamma(shape: float, x: float) -> tuple[float, float]:
-    """(lower, upper) regularised incomplete gamma function; the smaller one is exact."""
+    """(lower, upper) regularised incomplete gamma function; the smaller has full precision."""
     if x == 0:
         return 0.0, 1.0
     front = math.exp(shape * math.log(x) - x - math.lgamma(shape))
@@ -130,7 +133,7 @@ def _gamma(shape: float, x: float) -> tuple[float, float]:
 
 
 def _beta(a: float, b: float, x: float) -> float:
-    """Regularised incomplete beta function."""
+    """Regularised incomplete beta function I_x(a, b)."""
     if x >= 1:
         return 1.0
     if x > (a + 1) / (a + b + 2):
@@ -149,7 +152,8 @@ def _beta(a: float, b: float, x: float) -> float:
 
 
 def _fraction(term: Callable[[int], tuple[float, float]]) -> float:
-    """a1 / (b1 + a2 / (b2 + ...)) with (a, b) of each `term`, by Lentz's method."""
+    """The continued fraction a1 / (b1 + a2 / (b2 + ...)) by Lentz's method; `term(n)` is (a_n,
+    b_n)."""
     found, c, d = _TINY, _TINY, 0.0
     for n in range(1, _STEPS):
         a, b = term(n)

@@ -1,4 +1,4 @@
-"""The Result of one method for one configuration: immutable, and sufficient for a rerun."""
+"""The result of one method for one configuration: immutable, and sufficient to repeat the run."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ from dfslab.spec.scenario import Point
 
 
 class Metric(BaseModel):
-    """A value in SI units with its 90 % interval (None: a single measurement has none)."""
+    """A value in SI units with its 90 % interval, which a single measurement does not have
+    (None)."""
 
     model_config = ConfigDict(frozen=True)
     value: float
@@ -35,7 +36,7 @@ class Metric(BaseModel):
 
 
 class Step(BaseModel):
-    """Mean time of one named step of an operation, and its number of samples (0: predicted)."""
+    """Mean time in seconds of one named step of an operation; `samples` is 0 if it is predicted."""
 
     model_config = ConfigDict(frozen=True)
     operation: str
@@ -45,7 +46,7 @@ class Step(BaseModel):
 
 
 class Provenance(BaseModel):
-    """Where a result comes from."""
+    """Origin of a result: versions, host, date and seed."""
 
     model_config = ConfigDict(frozen=True)
     software: str
@@ -61,7 +62,7 @@ class Provenance(BaseModel):
 
 
 class Result(BaseModel):
-    """One method, one configuration.
+    """The result of one method at one configuration.
 
     `metrics`: rate_per_s, throughput_bytes_per_s and, for each operation, latency_s_mean.OPERATION
     (measured results also _p50, _p90, _p99, _p999), see `documents.metrics`. Fields from `load` on
@@ -91,18 +92,21 @@ class Result(BaseModel):
     provenance: Provenance
 
     def value(self, metric: str = "rate_per_s") -> float:
-        """The number of one metric; KeyError when the method does not give it."""
+        """The value of one metric in SI units.
+
+        KeyError if the method does not report the metric.
+        """
         return self.metrics[metric].value
 
     @property
     def labels(self) -> Mapping[str, Any]:
-        """The varied keys of the configuration, as written."""
+        """Key -> value of the keys that vary in the scenario, as the scenario writes them."""
         return self.point.labels
 
 
 def provenance(seed: int, versions: Mapping[str, str] | None = None) -> Provenance:
-    """Provenance of a result made now: versions, host, date, seed."""
-    import psutil  # imported here because stored results do not need it
+    """Provenance of a result that is made now."""
+    import psutil  # imported here because reading stored results does not need it
 
     return Provenance(
         software=f"dfslab {metadata.version('dfslab')}",
@@ -120,7 +124,7 @@ def provenance(seed: int, versions: Mapping[str, str] | None = None) -> Provenan
 
 @lru_cache(maxsize=1)
 def _commit() -> str:
-    """The commit of the source tree; empty if it is no checkout."""
+    """The git commit of the source tree; empty if the tree is no git checkout."""
     try:
         answer = subprocess.run(
             ["git", "-C", str(Path(__file__).parent), "rev-parse", "--short=12", "HEAD"],

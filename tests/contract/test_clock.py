@@ -1,4 +1,4 @@
-"""Logic never reads the machine's clock: it is given one, and the list of exceptions is short."""
+"""Logic does not read the machine's clock: a clock is passed in, except in the listed modules."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2] / "python" / "dfslab"
-# Where the machine's own time is the subject, and why. A folder ends in a stroke.
+# Module, or folder ending in "/", that may read the machine's clock -> the reason.
 REAL_TIME = {
     "spec/clock.py": "is the clock",
     "testbeds/": "starts, watches and ends real processes and devices, and measures hardware",
@@ -18,21 +18,22 @@ REAL_TIME = {
     "filesystems/juicefs/testbed.py": "waits for the mount of a testbed",
     "fleet/": "is the load generator's controller: agrees on starts with other processes",
 }
-# Reading the time, waiting, and dates of now; conversions such as `datetime.fromisoformat` are not.
+# Names that read the time, wait, or give the current date. Conversions such as
+# `datetime.fromisoformat` are excluded.
 READINGS = {
-    "time": None,  # every function
+    "time": None,  # all functions of the module
     "datetime": {"now", "utcnow", "today"},
     "date": {"today"},
     "asyncio": {"sleep"},
     "threading": {"Timer"},
 }
-# Only a module that imports one of these can read it; the others need not be parsed.
+# Only modules that import one of these can read the clock; other modules are not parsed.
 IMPORTS = re.compile(rf"^\s*(?:from|import)\b.*\b(?:{'|'.join(READINGS)}|clock)\b", re.MULTILINE)
 
 
 @cache
 def of_package() -> dict[str, list[tuple[int, str]]]:
-    """The readings of every module, by its path in the package."""
+    """Module path in the package -> its readings of the clock."""
     sources = {
         module.relative_to(ROOT).as_posix(): module.read_text(encoding="utf-8")
         for module in sorted(ROOT.rglob("*.py"))
@@ -41,7 +42,7 @@ def of_package() -> dict[str, list[tuple[int, str]]]:
 
 
 def readings(source: str) -> list[tuple[int, str]]:
-    """(line, words) of every place that reads the machine's clock or sleeps by it."""
+    """(line, source text) of every place that reads the machine's clock or sleeps."""
     tree = ast.parse(source)
     modules: dict[str, str] = {}
     found = []
@@ -56,7 +57,8 @@ def readings(source: str) -> list[tuple[int, str]]:
                 if node.module != "datetime" and (forbidden is None or one.name in forbidden):
                     found.append((node.lineno, f"from {node.module} import {one.name}"))
     for node in nodes:
-        # As a default value the machine's clock is no reading: a test passes its own.
+        # The machine's clock as the default of a parameter is allowed, because a test passes
+        # another clock.
         called = node.func if isinstance(node, ast.Call) else None
         if isinstance(called, ast.Attribute) and _owner(called.value, modules) == "REAL":
             found.append((called.lineno, f"REAL.{called.attr}"))
@@ -70,7 +72,7 @@ def readings(source: str) -> list[tuple[int, str]]:
 
 
 def _owner(value: ast.expr, modules: dict[str, str]) -> str | None:
-    """The module or class whose attribute is taken, if it was imported."""
+    """The imported module or class to which an attribute belongs; None if it was not imported."""
     if isinstance(value, ast.Name):
         return modules.get(value.id)
     if isinstance(value, ast.Attribute) and _owner(value.value, modules) is not None:
@@ -79,7 +81,8 @@ def _owner(value: ast.expr, modules: dict[str, str]) -> str | None:
 
 
 def excepted(path: str) -> str | None:
-    """The entry of the list that lets a module read the machine's clock."""
+    """The entry of the list that allows a module to read the machine's clock; None if there is
+    none."""
     for name in REAL_TIME:
         if path == name or (name.endswith("/") and path.startswith(name)):
             return name

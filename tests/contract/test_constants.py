@@ -1,4 +1,4 @@
-"""Every number at module level in models and studies has a row that says where it comes from."""
+"""Every numeric constant of models and studies has a row that states its origin."""
 
 from __future__ import annotations
 
@@ -64,7 +64,11 @@ def test_every_choice_changes_when_it_is_varied(name):
 
 
 def test_a_constant_is_varied_where_it_was_imported_and_not_where_another_has_its_name():
-    """In a process of its own, since nothing puts the value back."""
+    """The constant changes in the modules that imported it, and not where another one has the same
+    name.
+
+    The test uses a separate process, because the value is not restored.
+    """
     program = """
 import dfslab.studies.traces.gain as gain, dfslab.studies.traces.cohort as cohort
 from verification import constants

@@ -1,4 +1,4 @@
-"""Documents that cross rooms: those that Rust authors are its types, stored ones stay readable."""
+"""Documents that cross rooms: Python types equal the Rust types; stored documents stay readable."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def generator():
-    """The script that writes types from schemas."""
+    """The module scripts/document_types.py, which generates types from JSON Schemas."""
     spec = importlib.util.spec_from_file_location("t", ROOT / "scripts" / "document_types.py")
     assert spec is not None
     assert spec.loader is not None
@@ -34,7 +34,7 @@ def generator():
 
 
 def test_generated_types_are_those_of_the_schemas():
-    """`python scripts/document_types.py` writes them again."""
+    """The committed modules equal the output of `python scripts/document_types.py`."""
     texts = generator().modules()
     assert len(texts) == 3
     for path, text in texts.items():
@@ -67,7 +67,7 @@ def test_a_real_report_is_read_without_a_field_lost():
 
 
 def test_the_deepest_tree_is_read_and_written():
-    """Rust keeps 200 levels; checks of nested documents have limits of their own."""
+    """A call tree of 200 levels, the limit in Rust, survives a round trip in Python."""
     leaf = {
         **{name: 0 for name, one in TreeNode.model_fields.items() if one.is_required()},
         **{"name": "n", "kind": "service", "again": False, "times": None},

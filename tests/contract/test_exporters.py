@@ -1,4 +1,4 @@
-"""What every exporter keeps, found by discovery: its kind, its suffix, a document of bytes."""
+"""Requirements on every discovered exporter: its class, its suffix, a document of bytes."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ OF_TREES = sorted(k for k, one in contract.exporters(TraceExporter).items() if o
 
 
 def deep(levels: int) -> TraceProfile:
-    """A profile of one tree of so many levels above its leaf."""
+    """A profile of one call tree with this number of levels above its leaf."""
     tree = tree_node("leaf", self_ns=7)
     for level in range(levels):
         tree = tree_node(f"level {level}", tree, self_ns=3)
@@ -73,7 +73,7 @@ def test_a_run_without_findings_is_borne(name):
 @pytest.mark.parametrize("name", OF_TREES)
 def test_trees_of_any_depth_become_bytes(name):
     write = contract.exporters(TraceExporter)[name].write
-    # Without recursion: Python follows a thousand calls at most.
+    # Exporters do not recurse, because Python's call stack is limited to about a thousand calls.
     document = write(deep(sys.getrecursionlimit() + 1))
     assert len(document) > len(write(deep(1)))
     assert write(deep(1)) == write(deep(1)) != write(deep(0))

@@ -1,4 +1,4 @@
-"""A finished run is only read: what its studies found is stored, and nothing is fitted again."""
+"""A finished run is only read: its studies' findings are stored, and nothing is fitted again."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from dfslab.studies.runs import csv_runs, store, stored
 from support import synthetic
 from typer.testing import CliRunner
 
-# One of each workload is held out; four others are the fewest that a function is fitted on.
+# One configuration of each workload is held out; a fit of step functions needs the other four.
 GRID = {"sizes": synthetic.SIZES, "clients": (1,)}
 COMMANDS = {
     "compare": ("compare",),
@@ -35,7 +35,7 @@ COMMANDS = {
     "fit": ("fit",),
     "fit --json": ("fit", "--json"),
 }
-# What no command needs that prints stored advice.
+# Modules that commands must not load to print stored advice.
 HEAVY = {
     "sympy",
     "scipy",
@@ -65,7 +65,7 @@ def results():
 
 
 def run(folder: Path, *methods: str) -> Path:
-    """The folder of a run whose measurements come from a table."""
+    """Write the folder of a run whose measurements come from a table, and return its path."""
     folder.mkdir(exist_ok=True)
     csv_runs.write(results(), folder / "runs.csv")
     laboratory = Laboratory()
@@ -80,12 +80,13 @@ def weighed(tmp_path_factory) -> Path:
 
 @pytest.fixture
 def folder(weighed, tmp_path) -> Path:
-    """A copy that a test may change."""
+    """A copy of the run folder, which a test may change."""
     return Path(shutil.copytree(weighed, tmp_path / "run"))
 
 
 def printed(folder: Path, *words: str) -> tuple[str, str]:
-    """Standard output, without where the run is, and standard error."""
+    """(standard output without the path of the run, standard error) of a command on a run
+    folder."""
     said = CliRunner().invoke(app, [words[0], str(folder), *words[1:]], catch_exceptions=False)
     assert said.exit_code == 0, said.output
     return said.stdout.replace(str(folder), "RUN"), said.stderr
@@ -100,7 +101,7 @@ def everything(folder: Path) -> dict[str, str]:
 
 
 def forbid(monkeypatch):
-    """Whatever fits raises."""
+    """Make every function that fits a model raise an error."""
 
     def never(*_, **__):
         raise AssertionError("fitted again")
@@ -219,7 +220,8 @@ def test_a_folder_that_cannot_be_written_is_computed_and_read(folder, monkeypatc
 
 
 def test_a_run_without_models_is_advised_and_fitted_when_asked(tmp_path):
-    """Its end needs no statistics; the first who asks has them computed for all."""
+    """A run without models stores no findings; the first command that needs them computes all of
+    them."""
     folder = run(tmp_path / "measured")
     known = findings.load(folder, stored.inputs_hash(folder))[0]
     assert known is not None
@@ -231,7 +233,10 @@ def test_a_run_without_models_is_advised_and_fitted_when_asked(tmp_path):
 
 
 def test_what_cannot_be_computed_is_not_tried_again(tmp_path, monkeypatch):
-    """One configuration gives no function of anything, and no result gives no advice."""
+    """A study that failed is not run again: the stored reason is printed instead.
+
+    One configuration is too few for a step function, and no result is too few for advice.
+    """
     folder = run(tmp_path / "measured")
     for path in sorted((folder / "results").glob("*.json"))[1:]:
         path.unlink()

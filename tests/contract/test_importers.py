@@ -1,4 +1,4 @@
-"""What every importer keeps, found by discovery: it knows its own files, and refuses others."""
+"""Requirements on every discovered importer: it recognises its own files and refuses others."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from dfslab.workloads.replay import Parameters
 
 NAMES = list(discover.members(discover.IMPORTERS))
 DARSHAN = Path(find_spec("darshan").origin).parent  # type: ignore[union-attr,arg-type]
-# A file of each format with one write of 4096 bytes at least.
+# For each format, a file with at least one write of 4096 bytes.
 SAMPLES = {
     "strace": b'7 1700000000.5 openat(AT_FDCWD, "/data/a", O_WRONLY|O_CREAT) = 3 <0.1>\n'
     b'7 1700000000.6 pwrite64(3, "x"..., 4096, 8192) = 4096 <0.1>\n',
@@ -29,7 +29,8 @@ SAMPLES = {
 
 @pytest.fixture
 def sample(tmp_path):
-    """Writes the sample of one importer, or other content."""
+    """A function that writes the sample file of one importer, or other content, and returns its
+    path."""
 
     def written(name: str, content: bytes | None = None) -> Path:
         path = tmp_path / name

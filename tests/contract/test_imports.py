@@ -74,7 +74,8 @@ def test_the_import_check_can_fail():
 
 @pytest.mark.parametrize("module", ["cli.commands", "cli.commands_work", "laboratory"])
 def test_what_few_commands_need_is_loaded_by_those(module):
-    """It would be three quarters of what it takes to start."""
+    """A module that only few commands need is not imported at start, which it would slow by a
+    factor of four."""
     heavy = {"sympy", "pint", "scipy.stats", "scipy.optimize", "sklearn", "dask", "distributed"}
     program = f"import sys, dfslab.{module}; print(*{heavy} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
@@ -82,7 +83,8 @@ def test_what_few_commands_need_is_loaded_by_those(module):
 
 
 def test_no_file_imports_itself_through_others():
-    """Cycles between files, also of imports inside functions; those for types alone count too."""
+    """No cycle of imports between files, including imports in functions and imports for types
+    only."""
     graph = imports_of_files(ROOT / "python")
     assert cycles(graph) == []
 
@@ -117,7 +119,7 @@ def imports_of_files(folder):
 
 
 def cycles(graph):
-    """The sorted modules of every cycle."""
+    """Every cycle of the import graph, each as a sorted list of modules."""
     reached = {module: reach(graph, module) for module in graph}
     found = {
         tuple(sorted(other for other in beyond if module in reached[other]))
@@ -128,7 +130,7 @@ def cycles(graph):
 
 
 def reach(graph, module):
-    """All that a module imports, directly or through others."""
+    """All modules that a module imports directly or indirectly."""
     found, left = set(), list(graph[module])
     while left:
         one = left.pop()

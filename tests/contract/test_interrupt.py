@@ -1,4 +1,4 @@
-"""Ctrl-C: what was finished is kept and valid, nothing stays behind, the next run goes on."""
+"""Ctrl-C: finished results are kept and valid, nothing else remains, and the next run resumes."""
 
 from __future__ import annotations
 
@@ -40,7 +40,8 @@ def results(place):
 
 
 def interrupted(tmp_path, number):
-    """The results that a run kept which was sent this signal when it had some."""
+    """Send this signal to a run that has some results; returns the results that the run has
+    kept."""
     (tmp_path / "scenario.toml").write_text(SCENARIO)
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / "mine").write_text("mine")

@@ -1,4 +1,4 @@
-"""Kill -9 in the middle of a sweep, ten times at random: the finished table is the same."""
+"""A sweep that is killed ten times at random moments gives the same table as one without kills."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ repetitions = 2
 """
 KILLS, SEED, RUNS = 10, 8, 3 * 2 * 4 * 2
 
-# One process imports everything once; its children are killed and what they left goes on. Then it
-# runs the same without a kill.
+# The process imports everything once. It forks children that run the sweep; each is killed, and the
+# next one resumes. Then a child runs the sweep without a kill.
 KILLER = f"""
 import os, random, signal, time
 from pathlib import Path
@@ -83,7 +83,7 @@ for out in (killed, Path("whole")):
 
 
 def table(place: Path, name: str) -> list[tuple[str, ...]]:
-    """What was run: the keys and the repetition of every row."""
+    """The varied keys and the repetition of every row of a run's table."""
     with (place / f"{name}.csv").open(encoding="utf-8") as rows:
         return sorted(
             tuple(row[key] for key in sorted(row) if "workload." in key or key == "repetition")

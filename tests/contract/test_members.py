@@ -1,4 +1,4 @@
-"""What every file system, workload and method keeps, found by discovery."""
+"""Requirements on every discovered file system, workload and method."""
 
 from __future__ import annotations
 
@@ -23,13 +23,14 @@ from dfslab.testbeds.capabilities import Traceable
 
 SYSTEMS = list(discover.members(discover.FILE_SYSTEMS))
 WORKLOADS = list(discover.members(discover.WORKLOADS))
-# What a program does only it knows: it has no stream.
+# An external program has no operation stream.
 STREAMS = [name for name in WORKLOADS if discover.workload(name).argv is None]
 METHODS = [(name, kind) for name, kind, _ in discover.methods()]
 
 
 def scenario(system: str, workload: str = "sequential_read", apart: bool = True, **keys):
-    """The smallest legal deployment of a file system, each role on nodes of its own or on one."""
+    """The smallest legal deployment of a file system, with each role on its own node or all on one
+    node."""
     described = discover.file_system(system)
     if apart:
         nodes = [
@@ -93,7 +94,8 @@ def test_predictions_are_finite_positive_and_within_bounds(name, apart):
 @pytest.mark.parametrize("name", SYSTEMS)
 def test_every_operation_has_named_steps_and_a_formula(name):
     system = discover.file_system(name)
-    # What cannot be done to it at all may be missing: a finished file of Alluxio takes no more.
+    # An operation that the file system does not support may be missing: Alluxio cannot append to a
+    # finished file.
     assert set(system.operations) >= {"read", "write", "create", "stat", "list", "rename", "delete"}
     for operation, tree in system.operations.items():
         assert step_names(tree), operation
@@ -102,7 +104,7 @@ def test_every_operation_has_named_steps_and_a_formula(name):
 
 
 def draws(spec: dict) -> bool:
-    """Whether anything of a client's operations is drawn: kinds, sizes, files or places."""
+    """Whether a client's stream has random parts: operation types, sizes, files or offsets."""
     parts = [
         part for whole in (spec.get("phases") or [spec]) for part in (whole, *whole.get("mix", ()))
     ]
@@ -121,7 +123,8 @@ def draws(spec: dict) -> bool:
 
 
 def _single(parts: list[dict]) -> bool:
-    """Whether places in files are part of the stream: only those of single transfers are."""
+    """Whether the stream contains offsets in files, which only operations of single transfers
+    have."""
     return any(part.get("operation") in ("pread", "pwrite") for part in parts)
 
 
@@ -155,7 +158,8 @@ def test_every_method_has_the_one_shape(name, kind):
 
 
 def test_nets_of_their_own_stay_rare():
-    """A file system is described once; a second description needs a reason each time."""
+    """Few file systems have a separate net: each is a second description and needs a stated
+    reason."""
     own = [
         name
         for name, path in discover.members(discover.FILE_SYSTEMS).items()
@@ -177,7 +181,7 @@ def test_a_testbed_keeps_its_contract(name, tmp_path):
     assert kind.WARM_UP.limit_s > 0
     assert not inspect.isabstract(kind)
     if issubclass(kind, Traceable):
-        # What makes it traced are parameters of its own.
+        # Tracing is switched on by parameters of the testbed.
         for folder in (None, tmp_path):
             assert kind.parse(kind.traced(folder))
 

@@ -1,6 +1,7 @@
-"""The plan's types in Python are those that the core reads, field by field.
+"""The types of the load plan in Python equal those that the core reads, field by field.
 
-The core's are in core/load/plan_schema.json, which a test of core/load compares with its structs.
+The core's types are in core/load/plan_schema.json, which a test of core/load compares with the Rust
+structs.
 """
 
 from __future__ import annotations
@@ -16,22 +17,22 @@ from dfslab.spec.streams.target import OpendalTarget, PosixTarget
 from dfslab.spec.streams.vocabulary import SizeDistribution, Stream
 
 SCHEMA = Path(__file__).parents[2] / "core" / "load" / "plan_schema.json"
-# Rust's enums with data: Python's type has one field for each variant, of which one is set.
+# Rust enums with data: the Python type has one field for each variant, of which exactly one is set.
 ONE_OF = (SizeDistribution.__name__, PlanLayer.__name__)
-# Required by the core, and written by Python even where nobody set them.
+# Fields that the core requires, and that Python writes even if nobody has set them.
 ALWAYS = {"kind", "seed", "clients"}
-# Where Python's type is narrower: the core refuses the rest in its validation.
+# Fields with a narrower type in Python: the core rejects the other values in its validation.
 NARROWER = {"Share.file_choice"}
 
 
 class Shapes:
-    """Schemas as comparable values: unions as sets, objects as their fields."""
+    """JSON Schemas as comparable values: unions as sets, objects as sets of their fields."""
 
     def __init__(self, schema: Mapping[str, Any]) -> None:
         self._defs = schema["$defs"]
 
     def of(self, schema: Mapping[str, Any]) -> frozenset:
-        """The alternatives of a value."""
+        """The alternatives of a schema's value."""
         if "$ref" in schema:
             name = schema["$ref"].rpartition("/")[2]
             found = self._defs[name]
@@ -70,7 +71,7 @@ class Shapes:
 
 
 def titled(schema: dict[str, Any]) -> dict[str, Any]:
-    """The schema with the title of each definition, as pydantic's have it."""
+    """The schema with a title for each definition, as in pydantic's schemas."""
     for name, one in schema["$defs"].items():
         one["title"] = name
     return schema
@@ -98,7 +99,7 @@ def name_of(field: tuple) -> str:
 
 
 def defaults(schema: Mapping[str, Any], defs: Mapping[str, Any]) -> dict[tuple[str, ...], Any]:
-    """(kind or name of the object, field) -> default, for plain values."""
+    """(kind or name of the object, field) -> default, for fields with plain values."""
     objects = {"plan": schema, **defs}
     for one in list(defs.values()):
         for variant in one.get("oneOf", ()):

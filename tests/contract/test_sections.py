@@ -1,4 +1,4 @@
-"""What every section of the page keeps, found by discovery: its place, its words, its body."""
+"""Requirements on every discovered section of the page: its position, its texts, its body."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Commands load what they need: heavy libraries where they are used, extras only if installed."""
+"""Commands load only what they need: heavy libraries on first use, extras only if installed."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from dfslab.spec import units
 
 ROOT = Path(__file__).parents[2]
 HEAVY = {*BROUGHT_BY, "sympy", "mpmath", "pint", "matplotlib"}
-# What even the parser and the tables of a terminal cost is too much for an overview.
+# Modules that printing an overview must not load either: the parser and terminal tables.
 PARSING = {"numpy", "pydantic", "typer", "rich", "tomlkit", "psutil"}
 PROGRAM = """
 import json, sys
@@ -93,7 +93,7 @@ def test_the_overview_and_the_list_load_no_parser():
 
 
 def commands() -> list[list[str]]:
-    """Every command there is, those of groups with their group."""
+    """The words of every command, with the name of its group if it has one."""
     found = []
     for name, entry in command_table.COMMANDS.items():
         found.append([name])

@@ -1,4 +1,7 @@
-"""A stranger adds a file system as a folder, a workload or a study as a file: all else follows."""
+"""A third party adds a file system as one folder, and a workload or a study as one file.
+
+Discovery, commands and the page then handle the additions without further changes.
+"""
 
 from __future__ import annotations
 
@@ -150,7 +153,7 @@ hold_out = [{ "workload.file_size" = "1 MiB" }]
 
 @pytest.fixture
 def place(tmp_path, monkeypatch):
-    """A folder laid out like the package, with the stranger's additions; one comes by a package."""
+    """A folder with additions, laid out like the package; one study is in an installed package."""
     system = tmp_path / "plugins" / "filesystems" / "shelffs"
     system.mkdir(parents=True)
     (system / "facts.py").write_text(FACTS)
@@ -159,7 +162,7 @@ def place(tmp_path, monkeypatch):
     (tmp_path / "plugins" / "workloads" / "mostly_reads.py").write_text(WORKLOAD)
     (tmp_path / "plugins" / "studies").mkdir()
     (tmp_path / "plugins" / "studies" / "spread.py").write_text(STUDY.replace('"NAME"', '"spread"'))
-    # An installed package: a folder of the search path with its metadata beside it.
+    # An installed package: a folder on the module search path, and its metadata in the same folder.
     installed = tmp_path / "installed" / "strange_package-1.dist-info"
     installed.mkdir(parents=True)
     (installed / "METADATA").write_text(
@@ -172,7 +175,7 @@ def place(tmp_path, monkeypatch):
     (tmp_path / "scenario.toml").write_text(SCENARIO)
     rooms = {name: list(module.__path__) for name, module in packages().items()}
     yield tmp_path
-    # A process would end here, and what it imported with it.
+    # Undo the imports of this test, which in real use would end with the process.
     for name, module in list(sys.modules.items()):
         if str(getattr(module, "__file__", None)).startswith(str(tmp_path)):
             del sys.modules[name]
@@ -181,7 +184,7 @@ def place(tmp_path, monkeypatch):
 
 
 def packages():
-    """The package's folders that are imported."""
+    """Name -> module of the imported packages below dfslab."""
     return {
         name: module
         for name, module in sys.modules.items()

@@ -1,6 +1,6 @@
-"""A stranger's installed package adds one member of each kind by entry points, and edits nothing.
+"""An installed third-party package adds one member of each kind by entry points.
 
-The package is `tests/support/stranger`: a folder of the search path with its metadata.
+The package is `tests/support/stranger`: a folder on the module search path with its metadata.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ methods = ["measure"]
 
 @pytest.fixture
 def installed(monkeypatch):
-    """The package is on the search path, and forgotten afterwards."""
+    """Put the package on the module search path for the duration of a test."""
     monkeypatch.syspath_prepend(PACKAGE)
     yield
     for name in [name for name in sys.modules if name.partition(".")[0] == "strange_lab"]:
@@ -116,7 +116,8 @@ def test_each_keeps_the_contract_of_its_kind(installed):
 
 @pytest.mark.heavy
 def test_one_run_has_all_of_them(installed, tmp_path):
-    """On the stranger's testbed, which is started and taken down by the run."""
+    """One run uses all members of the package, on its testbed, which the run starts and takes
+    down."""
     (tmp_path / "scenario.toml").write_text(SCENARIO)
     answer = command.dfslab("run", "scenario.toml", "--json", cwd=tmp_path)
     assert answer.returncode == 0, answer.stderr
@@ -144,7 +145,7 @@ def test_what_its_importer_reads_is_replayed(installed, tmp_path):
     assert result["load"]["operations"]["pwrite"]["bytes"] == 4096 + 8192
 
 
-# Member of the package -> the folder of DFSLAB_PATH in which it would be a file.
+# Member of the package -> folder of DFSLAB_PATH that could contain the member's file instead.
 FOLDERS = {
     "mostly_listed": discover.WORKLOADS,
     "stopwatch": discover.INSTRUMENTS,

@@ -1,4 +1,4 @@
-"""What every study keeps, found by discovery: its needs, its result, its tables and section."""
+"""Requirements on every discovered study: its needs, its result, its tables and section."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ NAMES = list(discover.studies())
 
 @pytest.fixture(scope="module")
 def run():
-    """A run with measurements and two models, in which every study has been asked in its turn."""
+    """A run with measurements and two models, to which every study has been applied in order."""
     results = synthetic.planted(noise=0.05, sizes=synthetic.SIZES, clients=(1,))
     scenario = synthetic.scenario(clients=(1,), methods=["measure", "sequence", "mean"])
     fitted = [result for result in results if not result.point.held_out]

@@ -1,4 +1,4 @@
-"""Sizes, opening sentences, dead files, forbidden words: the house rules as a test."""
+"""Style rules: sizes of files and functions, opening sentences, unused files, forbidden words."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ FUNCTION = re.compile(r"^\s*(?:pub(?:\([a-z]+\))?\s+)?(?:const\s+|unsafe\s+|asyn
 
 
 def tracked(*suffixes: str) -> list[Path]:
-    """Files of the repository with one of the suffixes, ignored ones aside."""
+    """Files of the repository with one of the suffixes, without ignored files."""
     answer = subprocess.run(
         ["git", "ls-files", "--cached", "--others", "--exclude-standard"],
         cwd=ROOT,
@@ -31,7 +31,7 @@ def tracked(*suffixes: str) -> list[Path]:
 
 
 def sizes(path: Path, text: str) -> list[str]:
-    """What is too long in one file."""
+    """One line for the file and each function that is too long."""
     lines = text.splitlines()
     wrong = [] if len(lines) <= MOST_FILE_LINES else [f"{path}: {len(lines)} lines"]
     wrong += [
@@ -54,7 +54,8 @@ def python_functions(text: str) -> list[tuple[str, int]]:
 
 
 def braced_functions(lines: list[str]) -> list[tuple[str, int]]:
-    """(name, lines) of every formatted Rust function: it ends at its own indentation."""
+    """(name, lines) of every formatted Rust function, which ends at a brace with its own
+    indentation."""
     found = []
     for start, line in enumerate(lines):
         match = FUNCTION.match(line)
@@ -101,7 +102,8 @@ def test_modules_open_with_one_sentence():
 
 
 def test_rooms_are_small_enough_to_read():
-    """At most 15 files in a folder; folders of discovered members grow with their members."""
+    """A folder has at most 15 files, except folders of discovered members, which grow with the
+    members."""
     package = ROOT / "python" / "dfslab"
     members = {room.folder for room in discover.ROOMS if room is not discover.STUDIES}
     sizes: dict[str, int] = {}
@@ -129,7 +131,8 @@ def test_no_dead_python_file():
 
 
 def imported(text: str) -> list[tuple[str, str]]:
-    """(module, name) of every import of a test, also of those in the programs that it writes."""
+    """(module, name) of every import of a test, including imports in programs that the test
+    writes."""
     trees, found = [ast.parse(text)], []
     while trees:
         for node in ast.walk(trees.pop()):
@@ -151,12 +154,12 @@ def imported(text: str) -> list[tuple[str, str]]:
 
 
 def is_private(name: str) -> bool:
-    """Whether it begins with an underscore; `_core` is the name of the compiled part."""
+    """Whether a name is private; `_core`, the compiled module, is not."""
     return name.startswith("_") and not name.startswith("__") and name != "_core"
 
 
 def borrowed(text: str, own: str = "") -> list[str]:
-    """What a test takes from another test, or from behind the product's public names.
+    """Imports of a test from another test module, or of private names of the product.
 
     A test may import itself in a program that it writes.
     """

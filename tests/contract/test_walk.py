@@ -1,4 +1,4 @@
-"""The walk in ARCHITECTURE.md, from a scenario to the page, passes through named types only."""
+"""The walk in ARCHITECTURE.md, from a scenario to the page, passes only values of named types."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LINE = re.compile(
 
 @dataclass(frozen=True)
 class Step:
-    """One function of the walk, as the document has it."""
+    """One function of the walk, as ARCHITECTURE.md states it."""
 
     file: str
     name: str
@@ -37,7 +37,7 @@ def steps() -> list[Step]:
 
 
 def signature(step: Step) -> tuple[dict[str, str], str]:
-    """Arguments with their types, and what the function returns, as the source has them."""
+    """(argument -> type, return type) of the step's function in the source."""
     body = ast.parse((ROOT / "python" / "dfslab" / step.file).read_text(encoding="utf-8")).body
     *classes, name = step.name.split(".")
     for outer in classes:

@@ -1,4 +1,4 @@
-"""Words of a house dialect stay out of names, docstrings and comments: the field has nouns."""
+"""Words of a house dialect are banned in names, docstrings and comments: the field has nouns."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-# Banned in names and in prose -> what to write.
+# Word that is banned in names and in prose -> what to write instead.
 WORDS = {
     "anew": "again, or the action: reselect, discard, restart",
     "afresh": "again",
@@ -28,7 +28,7 @@ WORDS = {
     "whoever": "the process, client or host",
     "woven": "instrumented",
 }
-# Banned in names only: in prose they have ordinary uses.
+# Word that is banned in names only, because prose has ordinary uses of it -> what to write.
 IN_NAMES = {
     "lane": "logical thread, pipeline",
     "lanes": "logical threads, pipelines",
@@ -37,7 +37,7 @@ IN_NAMES = {
     "tells": "reports, shows",
     "dress": "canonical form",
 }
-# Banned in prose only.
+# Pattern that is banned in prose only -> what to write instead.
 PHRASES = {
     r"as sure as": "weighted by inverse variance",
     r"hand-overs?": "context propagation",
@@ -50,14 +50,15 @@ PHRASES = {
     r"usual dress": "canonical form",
     r"what is left": "residual, remainder",
 }
-# Names that stay: (file, name), why.
+# (file, name) that is allowed -> reason.
 KEPT_NAMES = {
     ("python/dfslab/documents/measured_load.py", "asked_bytes"): "a key of stored results",
     ("python/dfslab/documents/planned_design.py", "bed_s"): "a key of the plan's JSON",
     ("python/dfslab/documents/planned_design.py", "beds"): "a key of the plan's JSON",
     ("python/dfslab/instruments/measuring/cold.py", "asked_bytes"): "the value of that key",
 }
-# Prose that stays: (file, word), why. Help texts are output, recorded in tests/golden/help.txt.
+# (file, word) that is allowed in prose -> reason. Help texts are output, recorded in
+# tests/golden/help.txt.
 KEPT_PROSE = {
     ("python/dfslab/cli/commands.py", "beside"): "a help text",
     ("python/dfslab/cli/testbed.py", "of its own"): "a help text",
@@ -67,12 +68,12 @@ PROSE = re.compile(
     "|".join([*(rf"\b{word}\b" for word in WORDS), *(rf"\b{phrase}" for phrase in PHRASES)]),
     re.IGNORECASE,
 )
-# Code and quotations inside prose.
+# Code and quotations in prose, which are not checked.
 QUOTED = re.compile(r"`[^`]*`|\"[^\"\n]*\"")
 
 
 def keys(tree: ast.AST) -> set[ast.AST]:
-    """Members of the typed dictionaries of a module: keys of JSON, which others read."""
+    """Fields of a module's typed dictionaries, which are keys of JSON."""
     classes = [node for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
     typed = {"TypedDict"}
     for _ in classes:
@@ -88,7 +89,10 @@ def keys(tree: ast.AST) -> set[ast.AST]:
 
 def names(text: str) -> Iterator[tuple[int, str]]:
     """(line, name) of everything that a module names: functions, classes, arguments, variables,
-    attributes, aliases of imports. Keys of typed dictionaries are left out."""
+    attributes, aliases of imports.
+
+    Keys of typed dictionaries are left out.
+    """
     tree = ast.parse(text)
     stored = keys(tree)
     for node in ast.walk(tree):

@@ -1,4 +1,4 @@
-"""Wrong scenarios: one clear line each, exit code 2, nothing created."""
+"""Wrong scenarios give one clear line each, exit code 2, and no file."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def local(**changes):
-    """A right scenario over a local directory, with dotted keys changed (None: removed)."""
+    """A valid scenario of a local directory, with dotted keys changed (None: removed)."""
     table = {
         "schema": 1,
         "name": "wrong",
@@ -37,7 +37,7 @@ def local(**changes):
 
 
 def hdfs(**changes):
-    """A right scenario over HDFS with three datanodes, changed."""
+    """A valid scenario of HDFS with three datanodes, with dotted keys changed."""
     roles = {"client": 1, "namenode": 1, "datanode": 3}
     table = local(
         deployment__node=[{"name": "machine", "roles": roles}],
@@ -52,7 +52,7 @@ def hdfs(**changes):
     return table
 
 
-# name: (scenario table, words that the one line must hold)
+# Name of a case -> (scenario table, words that the line must contain).
 WRONG = {
     "unknown key": (local(colour="red"), ["colour", "unknown"]),
     "unknown nested key": (local(run__speed=1), ["run.speed", "allowed"]),
@@ -188,7 +188,7 @@ def test_not_a_scenario(text, word, tmp_path):
 
 
 def test_no_such_file(tmp_path):
-    """In a process of its own: what the others say in this one is a process's end."""
+    """A missing scenario file, in a separate process, to check the exit of a real process."""
     answer = subprocess.run(
         [DFSLAB, "run", "none.toml"],
         cwd=tmp_path,
@@ -202,7 +202,7 @@ def test_no_such_file(tmp_path):
 
 
 def test_directory_that_is_not_writable(tmp_path):
-    """Root may write anywhere, but not into a file system mounted read-only."""
+    """The directory is on a read-only file system, where even root cannot write."""
     table = local(file_system__access={"directory": "/proc"})
     (tmp_path / "scenario.toml").write_text(tomlkit.dumps(table))
     answer = dfslab("run", "scenario.toml", cwd=tmp_path)

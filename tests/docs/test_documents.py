@@ -18,7 +18,7 @@ README = (ROOT / "README.md").read_text()
 GUIDES = sorted(path.relative_to(ROOT) for path in (ROOT / "docs").glob("**/*.md"))
 TEXTS = {str(path): (ROOT / path).read_text() for path in [Path("README.md"), *GUIDES]}
 COMMAND = ".venv/bin/dfslab"
-# What a block of shell commands may hold that is not executed here: it has tests of its own.
+# Words of shell blocks that are not executed here, because other tests cover them.
 ELSEWHERE = ("make ", "java ", "cd ", "git ")
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", flags=re.MULTILINE | re.DOTALL)
 
@@ -28,7 +28,7 @@ def blocks(text, *languages):
 
 
 def commands(text):
-    """(assignments to the environment, words) of each dfslab command, in order."""
+    """(assignments to the environment, words) of each dfslab command of a document, in order."""
     found = []
     for line in "".join(blocks(text, "sh")).splitlines():
         words = shlex.split(line, comments=True)
@@ -47,7 +47,8 @@ EXECUTED = [name for name, text in TEXTS.items() if commands(text)]
 
 @pytest.fixture
 def place(tmp_path):
-    """A folder with the scenarios, the README's own one, and a finished run of it."""
+    """A folder with the scenarios, the README's example scenario, and a finished run of this
+    scenario."""
     (tmp_path / "scenarios").symlink_to(ROOT / "scenarios")
     write_files(README, tmp_path)
     copied(tmp_path / "runs" / "mine")
@@ -56,7 +57,7 @@ def place(tmp_path):
 
 
 def write_files(text, folder):
-    """Each block that begins with the name of a file becomes that file."""
+    """Write each block that begins with a file name to that file."""
     for body in blocks(text, "toml", "python"):
         named = re.match(r"# ([\w./-]+\.(?:toml|py))\n", body)
         if named:
@@ -66,11 +67,12 @@ def write_files(text, folder):
 
 
 def answer_of(own, words, folder):
-    # `bed down --all` must not take down what others of this machine have up.
+    # A separate state folder, so that `testbed down --all` does not take down other testbeds of the
+    # machine.
     own = {"DFSLAB_STATE": str(folder / "state"), **own}
     if "DFSLAB_PATH" not in own:
         return dfslab(*words, cwd=folder, env=own)
-    # What is found there stays imported, so it gets a process of its own.
+    # Members found through DFSLAB_PATH stay imported, so use a separate process.
     return subprocess.run(
         [DFSLAB, *words],
         cwd=folder,
@@ -109,7 +111,7 @@ def test_every_command_does_its_job(name, place):
 
 
 def judge(document):
-    """Every method has its scores on the two held-out configurations of the README's scenario."""
+    """Every method has scores on the two held-out configurations of the README's scenario."""
     for method in ("sequence", "petri", "regression", "mean"):
         score = document["held_out"][method]
         assert set(score) >= {"n", "median_abs_error", "p90_abs_error", "coverage_90"}
@@ -117,7 +119,7 @@ def judge(document):
 
 
 def errors():
-    """(words, line) of each command that a document shows with its error."""
+    """(words, line) of each command that a document shows together with its error."""
     found = []
     for name, text in TEXTS.items():
         for body in blocks(text, "console"):
@@ -154,14 +156,14 @@ def test_the_make_targets_that_documents_name_are_there():
 
 
 def documents():
-    """The documents of the repository's root."""
+    """The documents in the repository's root folder."""
     return {path.name: path.read_text() for path in ROOT.glob("*.md")}
 
 
 def test_every_file_that_the_documents_name_is_there():
     for document, text in {**TEXTS, **documents()}.items():
         if document == "CHANGELOG.md" or "decisions" in document:
-            continue  # of their time
+            continue  # dated records keep the words of their time
         for name in re.findall(r"`((?:[\w-]+/)+[\w.-]+\.\w+)`", text):
             candidates = [ROOT / name, ROOT / "python" / "dfslab" / name, ROOT / "core" / name]
             known = any(path.exists() for path in candidates)

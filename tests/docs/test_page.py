@@ -1,4 +1,4 @@
-"""The page: every section, nothing fetched, nothing unescaped, drawn by a real browser."""
+"""The page: every section, no network request, all text escaped, drawn by a real browser."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ TRACE = tree_profile(
 
 @pytest.fixture(scope="module")
 def study():
-    """A study of planted results with every kind of content."""
+    """A finished run of planted results with every kind of content."""
     results = synthetic.planted(noise=0.05)
     scenario = synthetic.scenario().model_copy(update={"title": HOSTILE})
     fitted = [result for result in results if not result.point.held_out]
@@ -106,8 +106,8 @@ def test_every_section_is_there_and_full(study):
         "trace",
         "provenance",
     ]
-    # No processes, no IO500, no faults, no load that really ran, none of an application, no
-    # metadata server alone, no designed sweep, no program.
+    # These sections stay empty: the planted run has no processes, IO500, faults, generator report,
+    # traced program, lone metadata server or designed sweep.
     empty = [
         "processes",
         "io500",
@@ -139,7 +139,7 @@ def test_a_single_configuration_without_models_is_shown():
 
 
 def test_results_without_a_rate_are_borne(study):
-    """A baseline that has no bound, a run that failed: a dash, not a crash."""
+    """A baseline without a bound and a failed run are shown by a dash and do not crash the page."""
     failed = study.results[0].model_copy(update={"metrics": {}, "complete": False})
     compared = Findings.of(study.find(Comparison))
     changed = FinishedRun(study.scenario, [failed, *study.results], compared)
@@ -222,7 +222,8 @@ def test_call_trees_are_searched_measured_and_looked_into(tmp_path):
         width = {bar.text_content(): bar.bounding_box()["width"] for bar in bars.all()}
         assert width["wait for room"] == pytest.approx(1.5 * width["read"], rel=0.02)
         flame.locator("[name=by]").select_option("self")
-        # Each step once, most self time first; below it, as wide, who called it.
+        # The inverted view lists each step once, most self time first; its callers are below it, as
+        # wide as their share.
         order = sorted(
             (bar.bounding_box()["y"], bar.bounding_box()["x"], bar.text_content())
             for bar in bars.all()

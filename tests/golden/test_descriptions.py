@@ -1,7 +1,8 @@
-"""Every description's numbers, formulas and nets on a grid of parameters, against recorded ones.
+"""Numbers, formulas and nets of every description on a parameter grid equal the recorded ones.
 
-A description may be rewritten, as long as it says the same: latency, work by station, formula and
-the structure of the net stay as recorded. `DFSLAB_RECORD=1 pytest tests/golden` records them again.
+A description may be rewritten if its meaning stays the same: latency, demand by station, formula
+and the structure of the net stay as recorded. `DFSLAB_RECORD=1 pytest tests/golden` records them
+again.
 """
 
 from __future__ import annotations
@@ -40,14 +41,16 @@ COUNTS = {
     "goal": (1, 2, 3),
     "stripe_count": (1, 2, 4),
 }
-# Parameters that came after the recording stay at their defaults, or every draw would change.
+# Parameters that were added after the recording keep their defaults, since drawing them would
+# change all later draws.
 ADDED = ("read_streams",)
-# Servers of a role, so that copies and stripes find others; systems of one server have one.
+# Number of servers of a data role, enough for copies and stripes; file systems of one server have
+# one.
 SERVERS = 6
 
 
 def instances(system):
-    """How many nodes play each role."""
+    """Role -> number of nodes with this role."""
     defaults = {one.key: one.default for one in system.parameters if one.origin == "filesystem"}
     counts = {role.name: SERVERS if role.kind == "data" else 1 for role in system.roles}
     wrong = system.check(defaults, counts)
@@ -55,7 +58,7 @@ def instances(system):
 
 
 def situation(name):
-    """One client and several data servers, each on a node of its own."""
+    """The situation of one client and several data servers, each on its own node."""
     system = discover.file_system(name)
     nodes = [
         {"name": role, "count": count, "roles": {role: 1}}
@@ -71,7 +74,8 @@ def situation(name):
 
 
 def cases(given):
-    """Environments of one system, the same for the same name: legal parameters, drawn by a seed."""
+    """Environments of one file system: legal parameters, drawn by a seed that depends on the
+    name."""
     seeded = random.Random(given.system.name)
     counts = instances(given.system)
     calibrated = given.system.parameters.of_origin("calibrated")
@@ -95,14 +99,14 @@ def cases(given):
 
 
 def of_case(given, tree, values):
-    """[latency, work in front, work behind] in seconds."""
+    """[latency, foreground demand, deferred demand] of an operation in seconds."""
     cost = TreeReader(given.placement, values, given.client, 0.5).read(tree)
     front, behind = (math.fsum(work.values()) for work in (cost.demands, cost.background))
     return [float(f"{one:.10g}") for one in (cost.latency_s, front, behind)]
 
 
 def of_formula(given, operation, tree, grid):
-    """The formula's latency in every case, worked out step by step."""
+    """The formula's latency in seconds for every case, evaluated step by step."""
     found = formula(operation, tree, given.client)
     left = {"total": found.total, **{str(name): expression for name, expression in found.steps}}
     known = [dict(values) for values in grid]
@@ -123,7 +127,8 @@ def of_formula(given, operation, tree, grid):
 
 
 def of_net(given, operation, tree, values):
-    """A digest of the net's structure, whatever its places and transitions are called."""
+    """A digest of the net's structure that does not depend on the names of places and
+    transitions."""
     job = NetJob({operation: tree}, given.placement, values, given.client, written_back=0.5)
     size = int(values["file_size"])
     net, watched = job.net("golden", 1, [planned(0, 0, operation, 0, size, 131072)])
@@ -143,7 +148,7 @@ def of_net(given, operation, tree, values):
 
 
 def described(name):
-    """Everything about one system: operation -> numbers of every case, digests of some nets."""
+    """Operation of a file system -> its numbers in every case, and digests of some nets."""
     given = situation(name)
     grid = cases(given)
     found = {}

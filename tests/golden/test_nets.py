@@ -1,7 +1,7 @@
-"""Every net that dfslab builds, and what it fires by a seed, against recorded digests.
+"""Every net that dfslab builds, and its firings by a seed, compared with recorded digests.
 
-Brackets that change no meaning, the order of keys and names that nothing uses do not count.
-`DFSLAB_RECORD=1 pytest tests/golden/test_nets.py` records them again.
+Redundant brackets, the order of keys, and unused names do not change a digest. `DFSLAB_RECORD=1
+pytest tests/golden/test_nets.py` records the digests again.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ WORKLOADS = {
     "replay": {"form": "recorded"},
 }
 CLIENTS, OPERATIONS, CALLS = 2, 8, 12
-# Some file systems have no step of their own for the last one.
+# Operation types of the replayed trace; some file systems have no separate step for fsync.
 KINDS = ("pread", "pwrite", "open", "close", "fsync")
 
 
@@ -51,14 +51,14 @@ def digest(value) -> str:
 
 
 def packed(index: int, one: Done) -> bytes:
-    """A call as a recorded trace has it."""
+    """An operation in the binary form of a recorded trace."""
     kind, size, at = OPERATIONS_KNOWN.index(one.kind), one.size_bytes, one.offset_bytes
     numbers = (index % CALLS, one.file, size, 65536, at, one.owner, 0, 0)
     return RECORDED.pack(one.client, kind, *numbers)
 
 
 def situation(system: str, workload: str, folder: Path) -> Situation:
-    """Every role on nodes of its own, two clients on one."""
+    """The situation with every role on its own node, and two clients on one node."""
     own = dict(WORKLOADS[workload])
     if workload == "replay":
         own["trace"] = str(folder / "trace")
@@ -79,7 +79,7 @@ def situation(system: str, workload: str, folder: Path) -> Situation:
 
 
 def compiled(system: str, workload: str, folder: Path) -> list[str]:
-    """Digests of a compiled net and of its firings, for two kinds of service."""
+    """Digests of a compiled net and of its firings, for two distributions of service times."""
     given = situation(system, workload, folder)
     calibrated = given.system.parameters.of_origin("calibrated")
     constants = {key: float(one.default or 0.0) for key, one in calibrated.items()}
@@ -98,7 +98,7 @@ def test_compiled_nets_are_those_recorded(system, tmp_path):
 
 
 def trace(clients: int, kinds: tuple[str, ...] = KINDS) -> list[Done]:
-    """Calls of some kinds, drawn by a seed."""
+    """Operations of the given types, drawn by a seed."""
     chance, found = random.Random(3), []
     for client in range(clients):
         for index in range(CALLS):
@@ -149,7 +149,7 @@ def test_nets_of_files_are_those_recorded(path):
 
 
 def compare(name: str, found: dict[str, list[str]]) -> None:
-    """Against the file, or into it where it is recorded."""
+    """Compare digests with the recorded file, or write them to it when recording."""
     recorded = json.loads(FILE.read_text()) if FILE.exists() else {}
     if os.environ.get("DFSLAB_RECORD"):
         recorded[name] = found

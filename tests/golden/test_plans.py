@@ -1,4 +1,4 @@
-"""Plans as the core reads them: the recorded JSON text of targets, layers and a whole plan."""
+"""Plans as the core reads them: recorded JSON text of targets, layers and a whole plan."""
 
 from __future__ import annotations
 
@@ -75,7 +75,8 @@ PLAN = (
 
 
 def scenario(name: str, workload: dict, run: dict | None = None, **how: str) -> Scenario:
-    """Whole files read on a file system of which every role has as many nodes as it needs."""
+    """A scenario that reads whole files, with as many nodes of each role as the file system
+    needs."""
     nodes = [
         {"name": one.name, "count": 6 if one.kind == "data" else 1, "roles": {one.name: 1}}
         for one in SYSTEMS[name].roles

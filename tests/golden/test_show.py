@@ -1,6 +1,7 @@
-"""What `dfslab show` and the help print, against recorded files.
+"""Output of `dfslab show` and of the help, compared with recorded files.
 
-`DFSLAB_RECORD=1 pytest tests/golden` records them anew; read the difference before committing it.
+`DFSLAB_RECORD=1 pytest tests/golden` records the files again; read the difference before committing
+it.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""The stream of every workload as the core reads it, against recorded hashes of its JSON text.
+"""The stream of every workload as the core reads it: hashes of its JSON text equal recorded ones.
 
-Every key of a workload is varied by itself. A description may be rewritten, as long as the text
-stays the same, byte for byte. `DFSLAB_RECORD=1 pytest tests/golden` records the hashes again.
+Every key of a workload is varied alone. A description may be rewritten if the text stays the same,
+byte for byte. `DFSLAB_RECORD=1 pytest tests/golden` records the hashes again.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ ARRIVALS = (
 
 
 def variants(parameters: type[FileParameters]) -> list[dict[str, object]]:
-    """The defaults, and every key with each of a few other values."""
+    """The defaults, and variants in which one key has one of a few other values."""
     found: list[dict[str, object]] = [{}]
     for key, field in parameters.model_fields.items():
         default, kind = field.get_default(call_default_factory=True), field.annotation
@@ -63,7 +63,7 @@ def variants(parameters: type[FileParameters]) -> list[dict[str, object]]:
 
 
 def text(name: str, **keys: object) -> str:
-    """The JSON text of a workload's stream by three clients, or the error's."""
+    """The JSON text of a workload's stream for three clients, or the text of the error."""
     table = {
         "name": "stream",
         "deployment": {"node": [{"name": "one", "roles": {"client": 1, "storage": 1}}]},
@@ -74,7 +74,7 @@ def text(name: str, **keys: object) -> str:
 
 
 def texts(folder: Path) -> dict[str, str]:
-    """Workload and varied keys -> the text."""
+    """Workload and varied keys -> JSON text of the stream."""
     found = {}
     trace = folder / "trace"
     trace.write_text(TRACE * 3)

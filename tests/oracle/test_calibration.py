@@ -1,4 +1,4 @@
-"""Calibration: planted constants are found again, as surely as it says."""
+"""Calibration finds planted constants within the reported standard errors."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ PLANTED = {
 
 
 def results(noise: float, seed: int, repetitions: int = 3):
-    """What a machine with the planted constants would show, steps and all."""
+    """Results, with steps, of a simulated machine with the planted constants."""
     random = np.random.default_rng(seed)
     found = []
     for point in synthetic.scenario().points():
@@ -42,7 +42,8 @@ def results(noise: float, seed: int, repetitions: int = 3):
 def test_exact_data_give_back_the_planted_constants():
     calibration = calibrate(results(0.0, 1))
     for constant in calibration.constants:
-        # The priors, a factor of e wide, still pull where a constant is a small part of all.
+        # The priors, with a width of a factor e, still bias constants that are a small part of the
+        # total time.
         if constant.key in PLANTED:
             off = abs(np.log(constant.value / PLANTED[constant.key]))
             assert off <= 2 * constant.log_standard_error, constant
@@ -58,7 +59,7 @@ def test_what_the_data_cannot_tell_keeps_its_prior_and_says_so():
 
 
 def test_standard_errors_hold():
-    """Planted constants lie within 2 standard errors in at least the expected share of draws."""
+    """Planted constants are within 2 standard errors in at least the expected share of draws."""
     inside = total = 0
     for seed in range(8):
         for constant in calibrate(results(0.1, seed)).constants:

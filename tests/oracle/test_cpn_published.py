@@ -1,4 +1,4 @@
-"""Models of the literature as files of CPN Tools, with what is known of them."""
+"""Published models as files of CPN Tools, compared with their published properties."""
 
 from __future__ import annotations
 
@@ -63,7 +63,8 @@ def database(managers: int) -> str:
 
 @pytest.mark.parametrize("managers", [2, 3, 4])
 def test_the_distributed_database(managers: int):
-    """Jensen 1996: 1 + n 3^(n-1) markings, 2n (1 + (n-1) 3^(n-2)) arcs; one home, no end."""
+    """Jensen 1996: 1 + n 3^(n-1) markings, 2n (1 + (n-1) 3^(n-2)) arcs, one home marking, no dead
+    one."""
     report = engine.state_space(cpn.read(database(managers)))
     n = managers
     assert report.markings == 1 + n * 3 ** (n - 1)
@@ -74,7 +75,7 @@ def test_the_distributed_database(managers: int):
 
 
 def philosophers(count: int) -> str:
-    """Jensen's philosophers take both chopsticks at once."""
+    """Jensen's philosophers, who take both chopsticks at once."""
     return file_of(
         [
             ml(f"val n = {count};"),
@@ -93,15 +94,19 @@ def philosophers(count: int) -> str:
 
 @pytest.mark.parametrize(("count", "markings", "arcs"), [(5, 11, 30), (6, 18, 60), (7, 29, 112)])
 def test_the_philosophers_with_both_chopsticks(count: int, markings: int, arcs: int):
-    """Markings are the sets of philosophers of whom no two are neighbours: Lucas numbers. Each
-    eater may stop and each that could eat may begin, so arcs are twice the eaters of all sets."""
+    """The numbers of markings and arcs are known in closed form.
+
+    Markings are the sets of eating philosophers without two neighbours, so their number is a Lucas
+    number. In each marking every eater may stop and every other possible eater may begin, so arcs
+    are twice the eaters of all sets.
+    """
     report = engine.state_space(cpn.read(philosophers(count)))
     assert (report.markings, report.arcs) == (markings, arcs)
     assert report.dead_markings == 0
 
 
 def queue() -> str:
-    """The queue system of CPN Tools' examples: arrival times in tokens, a list of jobs."""
+    """The queue system of CPN Tools' examples: tokens with arrival times, and a list of jobs."""
     job = (
         "<record><recordfield><id>jobType</id><id>JobType</id></recordfield>"
         "<recordfield><id>AT</id><id>INT</id></recordfield></record>"
@@ -159,7 +164,7 @@ def queue() -> str:
 
 
 def test_the_queue_system_waits_as_long_as_a_queue_of_its_kind_does():
-    """M/M/1 at a utilisation of 0.5: a job waits as long as a service lasts, 50 s."""
+    """M/M/1 at a utilisation of 0.5: the mean wait equals the mean service time of 50 s."""
     log = LogMonitor(transition="Note", fields=["t1.value"], limit=1_000_000)
     reports = engine.run(
         cpn.read(queue()), end_time_s=1_000_000.0, replications=8, seed=3, monitors={"waits": log}
@@ -168,5 +173,5 @@ def test_the_queue_system_waits_as_long_as_a_queue_of_its_kind_does():
     assert all(9_000 < len(one) < 11_000 for one in waits)
     found = engine.estimate([fmean(one) for one in waits])
     assert found.half_width < 4
-    # Four standard errors; times are rounded, which moves the mean by less.
+    # Four standard errors; rounding of times to integers moves the mean by less.
     assert abs(found.mean - 50) < 2 * found.half_width

@@ -1,4 +1,4 @@
-"""Striping, chains and intent logs: five described file systems against closed forms by hand."""
+"""Striping, chains and intent logs of five described file systems against closed forms."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dfslab.spec.model import InputError, build
 from dfslab.spec.scenario import Scenario
 
 MIB = 2**20
-# System, name of its stripe count, role of its data servers, keys that make writes durable.
+# (file system, key of its stripe count, role of its data servers, keys that make writes durable).
 STRIPED = [
     ("pvfs", "stripe_count", "server", {}),
     ("lustre", "stripe_count", "oss", {"fsync": True}),
@@ -22,7 +22,7 @@ STRIPED = [
 def situation(
     system, client_rate, server_rate, disk_rate, servers=4, parameters=None, latency="0 s", **keys
 ):
-    """Each role on nodes of its own, with the given rates in B/s and no other cost."""
+    """The situation with each role on its own node, the given rates in B/s, and no other cost."""
     described = discover.file_system(system)
     nodes = []
     for role in described.roles:
@@ -63,7 +63,7 @@ def situation(
 
 
 def rates_bytes_per_s(given):
-    """Throughput of both solvers with every calibrated constant next to nothing."""
+    """Throughput by formula and by net in B/s, with every calibrated constant close to zero."""
     constants = dict.fromkeys(given.constants, 1e-15)
     size_bytes = given.environment["file_size"]
     net = simulate(given, constants, service="deterministic")
@@ -81,7 +81,7 @@ def rates_bytes_per_s(given):
 def test_a_large_write_takes_the_narrowest_of_client_servers_and_disks(
     system, key, role, durable, stripes, client_rate, server_rate, disk_rate
 ):
-    """min(client adapter, n server adapters, n disks), but for filling the pipeline."""
+    """Rate = min(client adapter, n server adapters, n disks), except for filling the pipeline."""
     given = situation(
         system, client_rate, server_rate, disk_rate, parameters={key: stripes}, **durable
     )
@@ -92,7 +92,8 @@ def test_a_large_write_takes_the_narrowest_of_client_servers_and_disks(
 
 @pytest.mark.parametrize(("system", "key", "role", "durable"), STRIPED, ids=lambda v: str(v)[:6])
 def test_a_cold_read_takes_the_narrowest_too(system, key, role, durable):
-    """Servers of 1e8 B/s each behind a client of 2.5e8 B/s: two saturate before it, four do not."""
+    """Servers of 1e8 B/s each and a client of 2.5e8 B/s: the client limits four servers, but not
+    two."""
     for stripes, bound in ((1, 1e8), (2, 2e8), (4, 2.5e8)):
         given = situation(
             system,
@@ -108,7 +109,7 @@ def test_a_cold_read_takes_the_narrowest_too(system, key, role, durable):
 
 
 def test_a_pvfs_block_of_one_stripe_keeps_one_server_busy():
-    """A call is answered before the next is made: 64 KiB over the slower adapter, and latencies."""
+    """Each call waits for its answer: 64 KiB over the slower adapter, plus the latencies."""
     given = situation(
         "pvfs",
         1e9,
@@ -126,7 +127,7 @@ def test_a_pvfs_block_of_one_stripe_keeps_one_server_busy():
 
 
 def test_the_small_write_of_lustre_stays_in_the_clients_cache():
-    """16 MiB fit below max_dirty, so only fsync waits for the disk of the one stripe."""
+    """16 MiB are below max_dirty, so only fsync waits for the disk of the single stripe."""
     cached, forced = (
         situation("lustre", 1e9, 1e9, 1e8, file_size="16 MiB", fsync=fsync)
         for fsync in (False, True)
@@ -138,7 +139,7 @@ def test_the_small_write_of_lustre_stays_in_the_clients_cache():
 
 @pytest.mark.parametrize("replicas", [1, 2, 3])
 def test_gfs_pushes_along_its_chain_in_b_over_t_plus_r_l(replicas):
-    """Ghemawat 2003, 3.2: 1 MB at 100 Mbit/s to three replicas takes about 80 ms."""
+    """Ghemawat 2003, section 3.2: 1 MB at 100 Mbit/s to three replicas takes about 80 ms."""
     size_bytes, rate, latency_s, unit_bytes = 1e6, 1.25e7, 1e-4, 16384
     given = situation(
         "gfs",
@@ -150,8 +151,8 @@ def test_gfs_pushes_along_its_chain_in_b_over_t_plus_r_l(replicas):
         file_size="1 MB",
         transfer_size="1 MB",
     )
-    # Beside the push: create and allocateChunk are two calls each way, the mutation one, and the
-    # secondaries one more; all carry 256 B.
+    # In addition to the push: create and allocateChunk are two calls in each direction, the
+    # mutation one call, and the secondaries one more; each message has 256 B.
     control_s = (6 + 2 * (replicas > 1)) * (latency_s + 256 / rate)
     units = -(-size_bytes // unit_bytes)
     ideal_s = size_bytes / rate + replicas * latency_s
@@ -163,7 +164,7 @@ def test_gfs_pushes_along_its_chain_in_b_over_t_plus_r_l(replicas):
 
 
 def pool(parameters, disks, **keys):
-    """A pool on one machine: disks of 1e8 B/s without latency."""
+    """A storage pool on one machine: disks of 1e8 B/s without latency."""
     scenario = build(
         Scenario,
         {
@@ -209,13 +210,14 @@ def pool(parameters, disks, **keys):
     ids=["one disk", "mirror", "three mirrors", "raidz2", "raidz2 on half the disks"],
 )
 def test_a_pool_writes_as_fast_as_its_useful_disks(parameters, disks, useful):
-    """Copies and parity cost their share: rate = disks x data / (data and redundancy)."""
+    """Copies and parity reduce the rate: rate = disks x data / (data and redundancy)."""
     for rate in rates_bytes_per_s(pool(parameters, disks)):
         assert rate == pytest.approx(useful * 1e8, rel=0.02)
 
 
 def test_a_small_record_of_a_raidz_is_one_sector_and_its_parity():
-    """4 KiB to three of six disks at once, each one sector: as long as on one disk."""
+    """4 KiB are written as one sector to each of three of six disks at once, as fast as to one
+    disk."""
     layout = {"data_disks": 4, "parity_disks": 2}
     given = pool(layout, 6, file_size="4 KiB")
     for rate in rates_bytes_per_s(given):
@@ -226,7 +228,8 @@ def test_a_small_record_of_a_raidz_is_one_sector_and_its_parity():
 
 
 def test_a_separate_log_serves_its_clients_one_at_a_time():
-    """Log of 1e7 B/s and 1 ms: 10 KB take 2 ms, so four clients get 500 commits/s together."""
+    """A log device of 1e7 B/s and 1 ms: 10 KB take 2 ms, so four clients get 500 commits/s in
+    total."""
     given = pool(
         {"separate_log": 1, "log_rate": "10 MB/s", "log_latency": "1 ms"},
         64,

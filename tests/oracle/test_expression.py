@@ -1,4 +1,4 @@
-"""Numbers of descriptions by plain Python, against SymPy's of the same expressions."""
+"""Values of descriptions' expressions in plain Python, compared with SymPy's values."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def expressions(system: str) -> Iterator[Expr]:
 
 
 def by_sympy(value: Expr, at: dict[str, float]) -> float:
-    """SymPy's own evaluation, exact until the last step; 1 and 0 for conditions."""
+    """The value by SymPy's evaluation, exact until the last step; conditions are 1 or 0."""
     found = sympify(value)
     result = found.subs({s: sympy.Rational(at[s.name]) for s in found.free_symbols})
     return float(bool(result)) if result in (sympy.true, sympy.false) else float(result)
@@ -37,7 +37,7 @@ def by_sympy(value: Expr, at: dict[str, float]) -> float:
 
 @pytest.mark.parametrize("system", SYSTEMS)
 def test_every_expression_of_a_description_has_sympys_value(system):
-    """At random whole parameters, where ceilings and floors are exact in both."""
+    """At random integer parameters, for which ceilings and floors are exact in both evaluations."""
     random_source = random.Random(system)
     found = list(dict.fromkeys(expressions(system)))
     assert found, system
@@ -45,7 +45,7 @@ def test_every_expression_of_a_description_has_sympys_value(system):
         names, numbers = function(value)
         at = {name: float(random_source.randint(1, 64)) for name in names}
         ours = float(numbers(*(at[name] for name in names)))
-        # Parameters that no user would set make differences of large numbers.
+        # Extreme parameters give differences of large numbers, which lose precision in Python.
         assert ours == pytest.approx(by_sympy(value, at), rel=1e-9), (value, at)
         _, arrays = function(value, arrays=True)
         many = np.asarray(arrays(*(np.array([at[name]] * 3) for name in names)), dtype=float)
@@ -57,7 +57,7 @@ LEAVES = st.sampled_from([A, B]) | st.integers(0, 9)
 
 
 def combined(children: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
-    """Sums, differences, products, greater ones and ceilings of what there is."""
+    """Sums, differences, products, maxima and ceilings of given expressions, for Hypothesis."""
     pairs = st.tuples(children, children)
     return (
         pairs.map(lambda two: two[0] + two[1])
@@ -78,7 +78,7 @@ def test_any_expression_has_sympys_value(value, a, b):
 
 
 def test_sympys_own_expressions_mix_with_them():
-    """A description that imports from SymPy itself gets SymPy's expressions."""
+    """Mixed with an expression of SymPy, ours becomes an expression of SymPy."""
     mixed = sympy.Max(A, 3) + sympy.ceiling(sympy.Symbol("b", nonnegative=True) / 2) * B
     at = {"a": 7.0, "b": 5.0}
     assert float(mixed.subs({s: at[s.name] for s in mixed.free_symbols})) == 7 + 3 * 5

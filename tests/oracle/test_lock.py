@@ -1,4 +1,4 @@
-"""A shared/exclusive lock: capacity, waiting and the net against an event simulation."""
+"""A shared/exclusive lock: capacity, waiting and the net compared with an event simulation."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ HOLD_S, THINK_S = 1.0, 4.0
 
 
 def simulated_rate(clients, writers_share, think_s=THINK_S, done=60_000, seed=1):
-    """The naive twin: a closed loop of clients around one first-come-first-served lock."""
+    """Rate by a simple event simulation: a closed loop of clients and one first-come-first-served
+    lock."""
     draw = random.Random(seed)
     events = [(draw.expovariate(1 / think_s), client, "asks", "") for client in range(clients)]
     heapq.heapify(events)
@@ -59,12 +60,12 @@ def test_waiting_is_near_that_of_the_simulation(clients, share):
     demand_s = 1 / capacity_per_s(share, HOLD_S, HOLD_S)
     found = mean_value_analysis([demand_s], clients, THINK_S, latency_s=HOLD_S)
     expected = simulated_rate(clients, share)
-    # Exact where everybody writes; up to 8 % too fast where batches of readers are short.
+    # Exact if all clients write; up to 8 % too fast if batches of readers are short.
     assert found.rate_per_s == pytest.approx(expected, rel=0.02 if share == 1.0 else 0.1)
 
 
 def net_rates(clients, share, fair=1):
-    """Rates of the net's replications for the same loop."""
+    """Rates of the net's replications for the same closed loop."""
     nodes = [{"name": role, "cores": 64, "roles": {role: 1}} for role in ("client", "namenode")]
     held = {
         mode: op.hold_lock("namenode", mode, op.cpu("namenode", HOLD_S), fair=fair)

@@ -1,4 +1,4 @@
-"""Several sets of constants read at once: the same answers as one after the other."""
+"""Several sets of constants evaluated at once give the same answers as one after the other."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The metadata server's limits: published numbers, closed forms, simulation, and the misprints."""
+"""Limits of the metadata server: published numbers, closed forms, simulation, and errata."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from dfslab.spec.model import InputError, build
 from dfslab.spec.scenario import Scenario
 
 GIB = 2**30
-# Wu 2013, Tables 5 and 6: score, 1 / k (k in ms).
+# Wu 2013, Tables 5 and 6: (score, 1 / k), with k in ms.
 SCORES = {"nn1": 7.7, "nn2": 27.0, "nn3": 48.0}
 PER_MS = {"nn1": 0.90490, "nn2": 3.17521, "nn3": 6.04705}
 COEFFICIENTS = {"nn1": 1.10509, "nn2": 0.31494, "nn3": 0.16537}
@@ -50,7 +50,8 @@ def test_table_6_and_its_ratios():
 
 @pytest.mark.parametrize(("name", "off"), [("nn1", 0.0), ("nn2", -0.0007), ("nn3", -0.067)])
 def test_the_score_predicts_with_the_constant_of_nn1(name, off):
-    """W1: s / 7.7; with the printed s / 17 every server is 55 % too slow."""
+    """Erratum W1: the constant is s / 7.7; with the printed s / 17 every server would be 55 % too
+    slow."""
     for x in (10, 99):
         true = PER_MS[name] / math.log(x) * 1000
         found = laws.capacity_from_score(SCORES[name], x, 7.7, 0.90490)
@@ -60,7 +61,8 @@ def test_the_score_predicts_with_the_constant_of_nn1(name, off):
 
 
 def test_the_law_says_that_throughput_falls():
-    """By Little: nn1 393/s at 10 clients and 197/s at 99 (W6: k in milliseconds)."""
+    """By Little's law: nn1 serves 393/s at 10 clients and 197/s at 99 (erratum W6: k in
+    milliseconds)."""
     expected = {"nn1": (393, 197), "nn2": (1379, 691), "nn3": (2626, 1316)}
     for name, (at_10, at_99) in expected.items():
         rates = [laws.capacity_from_score(1, x, 1, PER_MS[name]) for x in (10, 99)]
@@ -75,7 +77,8 @@ def test_files_that_fit():
     assert by_source["Shvachko 2010"].files / 1e6 == pytest.approx(28.6, abs=0.05)
     small = {one.source.split(":")[0]: one for one in limits(scenario(memory="1.7 GB")).files}
     assert small["Shvachko 2010"].files / 1e6 == pytest.approx(2.83, abs=0.01)
-    # 200 B is of an object, not of a file: the printed count is three times too high.
+    # 200 B is the size of an object, not of a file, so the printed number of files is three times
+    # too high.
     assert wu.files == pytest.approx(3 * by_source["Shvachko 2010"].files)
 
 
@@ -96,7 +99,8 @@ def test_a_worked_example_of_12():
     printed = 2 * q * (B - C) / T + q
     assert burst.largest_peak_per_s(q, B, C, T) == pytest.approx(printed)
     assert printed == pytest.approx(10_333.0)
-    # At that rate the mean response is the bound, and the last one waits nearly twice as long.
+    # At this rate the mean response time is the bound, and the last request waits almost twice as
+    # long.
     assert burst.fluid_wait_s(printed, q, T) + C == pytest.approx(B)
     assert burst.fluid_wait_s(printed, q, T, 1.0) == pytest.approx(2 * (B - C))
     assert burst.largest_peak_per_s(q, B, C, T, 1.0) - q == pytest.approx((printed - q) / 2)
@@ -122,19 +126,20 @@ def test_the_call_queue_binds_twenty_times_earlier_than_the_mean():
     ],
 )
 def test_fluid_and_simulation(peak, fluid_ms, true_ms):
-    """q = 1000/s, T = 5 s. Below q the printed T (p - q) / 2q is negative; ours is nothing."""
+    """q = 1000/s, T = 5 s. Below q the printed T (p - q) / 2q is negative; ours is 0."""
     assert burst.fluid_wait_s(peak, 1000, 5) * 1000 == pytest.approx(fluid_ms)
     if peak < 1000:
         assert 5 * (peak - 1000) / 2000 < 0
     found = burst.simulated(peak, 1000, 5)
-    # The recorded 64 ms at p = q are one noisy figure: see the closed form below.
+    # The 64 ms recorded at p = q are a single noisy value; the closed form is tested below.
     assert found.mean_s * 1000 == pytest.approx(true_ms, rel=0.2 if peak == 1000 else 0.12)
     if peak == 1500:
         assert found.quantile_s == pytest.approx(2.387, rel=0.02)
 
 
 def test_at_capacity_the_simulation_is_reflected_diffusion():
-    """Without drift E W(t) = sqrt(4 t / (pi q)), whose mean over T is two thirds of its end."""
+    """Without drift E W(t) = sqrt(4 t / (pi q)); its mean over T is two thirds of its value at
+    T."""
     expected = 2 / 3 * math.sqrt(4 * 5 / (math.pi * 1000))
     assert burst.simulated(1000, 1000, 5, seed=9).mean_s == pytest.approx(expected, rel=0.1)
 
@@ -142,7 +147,7 @@ def test_at_capacity_the_simulation_is_reflected_diffusion():
 def test_the_regime_follows_the_load():
     regimes = [burst.waits(p, 1000, 5).regime for p in (500, 900, 950, 1050, 1100, 3000)]
     assert regimes == ["M/G/1", "M/G/1", "simulation", "simulation", "fluid", "fluid"]
-    # W21: q > p is not "no queuing"; at 0.9 q a request takes ten times its service.
+    # Erratum W21: q > p does not mean "no queuing"; at 0.9 q a response takes ten service times.
     waited = burst.waits(900, 1000, 5).mean_s
     assert (waited + 0.001) / 0.001 == pytest.approx(10)
 
@@ -169,7 +174,7 @@ def test_drain_time():
 
 
 def test_garbage_collection():
-    """Uber: pauses from 13 % to 1.7 % of the time gave 13 % more capacity."""
+    """Published by Uber: reducing pauses from 13 % to 1.7 % of the time gave 13 % more capacity."""
     before, after = (burst.paused(1.0, 0.0, share, 1.0)[0] for share in (0.13, 0.017))
     assert after / before - 1 == pytest.approx(0.13, abs=0.001)
     assert burst.paused(1000, 0, 0.1, 2.0)[1] == pytest.approx(0.1)
@@ -178,7 +183,8 @@ def test_garbage_collection():
 
 
 def test_pauses_against_an_event_simulation():
-    """Poisson arrivals at 0.4 of a fluid server that stops for 1 s of every 10."""
+    """Poisson arrivals at 0.4 of the capacity of a fluid server that pauses for 1 s of every 10
+    s."""
     random = np.random.default_rng(3)
     arrivals = np.cumsum(random.exponential(1 / 400, 400_000))
     free, waited = 0.0, 0.0
@@ -193,7 +199,7 @@ def test_pauses_against_an_event_simulation():
 
 
 def test_r2_does_not_identify_x_ln_x():
-    """W3: on exact x ln x from 10 to 99 clients a power fits as well, and so does a line."""
+    """Erratum W3: for exact x ln x from 10 to 99 clients, a power law and a line fit as well."""
     x = np.round(np.linspace(10, 99, 12))
     fits = {one.law: one for one in laws.fit(x, 0.00110509 * x * np.log(x))}
     assert fits["power"].r2 > 0.998
@@ -236,7 +242,7 @@ def test_capacity_names_what_is_full():
     found = {one.operation: one for one in limits(scenario()).capacity}
     assert found["stat"].binding == "namenode.cpu"
     assert found["create"].binding == "namenode.lock"
-    # Two calls that change the namespace, one at a time.
+    # Two calls that change the namespace, which the server executes one at a time.
     assert found["create"].rate_per_s == pytest.approx(1 / (2 * 2e-4))
     assert found["stat"].low_per_s < found["stat"].rate_per_s < found["stat"].high_per_s
 

@@ -1,4 +1,4 @@
-"""Processor sharing and fork-join against theory, three standard errors of the mean apart."""
+"""Processor sharing and fork-join nets agree with theory within three standard errors."""
 
 from __future__ import annotations
 
@@ -14,14 +14,16 @@ THREE_ERRORS = 0.9973
 
 
 def agrees(values: list[float], wanted: float) -> None:
-    """Within three standard errors, from replications that do not depend on each other."""
+    """Assert that the mean of independent replications is within three standard errors of
+    `wanted`."""
     found = estimate(values, THREE_ERRORS)
     assert abs(found.mean - wanted) <= found.half_width, (found, wanted)
     assert found.relative < 0.1, "too wide to tell anything"
 
 
 def round_robin(service: str, slice_s: float) -> Net:
-    """One server serves all customers in short turns: processor sharing in the limit."""
+    """A net of one server that serves all customers in short turns: processor sharing in the
+    limit."""
     net = Net("ps")
     job = net.colour("job", id=int, left=float)
     net.constant("slice", slice_s)
@@ -51,9 +53,9 @@ def round_robin(service: str, slice_s: float) -> Net:
     ids=["exponential", "fixed", "two-valued"],
 )
 def test_processor_sharing_depends_on_the_mean_alone(service):
-    """M/G/1-PS: E[T] = E[S] / (1 - rho) = 2.5 at rho 0.6, whatever the distribution (S of mean 1).
+    """M/G/1-PS: E[T] = E[S] / (1 - rho) = 2.5 at rho 0.6, for every distribution of S with mean 1.
 
-    Turns of 0.02 make the jobs wait at most a turn of each other: a bias far below the error.
+    A turn takes 0.02, so a job waits at most one turn more: a bias far below the error.
     """
     stays = SojournMonitor(from_="arrive", to="leave", key="c.id", to_key="j.id")
     reports = run(
@@ -69,7 +71,7 @@ def test_processor_sharing_depends_on_the_mean_alone(service):
 
 
 def fork_join(branches: int, load: float) -> Net:
-    """Customers are split over all servers and leave when every part is served."""
+    """A net in which customers are split over all servers and leave when every part is served."""
     net = Net("fork-join")
     part = net.colour("part", id=int)
     counter = net.place("counter", part, [0])
@@ -92,7 +94,7 @@ def fork_join(branches: int, load: float) -> Net:
 
 @pytest.mark.parametrize("load", [0.3, 0.7])
 def test_two_branches_are_exact(load):
-    """Flatto and Hahn 1984: R = (12 - rho) / 8 of the M/M/1 response time."""
+    """Flatto and Hahn 1984: the response time is (12 - rho) / 8 of that of M/M/1."""
     stays = SojournMonitor(from_="fork", to="join", key="c.id", to_key="p0.id")
     reports = run(
         fork_join(2, load),
@@ -107,7 +109,7 @@ def test_two_branches_are_exact(load):
 
 
 def test_more_branches_follow_the_approximation():
-    """Nelson and Tantawi 1988, whose own error is below 5 %."""
+    """The approximation of Nelson and Tantawi 1988, whose error is below 5 %."""
     load, n = 0.5, 6
     harmonic = sum(1 / k for k in range(1, n + 1))
     factor = harmonic / 1.5 + 4 / 11 * (1 - harmonic / 1.5) * load

@@ -1,4 +1,4 @@
-"""The deterministic PVFS net: its makespan is known to the nanosecond."""
+"""A deterministic net of PVFS, whose makespan is known to the nanosecond."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ def station(name: str, queue: str, idle: str, to: str, delay) -> dict:
 
 
 def pvfs_net(requests: int, net_s="0.000635", disk_s="0.00115") -> dict:
-    """Clients read in requests of 16 chunks, round robin over servers of one network, one disk."""
+    """Clients read in requests of 16 chunks, round robin over servers with one network and one disk
+    each."""
     issue = [
         {"place": "net_queue", "token": ["r.client", chunk % SERVERS]} for chunk in range(CHUNKS)
     ]
@@ -84,7 +85,7 @@ def run(net: dict, **options) -> dict:
 
 
 def test_makespan_to_the_nanosecond():
-    """Tn + K Td with K chunks a server, as the disks never starve: 18.842235 s."""
+    """K chunks per server and busy disks: the makespan is Tn + K Td = 18.842235 s."""
     monitors = [{"kind": "count", "transition": "disk"}, {"kind": "marking", "place": "disk_idle"}]
     answer = run(pvfs_net(512), monitors=monitors)
     chunks = 512 * CLIENTS * CHUNKS // SERVERS
@@ -93,12 +94,12 @@ def test_makespan_to_the_nanosecond():
     assert answer["firings"] == 512 * CLIENTS * (1 + 3 * CHUNKS)
     count, idle = answer["monitors"]
     assert count["count"] == chunks * SERVERS
-    # Utilisation law: every disk works but for the first network time.
+    # Utilisation law: every disk is busy except during the first network time.
     assert 4 - idle["mean"] == pytest.approx(4 * chunks * 0.00115 / 18.842235, rel=1e-12)
 
 
 def test_network_bound():
-    """With the times swapped the network never starves: K Tn + Td."""
+    """With both times exchanged the network is always busy: the makespan is K Tn + Td."""
     answer = run(pvfs_net(64, net_s="0.00115", disk_s="0.000635"))
     chunks = 64 * CLIENTS * CHUNKS // SERVERS
     assert answer["end_time_ns"] == chunks * 1_150_000 + 635_000

@@ -1,6 +1,6 @@
-"""Queueing theory's closed forms, met by the Petri net engine within three standard errors.
+"""The Petri net engine agrees with closed forms of queueing theory within three standard errors.
 
-Tolerances come from theory or from independent replications, never from looking at the result.
+Tolerances come from theory or from independent replications, never from the observed result.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ SEED = 20120530
 
 
 def run(net: dict, **options) -> list[dict]:
-    """The replications of a net."""
+    """The replications of a net, as JSON data."""
     answer = core.net_run(json.dumps(net), json.dumps({"seed": SEED, "threads": 2, **options}))
     return json.loads(answer)["replications"]
 
 
 def station_net(arrival: str, service: str, servers: int = 1, capacity: int | None = None) -> dict:
-    """A queue with some servers; at most `capacity` customers stay, others are turned away."""
+    """A net of one station with `servers` servers; customers beyond `capacity` are rejected."""
     enter = {
         "name": "enter",
         "priority": 1,
@@ -85,13 +85,13 @@ def mean_and_error(values: list[float]) -> tuple[float, float]:
 
 
 def near(found: float, wanted: float, error: float) -> None:
-    """Within three standard errors, and the error itself is small enough to tell something."""
+    """Assert agreement within three standard errors, and that the error itself is small."""
     assert error < 0.05 * abs(wanted), f"standard error {error} of {wanted} says nothing"
     assert abs(found - wanted) <= 3 * error, f"{found}, theory {wanted}, standard error {error}"
 
 
 def observed(net: dict, replications: int = 12, end_time_s: float = 2.5e4) -> list[dict]:
-    """Replications seen after a warm-up of 1000 mean service times, as values by name."""
+    """Name -> value for each replication, after a warm-up of 1000 mean service times."""
     answers = run(
         net, replications=replications, end_time_s=end_time_s, warm_up_s=1e3, monitors=MONITORS
     )
@@ -112,7 +112,7 @@ def observed(net: dict, replications: int = 12, end_time_s: float = 2.5e4) -> li
 
 
 def littles_law_and_utilisation(rows: list[dict], servers: int, service_s: float) -> None:
-    """L = X W and busy = X S, up to those present at the two ends of the window."""
+    """Assert L = X W and busy = X S, except for the customers present at the ends of the window."""
     for row in rows:
         customers = row["rate"] * row["window_s"]
         slack = 6 * math.sqrt(customers) * max(row["W"], 1) / row["window_s"]
@@ -130,13 +130,14 @@ def test_mm1_with_the_asymptotic_variance():
         warm_up_s=1e3,
         monitors=MONITORS,
     )
-    # facts: the time average of N has asymptotic variance 2 rho (1 + rho) / (1 - rho)^4 = 1800.
+    # The time average of N has asymptotic variance 2 rho (1 + rho) / (1 - rho)^4 = 1800.
     error = math.sqrt(2 * load * (1 + load) / (1 - load) ** 4 / (end_time_s - 1e3))
     near(answer["monitors"][0]["mean"], 4.0, error)
-    # W = L / lambda, and its error scales alike (Little's law for the estimators).
+    # W = L / lambda, and its error has the same factor (Little's law for the estimators).
     near(answer["monitors"][1]["mean_s"], 5.0, error / load)
     near(answer["monitors"][2]["mean_s"], 4.0, error / load)
-    # T is exponential of mean 5, so the 0.9 quantile is 5 ln 10; same relative error as the mean.
+    # T is exponential with mean 5, so the 0.9 quantile is 5 ln 10; its relative error is that of
+    # the mean.
     assert answer["monitors"][1]["p90_s"] == pytest.approx(5 * math.log(10), rel=0.06)
 
 
@@ -177,7 +178,7 @@ def test_finite_room():
 
 
 def test_tandem_is_two_independent_stations():
-    """Jackson, with Burke's theorem: the output of M/M/1 is Poisson, so the waits add up."""
+    """By Jackson and Burke's theorem, the output of M/M/1 is Poisson, so the waits add up."""
     net = station_net("exponential(2)", "exponential(1)")
     net["places"] += [
         {"name": "queue2", "colour": "customer"},
@@ -206,7 +207,7 @@ def test_tandem_is_two_independent_stations():
 
 
 def test_machine_repair():
-    """Eight machines work for Z = 5 and break; two repair stations in turn mend them."""
+    """Eight machines work for Z = 5 and break; two repair stations in series mend them."""
     demands, think_s, machines = [0.635, 1.15], 5.0, 8
     rate, response = mean_value_analysis(demands, machines, think_s)
     assert (rate, response) == pytest.approx((0.789098, 5.138158), rel=1e-6)
@@ -222,7 +223,8 @@ def test_machine_repair():
     near(*_swap(mean_and_error(responses), response))
     for answer in answers:
         count, stay = answer["monitors"]
-        # The response time law R = N / X - Z, up to the ends of the window and chance in Z.
+        # The response time law R = N / X - Z, except for the ends of the window and the randomness
+        # of Z.
         law = machines / count["rate_per_s"] - think_s
         spread = 6 * think_s / math.sqrt(count["count"]) + machines * 20 / count["window_s"]
         assert stay["mean_s"] == pytest.approx(law, abs=spread)
@@ -241,7 +243,7 @@ def mean_value_analysis(demands, customers: int, think_s: float = 0.0) -> tuple[
 
 
 def closed_net(copies, service_s, jobs: int, think_s: float) -> dict:
-    """Jobs think, then visit one copy of each group of stations in turn, drawn uniformly."""
+    """A closed net: jobs think, then visit one random copy of each group of stations in turn."""
     places = [{"name": "thinking", "colour": "job", "initial": [[id] for id in range(jobs)]}]
     transitions = []
     first = {"place": "q0", "token": ["j.id", f"floor(uniform(0, {copies[0]}))"]}
@@ -305,7 +307,7 @@ def test_closed_network_of_net_and_disk(jobs, rate_per_ms, response_ms):
     if response_ms is not None:
         assert response == pytest.approx(response_ms / 1e3, rel=1e-5)
     for answer in answers:
-        # Forced flow and the utilisation law: four disks, each visited by a quarter.
+        # Forced flow and utilisation laws: four disks, each with a quarter of the visits.
         busy = 4 - answer["monitors"][2]["mean"]
         count = answer["monitors"][0]["count"]
         wanted = answer["monitors"][0]["rate_per_s"] * 1.15e-3

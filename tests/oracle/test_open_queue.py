@@ -1,4 +1,4 @@
-"""Open loads, finite queues, quantiles and more bounds against closed forms and chains."""
+"""Open workloads, finite queues, quantiles and bounds against closed forms and Markov chains."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ DEMANDS = st.lists(st.floats(1e-3, 1.0), min_size=1, max_size=6)
 
 def test_erlang_c_is_the_textbook_one():
     assert waiting_share(0.7, 1) == pytest.approx(0.7)
-    # Two servers: C = 2 rho^2 / (1 + rho).
+    # Two servers: the probability of waiting is C = 2 rho^2 / (1 + rho).
     assert waiting_share(1.2, 2) == pytest.approx(2 * 0.36 / 1.6)
     assert waiting_share(150.0, 200) < 1e-3
 
@@ -37,7 +37,7 @@ def test_a_closed_network_of_very_many_thinkers_is_an_open_one():
 
 
 def chain(rate, service, servers, places):
-    """M/M/c/K by solving its balance equations."""
+    """M/M/c/K solved by its balance equations; `places` is K."""
     size = servers + places + 1
     matrix = np.zeros((size, size))
     for n in range(size - 1):
@@ -68,7 +68,7 @@ def test_hdfs_call_queue_turns_away_only_what_it_must():
 def balanced_bounds(
     demands_s: Sequence[float], clients: int, think_s: float = 0.0
 ) -> tuple[float, float]:
-    """(lower, upper) bound of the rate of single servers, from the balanced network's rate."""
+    """(lower, upper) bound of the rate of single servers, from the rate of the balanced network."""
     demand = np.asarray(demands_s, dtype=float)
     total, largest = float(demand.sum()), float(demand.max())
     mean = total / len(demand)
@@ -89,7 +89,7 @@ def test_balanced_bounds_hold(demands, clients, think):
 @pytest.mark.parametrize("quantile", [0.5, 0.9, 0.99])
 @pytest.mark.parametrize("busy", [0.3, 0.6, 0.9])
 def test_quantiles_are_near_those_of_m_m_1(busy, quantile):
-    """Response of M/M/1 is exponential with mean 1 / (1 - rho)."""
+    """The response time of M/M/1 is exponential with mean 1 / (1 - rho)."""
     mean = 1 / (1 - busy)
     exact = -math.log(1 - quantile) * mean
     found = quantile_s(0.0, [1.0], [mean - 1], [busy], quantile)

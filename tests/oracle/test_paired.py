@@ -1,4 +1,4 @@
-"""Ratios of contenders that take turns: planted slowdowns are found, equals not told apart."""
+"""Ratios of alternately run contenders: slowdowns are found, equal contenders stay undecided."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ ALONE = [[team] for team in TEAMS]
 
 
 def session(lots: random.Random, slowdown: float) -> list[dict[str, float]]:
-    """Rounds on a machine whose speed wanders by far more than the slowdown."""
+    """Measurement rounds on a simulated machine whose speed drifts by far more than the
+    slowdown."""
     rounds, speed = [], 1.0
     for order in paired.orders(ALONE, ROUNDS):
         speed *= lots.lognormvariate(0, 0.1)

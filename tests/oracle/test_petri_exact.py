@@ -1,4 +1,4 @@
-"""With fixed service times and no contention the net's latency is the formula's, to rounding."""
+"""With fixed service times and no contention, net and formula give equal latency up to rounding."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ from dfslab.spec.steps import operation as op
 from support.operations import planned
 
 OPERATIONS = ("read", "write", "append", "create", "stat", "list", "rename", "delete")
-# (system, operation) that moves the bytes of a file.
+# Every (file system, operation) that moves the bytes of a file.
 MOVING = [
     (system, operation)
     for system in discover.members(discover.FILE_SYSTEMS)
     for operation in ("read", "write", "append")
     if operation in discover.file_system(system).operations
 ]
-# Many cores: the stages of one pipeline must not compete for those of one machine.
+# Many cores, so that the stages of one pipeline on one machine do not compete for cores.
 ROOMY = {"cores": 32, "adapter": {"bandwidth": "1 Gbit/s"}}
 BARE = {"loopback_latency": 1e-5, "network_latency": 1e-4, "file_size": 1.0}
-# Times become whole nanoseconds: half of one at each of at most this many steps in a row.
+# Times are rounded to nanoseconds: an error of half a nanosecond at each of at most 1000 steps.
 ROUNDING_S = 1000 * 0.5e-9
 
 
 def situation(system, apart, size="1 MiB", **parameters):
-    """One client of one file system, each role on nodes of its own or all on one."""
+    """The situation of one client, with each role on its own node or all on one."""
     roles = discover.file_system(system).roles
     nodes = [{"name": r.name, "count": r.instances, "roles": {r.name: 1}, **ROOMY} for r in roles]
     if not apart:
@@ -53,11 +53,11 @@ def situation(system, apart, size="1 MiB", **parameters):
 
 
 def both(given, operation, units=MOST_UNITS, sized=False):
-    """(latency in the net, cost of the formula, job) of three operations of one client."""
+    """(latency in the net, cost by the formula, job) of three operations of one client."""
     calibrated = given.system.parameters.of_origin("calibrated")
     values = {**given.environment, **{key: p.default for key, p in calibrated.items()}}
     tree = given.system.operations[operation]
-    # Nothing is left for later: such work would compete with the next operation.
+    # Deferred work is left out, because it would compete with the next operation.
     job = NetJob(
         {operation: tree},
         given.placement,
@@ -90,7 +90,7 @@ def both(given, operation, units=MOST_UNITS, sized=False):
 def test_latency_and_steps_are_the_formulas(system, operation, apart):
     latency, steps, cost = both(situation(system, apart), operation)
     assert latency == pytest.approx(cost.latency_s, abs=ROUNDING_S)
-    # The net times the outermost steps; what is inside them is for the formula alone.
+    # The net times the outermost steps only; the formula also has their inner steps.
     assert set(steps) == {name for name in cost.steps if "/" not in name}
     for step, found in steps.items():
         assert found == pytest.approx(cost.steps[step].latency_s, abs=ROUNDING_S)
@@ -98,20 +98,21 @@ def test_latency_and_steps_are_the_formulas(system, operation, apart):
 
 @pytest.mark.parametrize("operation", OPERATIONS)
 def test_copies_wait_for_each_other_only_at_adapters_they_share(operation):
-    """The formula lets copies overlap fully; in the net their messages queue at one adapter."""
+    """The formula lets copies overlap completely; in the net their messages queue at a shared
+    adapter."""
     for layout in ({"copies": 2}, {"copies": 3}, {"copies": 3, "data_fragments": 2}):
         given = situation("glusterfs", True, **layout)
-        # From the client's own pages there would be nothing to see.
+        # Page-cache hits of the client would send no messages.
         given.environment["kept"] = 0.0
         latency, _, cost = both(given, operation)
         shared = sum(d for s, d in cost.demands.items() if s.kind in ("nic.in", "nic.out"))
-        # A pipeline's copies may be a message apart at the shared adapter.
+        # The copies of a pipeline may be one message apart at the shared adapter.
         assert cost.latency_s * 0.999 - ROUNDING_S <= latency <= cost.latency_s + shared
 
 
 @pytest.mark.parametrize("most", [16, 32, 64])
 def test_gathering_units_costs_what_the_docstring_says(most):
-    """(gathered - 1) (L - c): L a unit's service alone, c the slowest stage."""
+    """The cost is (gathered - 1) (L - c): L is the service of a unit alone, c the slowest stage."""
     nodes = [{"name": name, "roles": {name: 1}, **ROOMY} for name in ("client", "first", "second")]
     placement = Placement(build(Deployment, {"node": nodes}))
     values = {**BARE}
@@ -144,7 +145,10 @@ def test_gathering_units_costs_what_the_docstring_says(most):
 @pytest.mark.grid
 @pytest.mark.parametrize(("system", "operation"), MOVING)
 def test_a_size_on_the_token_means_what_a_constant_size_means(system, operation):
-    """Nets for streams of many sizes keep the size open; here every token has the same."""
+    """A file size on the token gives the same latency as a constant size.
+
+    Nets for streams of many sizes carry the size on the token.
+    """
     for size in ("0 B", "100 kB", "1 MiB", "300 MiB"):
         if size == "0 B" and operation != "append":
             continue
@@ -170,7 +174,7 @@ def test_a_quorum_goes_on_without_the_slowest():
 
 
 def test_a_held_thread_lets_in_as_many_as_there_are():
-    """Four clients, two threads kept while a second passes: two rounds."""
+    """Four clients and two threads, each held for one second: the clients finish in two rounds."""
     nodes = [{"name": "one", "cores": 8, "roles": {"client": 1}}]
     placement = Placement(build(Deployment, {"node": nodes}))
     tree = op.hold_thread("client", 2, op.delay("client", 1.0))
@@ -198,12 +202,13 @@ def test_later_work_is_not_waited_for_but_occupies_its_station():
         net, watched = job.net("later", 1, stream)
         (report,) = fire(net, seed=1, replications=1)
         assert report.sojourns[watched.spans["write"]].mean_s == pytest.approx(1.0)
-        # The first is left after a second, and each keeps the one disk 3 s times the share.
+        # The first deferred write starts after one second, and each occupies the disk for 3 s times
+        # the share.
         assert report.end_time_ns / 1e9 == pytest.approx(max(4.0, 1.0 + 12.0 * share))
 
 
 def test_the_busiest_station_bounds_a_pipeline():
-    """A pipeline whose stages share one core is as fast as the core, not as a stage."""
+    """A pipeline whose stages share one core is limited by the core, not by a stage."""
     nodes = [{"name": "one", "cores": 1, "roles": {"client": 1}}]
     placement = Placement(build(Deployment, {"node": nodes}))
     tree = op.pipeline(50, op.cpu("client", 0.2), op.cpu("client", 0.3))
@@ -217,7 +222,7 @@ def test_the_busiest_station_bounds_a_pipeline():
 
 
 def test_a_stage_of_one_client_is_no_help_to_another():
-    """The second client does nothing; its threads must not serve the first one's units."""
+    """An idle second client must not serve units of the first client with its threads."""
     nodes = [{"name": "one", "cores": 8, "roles": {"client": 1}}]
     placement = Placement(build(Deployment, {"node": nodes}))
     tree = op.pipeline(10, op.delay("client", 0.1), op.delay("client", 0.3))

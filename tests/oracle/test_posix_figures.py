@@ -1,7 +1,7 @@
-"""Described file systems with their priors alone, against what real ones did on throttled hosts.
+"""Described file systems with prior constants, compared with real ones on rate-limited hosts.
 
-Links of 1 Gbit/s (114 MiB/s with headers) and disks of 60 MiB/s; 256 MiB written and forced by one
-client, 2 to 3 runs each. Each figure also has its arithmetic by hand.
+Links of 1 Gbit/s (114 MiB/s with headers) and disks of 60 MiB/s; one client writes and forces 256
+MiB, in 2 to 3 runs each. Each expected time is also calculated by hand.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from dfslab.spec.model import InputError, build
 from dfslab.spec.scenario import Scenario
 
 MIB = 2**20
-SIZE, LINK, DISK = 256.0, 1e9 / 8 / MIB, 60.0  # MiB, MiB/s
+SIZE, LINK, DISK = 256.0, 1e9 / 8 / MIB, 60.0  # MiB, MiB/s, MiB/s
 
 
 def situation(system, servers, latency="50 us", **keys):
-    """Each role on nodes of its own, `servers` for the data role."""
+    """The situation with each role on its own node, and `servers` nodes of the data role."""
     parameters = keys.pop("parameters", {})
     nodes = [
         {
@@ -53,14 +53,14 @@ def situation(system, servers, latency="50 us", **keys):
 
 
 def rates_mib_per_s(given):
-    """Throughput by formula and by net, with the priors of all constants."""
+    """(throughput by the formula, by the net) in MiB/s, with the priors of all constants."""
     size = given.environment["file_size"] / MIB
     net = simulate(given, given.constants, service="deterministic")
     return given.predict(given.constants).rate_per_s * size, net.rate_per_s * size
 
 
-# name: (bricks, parameters, MiB/s seen, seconds by hand). The client sends every copy; fsync then
-# forces what lies in the bricks' page caches.
+# Case -> (bricks, parameters, measured MiB/s, seconds calculated by hand). The client sends every
+# copy; fsync then forces the contents of the bricks' page caches.
 GLUSTER = {
     "distribute": (4, {}, [37.4], SIZE / LINK + SIZE / DISK),
     "replica 2": (4, {"copies": 2}, [28.4, 28.3, 29.0], 2 * SIZE / LINK + SIZE / DISK),
@@ -84,12 +84,13 @@ def test_a_forced_write_to_glusterfs(layout):
 
 
 def test_shards_are_forced_on_all_bricks_at_once():
-    """512 MiB in 32 shards on 4 bricks: seen 70.5, 59.2 and 63.8 MiB/s; one brick gives 38."""
+    """512 MiB in 32 shards on 4 bricks: measured 70.5, 59.2 and 63.8 MiB/s; one brick gives 38
+    MiB/s."""
     sharded = {"shard": 1, "shard_block_size": "16 MiB"}
     given = situation("glusterfs", 4, parameters=sharded, file_size="512 MiB")
     by_hand_s = 512 / LINK + 1.3 * 512 / 4 / DISK
     for rate in rates_mib_per_s(given):
-        # Frames and calls, which the hand leaves out, take 3 %.
+        # Frames and calls, which the hand calculation ignores, take 3 %.
         assert rate == pytest.approx(512 / by_hand_s, rel=0.04)
         assert rate == pytest.approx((70.5 + 59.2 + 63.8) / 3, rel=0.15)
     one_shard = situation("glusterfs", 4, parameters=sharded, file_size="16 MiB")
@@ -98,9 +99,10 @@ def test_shards_are_forced_on_all_bricks_at_once():
         assert rate == pytest.approx(same, rel=1e-6)
 
 
-# name: (system, parameters, MiB/s seen). MooseFS hands copies on from page cache to page cache, so
-# its goal costs nearly nothing; a first, busy machine that moved every copy with two cores gave 66
-# to 111 MiB/s at goal 2 and 3, which says nothing of hosts with processors of their own.
+# Case -> (file system, parameters, measured MiB/s). MooseFS forwards copies from page cache to page
+# cache, so its goal costs almost nothing. An earlier, busy machine, which moved every copy with two
+# cores, gave 66 to 111 MiB/s at goals 2 and 3, which does not apply to hosts with separate
+# processors.
 OTHERS = {
     "moosefs goal 1": ("moosefs", {"goal": 1}, [113, 113, 113.4]),
     "moosefs goal 2": ("moosefs", {"goal": 2}, [113.7]),
@@ -121,7 +123,8 @@ def test_a_forced_write_where_servers_hand_copies_on(layout):
         assert rate == pytest.approx(sum(seen) / len(seen), rel=0.15)
 
 
-# Operations per second seen with 0.5 ms and 2 ms one way, and the round trips that explains.
+# Operations per second measured with 0.5 ms and 2 ms one way, and the round trips that explain
+# them.
 TRIPS = [
     ("glusterfs", "create", 3, (224, 72)),
     ("glusterfs", "delete", 2, (475, 107)),
@@ -150,7 +153,7 @@ def test_a_name_costs_round_trips(system, operation, trips, seen):
 
 
 def test_a_small_file_comes_with_its_lookup_only_if_nothing_forbids():
-    """2 ms one way: one round trip for lookup with content, else lookup, open, read and flush."""
+    """2 ms one way: one round trip for a lookup with content, else lookup, open, read and flush."""
     cases = [
         ({}, "64 KiB", 1),
         ({}, "65 KiB", 4),
@@ -176,7 +179,8 @@ def test_a_small_file_comes_with_its_lookup_only_if_nothing_forbids():
 
 
 def test_a_window_is_written_once_a_round_trip():
-    """10 ms there and back, 1 MiB ahead: 100 MiB/s over a link of 119; without it, one request."""
+    """10 ms round trip and a window of 1 MiB: 100 MiB/s on a link of 119 MiB/s; without a window,
+    one request per round trip."""
     rates = {}
     for key, parameters in (
         ("ahead", {}),
@@ -193,7 +197,8 @@ def test_a_window_is_written_once_a_round_trip():
 
 
 def test_a_listing_asks_all_bricks_in_turn_or_at_once():
-    """Three bricks, 2 ms one way, each asked until it has no more: seven trips, or three."""
+    """Three bricks at 2 ms one way, each read until it has no more entries: seven round trips in
+    sequence, or three in parallel."""
     for parallel, trips in ((0, 7), (1, 3)):
         given = situation(
             "glusterfs",

@@ -1,4 +1,4 @@
-"""The recordings of real runs hold what their scenarios ask for, whole and nothing else."""
+"""The recordings of real runs contain exactly the configurations that their scenarios request."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from dfslab.studies.server_law import server_law
 from verification import kumar, liu, recordings, wu
 
 WU = [(name, one) for name in wu.SCENARIOS for one in recordings.of_scenario(name)]
-# The first plan lets eight clients alone have small files.
+# In the first plan only eight clients had small files.
 CONFIGURATIONS = {3 * 28: 44, 3 * 23: 37}
 CALLS = {
     "wu-write": {"create/create", "write/addBlock", "close/complete"},
@@ -27,7 +27,7 @@ NETS = {"net-reality": 16, "net-reality-local": 20}
 
 @lru_cache(maxsize=1)
 def studied() -> tuple[Scenario, list[Result], TrainingRows]:
-    """Kumar's study, as it was recorded."""
+    """(scenario, results, rows) of the recorded designed study."""
     results = recordings.runs(kumar.STUDY, kumar.STUDY)
     return recordings.scenario(kumar.STUDY), results, rows_of(results)
 
@@ -45,7 +45,7 @@ def test_every_size_and_deployment_is_there_with_the_time_of_each_operation(name
 
 
 def test_every_recording_of_wu_is_there():
-    """Fifteen of reads and writes, two of them of a present plan each."""
+    """Fifteen recordings of reads and writes, in four plans of 2, 2, 5 and 6 recordings."""
     assert len(WU) == 15
     plans = {
         plan: len(members)
@@ -65,7 +65,7 @@ def test_the_law_of_the_metadata_server_has_its_shares_and_clients():
     assert [curve.share for curve in curves] == [0.15, 0.3]
     for curve in curves:
         assert curve.clients == [4, 8, 16, 32, 64, 128]
-        # Four points are not held out: a law of two numbers has no AICc left.
+        # Only four points are not held out, too few for the AICc of a law with two parameters.
         assert [fit.law for fit in curve.fits] == ["x ln x"]
 
 

@@ -1,4 +1,4 @@
-"""Kumar 2018's statistics as corrected: R², adjusted R² and first-order indices, against twins."""
+"""Kumar 2018's statistics, corrected (R², adjusted R², first-order indices), against naive code."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from support import synthetic
 
 
 def naive_least_squares(matrix, target):
-    """The normal equations, solved as they stand in a textbook."""
+    """Least squares by the normal equations of a textbook."""
     inverse = np.linalg.inv(matrix.T @ matrix)
     coefficients = inverse @ matrix.T @ target
     errors = target - matrix @ coefficients
@@ -39,7 +39,7 @@ def test_coefficients_and_standard_errors_equal_the_normal_equations(scale):
     assert found[:, 1] == pytest.approx(errors, rel=1e-6)
     total = ((target - target.mean()) ** 2).sum()
     assert fitted.r_squared == pytest.approx(1 - left @ left / total)
-    # The 90 % prediction interval of a new configuration: its own noise and the coefficients'.
+    # The 90 % prediction interval of a new configuration: its noise and the coefficients' errors.
     freedom = len(target) - matrix.shape[1]
     row = matrix[7]
     own = left @ left / freedom
@@ -51,10 +51,10 @@ def test_coefficients_and_standard_errors_equal_the_normal_equations(scale):
 
 
 def test_r_squared_of_held_out_rows_may_be_negative():
-    """Erratum K2: the range [0, 1] holds on the rows that were fitted, no others."""
+    """Erratum K2: R² is in [0, 1] on the rows that were fitted only."""
     results = synthetic.planted(0.1)
     reads = [r for r in results if synthetic.operation(r.point) == "read"]
-    # Writes of one size: a third of the rate that reads would have, and little variance.
+    # Writes of one size, at a third of the rate of reads and with little variance.
     size = results[0].labels["workload.file_size"]
     writes = [
         r
@@ -74,11 +74,12 @@ effects = st.floats(-5, 5).filter(lambda value: abs(value) > 0.1)
 
 @given(a=effects, b=effects, c=st.floats(-5, 5))
 def test_first_order_indices_are_those_of_the_closed_form(a, b, c):
-    """Erratum K3: y = a x + b z + c x z over x in 1..5, z in -1, 0, 1, by hand; never all zero."""
+    """Erratum K3: indices of y = a x + b z + c x z over x in 1..5, z in -1, 0, 1, calculated by
+    hand."""
     grid = list(itertools.product(range(1, 6), (-1, 0, 1)))
     x, z = (np.array(column, dtype=float) for column in zip(*grid, strict=True))
     found = first_order_indices({"x": x.tolist(), "z": z.tolist()}, a * x + b * z + c * x * z)
-    # V(x) = 2, V(z) = 2/3, E(x) = 3, E(z) = 0: the interaction shows in z through the mean of x.
+    # V(x) = 2, V(z) = 2/3, E(x) = 3, E(z) = 0: the interaction appears in z through the mean of x.
     own_x, own_z, interaction = 2 * a**2, (b + 3 * c) ** 2 * 2 / 3, c**2 * 2 * 2 / 3
     total = own_x + own_z + interaction
     assert found["x"] == pytest.approx(own_x / total)
@@ -88,10 +89,11 @@ def test_first_order_indices_are_those_of_the_closed_form(a, b, c):
 
 
 def test_a_result_gives_index_and_share():
-    """VI_i = S_i / sum S_j hides the interactions, so both are printed."""
+    """VI_i = S_i / sum S_j hides interactions, so a result has both VI and the index."""
     results = synthetic.planted(hold_out=())
     importance = Regression().fit(results).run(results[0].point).regression.importance
-    # Per quantity: the variance of its part of the planted law over the full grid, no interaction.
+    # For each quantity: the variance of its part of the planted law over the full grid, without
+    # interactions.
     parts = {
         "file_size": np.var(0.7 * np.log2([1 / 16, 1 / 4, 1, 4, 16])),
         "clients": np.var(0.5 * np.log2([1, 2, 4])),

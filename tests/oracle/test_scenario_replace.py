@@ -1,4 +1,4 @@
-"""A scenario changed part by part is the one that is dumped, edited and read again as a whole."""
+"""A scenario changed by parts equals the scenario that is dumped, edited and read again."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from dfslab.spec.scenario import Point, Scenario, read
 
 SCENARIOS = sorted((Path(__file__).parents[2] / "scenarios").glob("*.toml"))
 BY_NAME = {path.stem: path for path in SCENARIOS}
-# Of a large sweep, configurations spread over all of it.
+# Number of configurations of a large sweep that are compared, spread over the sweep.
 MOST = 40
 
 
 def edited(table, values):
-    """The table with dotted keys set; a part of a list is found by its name."""
+    """A copy of the table with dotted keys set; an element of a list is found by its name."""
     for key, value in values.items():
         place = table
         *path, last = key.split(".")
@@ -31,12 +31,12 @@ def edited(table, values):
 
 
 def naive_values(scenario, values):
-    """One configuration, by way of the whole table."""
+    """One configuration of the scenario, by editing the whole table."""
     return build(Scenario, edited(scenario.model_dump(mode="json", exclude={"sweep"}), values))
 
 
 def naive_overrides(scenario, values):
-    """Keys set, by way of the whole table."""
+    """The scenario with some keys set, by editing the whole table."""
     swept = {key for grid in scenario.sweep for key in grid}
     free = {key: value for key, value in values.items() if key not in swept}
     table = edited(scenario.model_dump(mode="json"), free)
@@ -54,22 +54,22 @@ def naive_overrides(scenario, values):
 
 
 def naive_id(scenario):
-    """The digest of one table of what decides the outcome."""
+    """The scenario's id: a digest of one table of all that determines the outcome."""
     table = scenario.model_dump(mode="json", include={"deployment", "file_system", "workload"})
-    # Run folders of earlier versions are resumed: the digest is of that key's first name.
+    # Run folders of earlier versions are resumed, so the digest uses the key's first name.
     table["file_system"]["access"]["bed"] = table["file_system"]["access"].pop("testbed")
     return hashlib.sha256(json.dumps(table, sort_keys=True).encode()).hexdigest()[:16]
 
 
 def same(one, other):
-    """Equal, and equal in print: field by field, in order, with types."""
+    """Assert that two scenarios are equal field by field, in order and with types."""
     assert one == other
     assert one.model_dump_json() == other.model_dump_json()
     assert hash(one) == hash(other)
 
 
 def outcome(work, *given):
-    """What it returns, or the error: a factor that a constraint names cannot be set."""
+    """The result of `work`, or its error, since a factor that a constraint names cannot be set."""
     try:
         return work(*given), ""
     except InputError as error:
@@ -77,7 +77,7 @@ def outcome(work, *given):
 
 
 def configurations(scenario):
-    """Labels of the grids, or the first and the last levels of a design."""
+    """Labels of the grids' configurations, or the first and last levels of a design."""
     if scenario.design.factor:
         ends = [{}, {}]
         for factor in scenario.design.factor:
@@ -96,7 +96,7 @@ def test_configurations_of_shipped_scenarios(path):
         same(mine, naive)
         point = Point(scenario=mine, labels=labels)
         assert point.id == naive_id(naive)
-        # Neither a digest that is kept nor a text is part of what is written.
+        # Cached digests and texts are not part of a dumped scenario.
         again = Point.model_validate_json(point.model_dump_json())
         assert again == Point(scenario=naive, labels=labels)
         assert again.id == point.id

@@ -1,4 +1,4 @@
-"""Indices against closed forms: Ishigami, Sobol's G, tied factors; and what data cannot tell."""
+"""Sensitivity indices against closed forms: Ishigami, Sobol's G, tied and collinear factors."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ LEVELS = 16
 
 
 def legal(count, levels=LEVELS, constraints=()):
-    """Factors x0, x1, … of equally likely levels 0, 1, …"""
+    """A legal set with factors x0, x1, …, whose levels 0, 1, … are equally likely."""
     factors = [
         {"name": f"x{i}", "keys": [f"workload.x{i}"], "levels": list(range(levels))}
         for i in range(count)
@@ -25,7 +25,7 @@ def legal(count, levels=LEVELS, constraints=()):
 
 
 def middles(rows, levels=LEVELS):
-    """Levels as the middles of equal parts of [0, 1]."""
+    """Levels as the midpoints of equal parts of [0, 1]."""
     return (np.array(rows) + 0.5) / levels
 
 
@@ -35,7 +35,7 @@ def ishigami(rows):
 
 
 def ishigami_indices():
-    """Closed form for a = 7, b = 0.1."""
+    """First-order and total indices in closed form for a = 7, b = 0.1."""
     first = 0.5 * (1 + 0.1 * np.pi**4 / 5) ** 2
     second, shared = 7**2 / 8, 0.1**2 * np.pi**8 * (1 / 18 - 1 / 50)
     total = first + second + shared
@@ -100,7 +100,7 @@ def test_salib_itself_is_read_right():
 
 
 def test_tied_factors_against_the_double_sum():
-    """Triangle x1 <= x0 of a 6 x 6 box, and a free factor: indices by enumeration."""
+    """Indices by enumeration for the triangle x1 <= x0 of a 6 x 6 box and a free factor."""
     allowed = legal(3, 6, ["x1 <= x0"])
     assert allowed.size == 21 * 6
     assert [members for members, _ in allowed.blocks] == [(0, 1), (2,)]
@@ -171,7 +171,7 @@ def test_shap_values_add_up_by_factor():
 
 
 def test_what_moves_together_is_not_identifiable():
-    """Erratum K11: two disks, whose read and write rates move together."""
+    """Erratum K11: the read and write rates of two disks are varied together."""
     random = np.random.default_rng(1)
     disk = random.integers(2, size=60).astype(float)
     matrix = np.column_stack([disk, disk, random.integers(2, size=60)])
@@ -186,7 +186,8 @@ def test_what_moves_together_is_not_identifiable():
 
 
 def test_the_next_run_is_the_one_that_tells_most_for_its_cost():
-    """Two asked points; candidates: the first itself, one that tells of both, one of neither."""
+    """Two queried points; the candidates are the first point itself, one that informs on both, and
+    one on neither."""
     loads = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 0.0], [0.8, 0.8], [0.0, 0.0]])
     covariance = loads @ loads.T + np.diag([0.0, 0.0, 0.0, 0.0, 1.0])
     best, before, after = shrink(covariance, 0.1, 2, [1.0, 1.0, 1.0], 1)[0]
@@ -194,7 +195,7 @@ def test_the_next_run_is_the_one_that_tells_most_for_its_cost():
     naive = covariance - np.outer(covariance[:, 3], covariance[:, 3]) / (covariance[3, 3] + 0.1)
     assert before == pytest.approx(1.0)
     assert after == pytest.approx(np.sqrt(np.diag(naive)[:2].mean()))
-    # Ten times the price: the plain repetition is better for each hour.
+    # At ten times the cost of the second candidate, repeating the first point is better per hour.
     assert shrink(covariance, 0.1, 2, [1.0, 10.0, 1.0], 1)[0][0] == 0
     three = [one for one, _, _ in shrink(covariance, 0.1, 2, [1.0, 1.0, 1.0], 3)]
     assert 2 not in three[:2]

@@ -1,4 +1,4 @@
-"""The jobs of scenarios/liu-spark.toml give what plain Python gives on the same small input."""
+"""The jobs of scenarios/liu-spark.toml give the results of plain Python on a small input."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ EACH = jobs.SIZES[SIZE] // jobs.PARTS
 
 
 def made(make: Any) -> list[str]:
-    """All lines of an input."""
+    """All lines of an input that `make` generates."""
     return [line for part in range(jobs.PARTS) for line in make(part, EACH)]
 
 
@@ -48,7 +48,7 @@ def pagerank() -> dict[str, float]:
         got: dict[str, float] = defaultdict(float)
         for page, pages in linked.items():
             for to in pages:
-                # A page that nobody links to gives nothing on, as after Spark's join.
+                # A page without incoming links contributes no rank, as after Spark's join.
                 if page in ranks:
                     got[to] += ranks[page] / len(pages)
         ranks = {page: 0.15 + 0.85 * share for page, share in got.items()}
@@ -82,7 +82,7 @@ def bayes() -> dict[tuple[int, str], float]:
 
 @pytest.fixture(scope="module")
 def answers(tmp_path_factory) -> dict[str, list[str]]:
-    """Every job's lines, all run in one Spark on a folder of this machine."""
+    """Job -> its lines of output; all jobs run in one Spark on a local folder."""
     if not PYTHON.exists():
         pytest.skip("no Spark here: `make spark` installs it")
     folder = tmp_path_factory.mktemp("spark")

@@ -1,4 +1,4 @@
-"""State spaces with known numbers of markings and arcs, and what follows from them."""
+"""State spaces with known numbers of markings and arcs, and the properties derived from them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dfslab.spec.model import InputError
 
 
 def philosophers(count: int) -> Net:
-    """Each takes the left stick, then the right one, eats and puts both back."""
+    """A net of philosophers who take the left stick, then the right one, eat and put both back."""
     net = Net("philosophers")
     person = net.colour("person", id=int)
     net.constant("n", count)
@@ -38,7 +38,8 @@ def philosophers(count: int) -> Net:
 
 
 def test_five_philosophers():
-    """82 markings and 265 arcs, cross-checked between two other tools; all may starve at once."""
+    """82 markings and 265 arcs, as two other tools find; the marking in which all starve is
+    dead."""
     report = state_space(philosophers(5))
     assert (report.markings, report.arcs) == (82, 265)
     assert report.complete
@@ -53,7 +54,7 @@ def test_five_philosophers():
 
 
 def test_without_the_deadlock_everything_is_live_and_home():
-    """One who takes the right stick first breaks the circle."""
+    """If one philosopher takes the right stick first, no deadlock is possible."""
     net = philosophers(3)
     left, right, done = net.transitions
     think, sticks = left.takes[0].place, left.takes[1].place
@@ -65,7 +66,7 @@ def test_without_the_deadlock_everything_is_live_and_home():
     )
     net.transitions[:] = [both, done]
     report = state_space(net)
-    # At most one of three eats: all think, or one of three eats.
+    # At most one of three eats: the markings are that all think, or that one of three eats.
     assert (report.markings, report.arcs) == (4, 6)
     assert report.home_markings == 4
     assert report.live_transitions == ["both", "done"]
@@ -80,7 +81,7 @@ def test_a_ring_has_as_many_markings_as_ways_to_share(tokens, places):
         net.transition(f"t{at}", [ring[at]], [Put(ring[(at + 1) % places], delay=1.5)])
     report = state_space(net)
     assert report.markings == math.comb(tokens + places - 1, places - 1)
-    # A transition is enabled wherever its place is not empty.
+    # A transition is enabled if its input place is not empty.
     assert report.arcs == places * math.comb(tokens + places - 2, places - 1)
     assert report.bounds == {f"p{at}": (0, tokens) for at in range(places)}
 
@@ -115,7 +116,8 @@ def test_inhibitor_reset_and_priority_in_the_token_game():
     game.step()
     game.step()
     game.step()
-    # All are on their way; they arrive together, the higher priority goes first and clears all.
+    # All tokens are in transit and arrive at the same time; the transition of higher priority fires
+    # first and removes all.
     assert game.state.time_s == 2.0
     assert names() == ["clear"]
     assert game.step().marking == {"c": [[]]}
@@ -125,7 +127,10 @@ def test_inhibitor_reset_and_priority_in_the_token_game():
 
 
 def test_the_way_to_a_dead_marking_and_to_the_most_tokens_is_a_shortest_one():
-    """All five take their left stick; two eat after four steps."""
+    """The shortest path to the dead marking: all five take their left stick.
+
+    Two eat after four steps.
+    """
     report = state_space(philosophers(5))
     assert report.dead_paths_shown == [["left"] * 5]
     assert sorted(report.paths_to_most["eat"]) == ["left", "left", "right", "right"]

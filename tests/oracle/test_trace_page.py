@@ -1,4 +1,4 @@
-"""Every figure of a page of traces is what SQL says of the same trace's tables."""
+"""Every figure of a page of traces equals the answer of SQL on the same trace's tables."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ OWN = """own as (
 
 
 class Page(HTMLParser):
-    """The tables of a page by the heading before them: rows of cells, paths in full."""
+    """The tables of a page by the heading before them: rows of cells, with full paths."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -69,12 +69,13 @@ class Page(HTMLParser):
 
 
 def recorded(folder: Path) -> list[Path]:
-    """What a real HDFS wrote: the profiles of its processes and clients, whole calls of one."""
+    """Recorded profiles of the processes and clients of a real HDFS, with exemplar traces of one
+    process."""
     return [RECORDING]
 
 
 def spans(folder: Path) -> list[Path]:
-    """Reads from the disks of several hosts, one of them slow."""
+    """A file of spans: reads from the disks of several hosts, one of which is slow."""
     path = folder / "spans.json"
     path.write_text(json.dumps(spans_of({"node-1": 1, "node-2": 3, "node-3": 1}, seed=8)))
     return [path]
@@ -82,7 +83,7 @@ def spans(folder: Path) -> list[Path]:
 
 @pytest.fixture(scope="module", params=[recorded, spans])
 def shown(request, tmp_path_factory) -> tuple[Page, Ask, str]:
-    """A page, and what answers of its tables."""
+    """(page, function that queries its tables, kind of trace) of a trace."""
     folder = tmp_path_factory.mktemp("traces")
     files = request.param(folder)
     page, tables = folder / "page.html", folder / "tables"

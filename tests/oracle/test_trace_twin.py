@@ -1,4 +1,4 @@
-"""The Rust profile against a slow twin: the paper's two merges, literally, in plain Python."""
+"""The profile by Rust against a slow twin in plain Python, which follows the paper's two merges."""
 
 import json
 import random
@@ -11,7 +11,7 @@ ROOT = None
 
 
 class Tree:
-    """A call, or many merged calls of one structure, with its children."""
+    """A call, or several merged calls of the same structure, with its children."""
 
     def __init__(self, span, self_ns):
         duration_ns = span["end"] - span["start"]
@@ -42,7 +42,7 @@ class Tree:
 
 
 def merge_same(trees):
-    """Merges the trees of one structure into the first of them."""
+    """Merge the trees of each structure into the first tree of this structure."""
     kept = {}
     for tree in trees:
         structure = tree.structure()
@@ -54,7 +54,7 @@ def merge_same(trees):
 
 
 def recover_parents(spans, losses):
-    """Each span's parent key, or None: the rules of `Losses`, one by one."""
+    """Span -> key of its parent or None, by the rules that `Losses` counts."""
     parents = {}
     for key, span in spans.items():
         parent = (span["trace"], span["parent"])
@@ -80,7 +80,7 @@ def recover_parents(spans, losses):
 
 
 def twin_profile(arrived):
-    """(compressed trees, number of trees, losses) of spans as they arrived."""
+    """(compressed trees, number of trees, losses) of spans in their order of arrival."""
     losses = Counter()
     spans = {}
     for span in arrived:
@@ -113,7 +113,8 @@ def twin_profile(arrived):
 
 
 def random_spans(source):
-    """A damaged forest: duplicates, rings, orphans, backward and overhanging spans, shuffled."""
+    """Random spans with damages: duplicates, cycles, orphans, backward and overhanging spans,
+    shuffled."""
     spans = []
     for trace in range(1, source.randint(2, 12)):
         starts = []
@@ -140,7 +141,7 @@ def random_spans(source):
 
 
 def as_otlp_json(spans):
-    """One OTLP document, written without the help of the code under test."""
+    """One OTLP document of the spans, written without the code under test."""
     written = [
         {
             "traceId": f"{span['trace']:032x}",
@@ -164,7 +165,7 @@ def plain(node):
 
 
 def sums_by_path(nodes, above=()):
-    """(count, bytes, total, self) of every path of names in compressed trees."""
+    """Path of names -> (count, bytes, total time, self time) in compressed trees."""
     sums = defaultdict(lambda: [0, 0, 0, 0])
     for node in nodes:
         path = (*above, node.name)
@@ -199,7 +200,7 @@ def test_rust_and_twin_agree(seed, tmp_path):
 
 
 def test_the_twin_can_disagree(tmp_path):
-    """The canary: one nanosecond more in one span, and the comparison must fail."""
+    """The comparison fails if one span is one nanosecond longer."""
     spans = [span for span in random_spans(random.Random(7)) if span["end"] > span["start"]]
     path = tmp_path / "trace"
     path.write_text(as_otlp_json(spans), encoding="utf-8")

@@ -24,7 +24,8 @@ from support.steady import steady_rates_per_s
 
 
 def small_deployment(seed):
-    """A client node, a metadata node, one to four data nodes; random times, cores and clients."""
+    """A random deployment: a client node, a metadata node, one to four data nodes, and random
+    parameters."""
     draw = random.Random(seed)
     cores = {"client": 64, "metadata": draw.randint(1, 4), "data": draw.randint(1, 2)}
     nodes = [
@@ -105,7 +106,7 @@ WORKLOADS = [
 
 
 def factorial(system):
-    """Every combination of the levels; illegal layouts among them are for the caller to refuse."""
+    """Every combination of the levels; the caller has to skip illegal layouts."""
     described = discover.file_system(system)
     levels = LEVELS[system]
     factors = (itertools.product(*levels.values()), WORKLOADS, [1, 64], RATES, [False, True])
@@ -159,7 +160,8 @@ def test_nothing_legal_is_negative_infinite_or_above_the_line(system):
         assert all(math.isfinite(n) and n >= 0 for n in others), scenario.workload
         assert max(found.utilisation.values()) <= 1 + 1e-9
         if not together and scenario.workload.name != "metadata":
-            # One client node: no more than its adapter carries, but for what its own pages hold.
+            # With one client node, the rate is at most that of its adapter, except for page-cache
+            # hits.
             carried = 1.0 - given.environment["kept"]
             assert found.rate_per_s * found.mean_size_bytes * carried <= rate * (1 + 1e-9)
         assert found.binding
@@ -198,7 +200,7 @@ def test_no_bandwidth_is_one_clear_line(rate):
 
 
 def test_an_open_load_is_answered_with_what_binds():
-    # The first configuration whose NameNode limits it; elsewhere its call queue stays empty.
+    # The first configuration that the NameNode limits; in others its call queue stays empty.
     every = (Situation(scenario) for _, _, scenario in factorial("hdfs"))
     limits = ((one, one.predict_open(one.constants, 1.0).binding) for one in every)
     given = next(one for one, limit in limits if limit.startswith("namenode"))
@@ -208,7 +210,8 @@ def test_an_open_load_is_answered_with_what_binds():
         sum(cost.latency_s for cost in given.costs(given.constants).values()), rel=0.05
     )
     assert calm.quantiles_s["p50"] < calm.quantiles_s["p99"]
-    # The NameNode's call queue has an end, so there is an answer: all of it is waited for.
+    # The NameNode's call queue is finite, so the response time exists: clients wait for the whole
+    # queue.
     waited_s = full.places / full.largest_rate_per_s
     assert full.latency_s == pytest.approx(waited_s + calm.latency_s, rel=0.05)
     assert full.refused > 0.99

@@ -1,4 +1,4 @@
-"""The verification's table is of every recording, is current, and fails when a figure is lost."""
+"""The table of verification has every recording, is current, and fails if a figure is lost."""
 
 from __future__ import annotations
 
@@ -13,20 +13,21 @@ from verification.page import PAGE, page
 from verification.sampling import sampled
 
 pytest_plugins = ["pytester"]
-# Half of the parts of a recording refit a model several times, so each part is a case.
+# Half of the parts of a recording refit a model several times, so each part is a separate case.
 KUMAR = [(one, part) for one in kumar.subjects() for part in kumar.parts(one)]
 HIT = Figure("liu", "liu-interventions", "liu.named", "", 1.0, 10)
 
 
 def again(experiment: str, recording: str) -> None:
-    """The figures of a recording, computed from its data, are those of the committed table."""
+    """Assert that the figures of a recording, computed again, equal those of the committed
+    table."""
     asked = (experiment, recording)
     before = [one for one in committed() if (one.experiment, one.recording) == asked]
     same(computed(asked), before)
 
 
 def same(found: list[Figure], before: list[Figure]) -> None:
-    """Each figure is found and committed, with the same value of as many points."""
+    """Assert that both lists have the same figures, with equal values and numbers of points."""
     assert found
     assert {one.key for one in found} == {one.key for one in before}
     wrong = [*lost(found, before), *differences(found, before)]
@@ -77,7 +78,7 @@ def test_nets(recording):
     again("nets", recording)
 
 
-# The other experiments take a minute for one constant: `make verify` varies those.
+# The other experiments take a minute for each constant; `make verify` varies these.
 QUICK = {"liu", "namenode", "program", "expectations"}
 
 
@@ -94,7 +95,10 @@ def test_constants_halved_and_doubled(constant, experiment):
 
 
 def test_every_choice_that_reaches_a_figure_of_a_varied_experiment_was_varied():
-    """`make verify` varies all; an experiment without any row has not been varied yet."""
+    """Every choice that reaches an experiment in the table of variations has a row there.
+
+    An experiment without any row has not been varied yet.
+    """
     committed = {(one.constant, one.experiment) for one in variation.committed()}
     varied = {experiment for _, experiment in committed}
     assert varied >= QUICK | {"nets", "boosting"}
@@ -127,7 +131,7 @@ def test_the_section_shows_the_headline_that_moves_most():
 
 
 def test_no_recording_is_left_out():
-    """Every file of the data, and whatever is added to it, has figures in the committed table."""
+    """Every recording file has figures in the committed table."""
     judged = {recording for _, recording in tasks()}
     assert recordings.every_file() <= judged
     assert {(one.experiment, one.recording) for one in committed()} == set(tasks())

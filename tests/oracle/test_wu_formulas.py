@@ -1,4 +1,4 @@
-"""Wu 2013: Table 1 and formulas (1) to (11) from the description, in the corrected reading."""
+"""Wu 2013: Table 1 and formulas (1) to (11), as corrected, derived from the description."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ LACKING = {
 COMMON = {"Dap1", "Dap2"}
 NAMENODE = {"Dp4", "Dp5", "Dp6", "Dp8", "Dp9"}
 
-# The paper's assumption that files are whole blocks, and blocks whole packets.
+# The paper assumes that files consist of whole blocks, and blocks of whole packets.
 B, n, P, p, L = sympy.symbols("B n P p L", positive=True, integer=True)
 S = P * p
 WHOLE = {
@@ -44,11 +44,11 @@ WHOLE = {
     symbol("packet_size"): p,
     symbol("prefetch_blocks"): n,
     symbol("replication"): L,
-    # One block after the other.
+    # Blocks are read one after the other.
     symbol("read_streams"): 1,
     # Java's client leaves the disk to write-back.
     symbol("block_sync"): 0,
-    # And that connections are there and know how much their way holds.
+    # Connections exist and have their full window.
     symbol("setup_trips"): 0,
     symbol("initial_window"): sympy.oo,
 }
@@ -59,7 +59,7 @@ def T(name):
 
 
 def of_whole_blocks(expression):
-    """An expression of the description for files of B blocks of P packets of p bytes."""
+    """An expression of the description for files of B blocks, each of P packets of p bytes."""
     return sympy.simplify(expression.subs(WHOLE, simultaneous=True).doit())
 
 
@@ -77,7 +77,8 @@ def test_table_1_is_found_by_walking():
         identity, _, meaning, _, default, origin, source, where = row.cells()
         assert meaning
         assert where
-        # A queue's length is an outcome; everything else has a default, own keys a source.
+        # A queue's length is an outcome, so it has no default; parameters of the file system have a
+        # source.
         assert default or identity in ("Dp4", "Dp5", "Dp6")
         assert source or origin != "filesystem"
 
@@ -89,7 +90,7 @@ def test_a_parameter_that_acts_nowhere_is_not_in_the_table():
 
 
 def test_read_is_the_corrected_1():
-    """T_open + N T_getBlockLocations + M T_readBlock, N = ceil(B / n), M = B (W11, W12)."""
+    """T_open + N T_getBlockLocations + M T_readBlock, N = ceil(B / n), M = B (errata W11, W12)."""
     derived = of_whole_blocks(total(invocations(HDFS, "read")))
     N, M = sympy.ceiling(B / n), B
     paper = T("open_self") + N * T("getBlockLocations") + M * T("readBlock")
@@ -99,10 +100,11 @@ def test_read_is_the_corrected_1():
 
 
 def test_write_is_the_corrected_6():
-    """Self times, create XOR append, B addBlocks, B writeRequests, and a complete (W9, W13)."""
+    """Self times, create XOR append, B addBlocks, B writeRequests, and a complete (errata W9,
+    W13)."""
     derived = of_whole_blocks(total(invocations(HDFS, "write")))
     own = {name: one.own for name, one in by_name("write").items()}
-    # What waits for the last acknowledgement of each block belongs to its writeRequest.
+    # The wait for the last acknowledgement of each block belongs to the block's writeRequest.
     acknowledged = of_whole_blocks(own["T_write_self"] + own["T_close_self"]).coeff(
         symbol("finalize_cpu")
     )
@@ -117,7 +119,7 @@ def test_write_is_the_corrected_6():
 
 
 def test_a_block_is_written_as_the_corrected_6_has_it():
-    """L t_hop(p) + (S - p) / min(client NIC, DN NIC) with bytes that cost adapters only."""
+    """L t_hop(p) + (S - p) / min(client NIC, DN NIC), for bytes that cost adapters only."""
     free = {
         symbol(key): 0
         for key in ("client_write_byte_cpu", "server_write_byte_cpu", "write_setup_cpu")
@@ -129,23 +131,24 @@ def test_a_block_is_written_as_the_corrected_6_has_it():
     slowest = sympy.Min(mine, theirs)
     hop = symbol("network_latency") + p / slowest
     assert sympy.simplify(derived - (L * hop + (S - p) / slowest)) == 0
-    # With one replica of one packet nothing is left but the hop itself.
+    # With one replica of one packet, only the hop remains.
     assert sympy.simplify(derived.subs({L: 1, P: 1}) - hop) == 0
 
 
 def of_count(response_s: sympy.Expr) -> sympy.Expr:
-    """Work of `count` operations by (5) and (11)."""
+    """The time of `count` operations by (5) and (11)."""
     return symbol("count") * response_s
 
 
 def test_count_multiplies_the_unloaded_time_on_a_serial_server_only():
-    """(5) and (11): equal to the closed network's makespan where one server does everything."""
+    """(5) and (11) equal the closed network's makespan if one server does all the work."""
     unloaded = sympy.Float(0.02)
     for count in (1, 7, 64):
         work = float(of_count(unloaded).subs(symbol("count"), count))
         makespan = count / mean_value_analysis([0.02], count).rate_per_s
         assert work == pytest.approx(makespan)
-    # W10: a loaded T holds the queue already; with two servers even the unloaded one is too much.
+    # Erratum W10: a loaded T already includes the queue; with two servers even the unloaded T is
+    # too large.
     loaded = mean_value_analysis([0.02], 8).response_s
     assert float(of_count(sympy.Float(loaded)).subs(symbol("count"), 8)) > 7 * (8 * 0.02)
     two = 8 / mean_value_analysis([0.02], 8, servers=[2]).rate_per_s
@@ -165,19 +168,21 @@ def test_count_multiplies_the_unloaded_time_on_a_serial_server_only():
     ],
 )
 def test_dependence_sets(number, operation, name, whole, expected):
-    """(2) is of open's own part, (7) of create with the call it makes, as the paper has them."""
+    """Set (2) is that of open's self time, set (7) that of create with its inner call, as in the
+    paper."""
     one = by_name(operation)[name]
     assert dependences(HDFS, operation, one, whole=whole) == expected
 
 
 def test_10_is_of_write_request_and_not_of_create():
-    """W8: (10) is printed as T_create, whose set (7) lacks the DataNode's adapter."""
+    """Erratum W8: (10) is printed as T_create, but the set (7) of create lacks the DataNode's
+    adapter."""
     create = by_name("write")["T_create_self"]
     assert "Dp7" not in dependences(HDFS, "write", create, whole=True)
 
 
 def test_every_symbol_of_an_invocation_is_in_its_dependence_set():
-    """The paper's sets hold what the formulas really contain, of the paper's parameters."""
+    """The paper's sets contain exactly those of its parameters that occur in the formulas."""
     for operation in ("read", "write", "append"):
         for one in invocations(HDFS, operation):
             ids = dependences(HDFS, operation, one, whole=True)

@@ -6,11 +6,13 @@ import java.nio.file.Path;
 import java.util.Random;
 import java.util.TreeMap;
 
-/** A program whose calls are known: what it does is its argument, what it did is its output. */
+/**
+ * A program with known calls: its argument selects the calls, and its output states what happened.
+ */
 public final class Planted {
   static long sink;
 
-  /** A call that moves as many bytes as it is told. */
+  /** A call that moves the given number of bytes. */
   static int leaf(int bytes) {
     return bytes;
   }
@@ -55,7 +57,7 @@ public final class Planted {
     pause(60);
   }
 
-  /** Work that one thread asks for and another does. */
+  /** Work that one thread submits and another thread executes. */
   static final class Job extends Thread {
     Job() {}
 
@@ -69,7 +71,7 @@ public final class Planted {
     return new Job();
   }
 
-  /** Every path of the counting tests; 4 threads at a time, {@code waves} times. */
+  /** Makes every path of the counting tests; 4 threads at a time, {@code waves} times. */
   static void count(int waves) throws InterruptedException {
     for (int wave = 0; wave < waves; wave++) {
       Thread[] threads = new Thread[4];
@@ -104,7 +106,7 @@ public final class Planted {
     }
   }
 
-  /** So many hand-overs at one time that nobody takes up. */
+  /** Submits {@code count} jobs that no thread ever executes, so their contexts stay unclaimed. */
   static void waiting(int count) {
     Job[] jobs = new Job[count];
     for (int i = 0; i < count; i++) {
@@ -113,7 +115,7 @@ public final class Planted {
     sink += jobs.length;
   }
 
-  /** Calls of which each has a path of its own: 2 + 4 + 8 ... */
+  /** Makes calls that each have a different path: 2 + 4 + 8 ... */
   static void fork(int depth) {
     if (depth > 0) {
       left(depth - 1);
@@ -129,7 +131,7 @@ public final class Planted {
     fork(depth);
   }
 
-  /** Bytes allocated in a million calls once everything is warm. */
+  /** The number of bytes allocated in a million calls, after a warm-up. */
   static long allocated() {
     ThreadMXBean bean = (ThreadMXBean) ManagementFactory.getThreadMXBean();
     long id = Thread.currentThread().getId();
@@ -144,7 +146,9 @@ public final class Planted {
     return bean.getThreadAllocatedBytes(id) - before;
   }
 
-  /** The best nanoseconds a call of several rounds, and of two readings of the clock. */
+  /**
+   * The least time in ns of a call over several rounds, and of two readings of the clock, as text.
+   */
   static String speed() {
     double call = Double.MAX_VALUE;
     double clock = Double.MAX_VALUE;
@@ -163,7 +167,7 @@ public final class Planted {
     return call + " " + clock;
   }
 
-  /** The same again and again. */
+  /** Prints {@link #speed} repeatedly until the file exists. */
   static void speeds(Path file) {
     while (!Files.exists(file)) {
       System.out.println(speed());
@@ -177,7 +181,7 @@ public final class Planted {
     }
   }
 
-  /** Slow calls, and calls of threads that end; once the file is there, quick calls only. */
+  /** Makes slow calls, and calls of threads that end; once the file exists, quick calls only. */
   static void warmUp(Path file) throws InterruptedException {
     count(2);
     for (int i = 0; i < 5; i++) {
@@ -191,7 +195,7 @@ public final class Planted {
     }
   }
 
-  /** What cannot say its name while another thread works on it. */
+  /** An object whose toString() blocks while another thread holds its lock. */
   static final class Busy {
     @Override
     public synchronized String toString() {
@@ -203,7 +207,9 @@ public final class Planted {
     sink += busy.hashCode();
   }
 
-  /** Calls about something that is locked all the time; after the first a snapshot is taken. */
+  /**
+   * Makes calls whose argument is locked all the time; a snapshot is taken after the first call.
+   */
   static void locked(int calls) throws InterruptedException {
     Busy busy = new Busy();
     synchronized (busy) {
@@ -215,7 +221,7 @@ public final class Planted {
     }
   }
 
-  /** A walk without a plan that keeps its own count of where it was. */
+  /** A random walk through call paths that counts its calls by path. */
   static final class Walk {
     final Random random;
     final TreeMap<String, int[]> seen = new TreeMap<>();
@@ -226,7 +232,7 @@ public final class Planted {
       left = calls;
     }
 
-    /** Counts a call; one of fifty fails. */
+    /** Counts a call of the path; one of fifty calls fails. */
     void on(String path) {
       left--;
       int[] counts = seen.computeIfAbsent(path, absent -> new int[2]);
@@ -237,7 +243,7 @@ public final class Planted {
       }
     }
 
-    /** Goes on below a path: for very long at the top, and less and less so. */
+    /** Makes random calls below a path, many at the top and fewer with increasing depth. */
     void below(String path, int depth) {
       while (left > 0 && random.nextInt(2000) > Math.max(0, depth - 1) * 500) {
         try {
@@ -265,7 +271,10 @@ public final class Planted {
     walk.below(path, depth);
   }
 
-  /** Walks in threads behind each other, and says of every path how many calls it had and lost. */
+  /**
+   * Runs walks in threads one after the other; prints the number of calls and failures of every
+   * path.
+   */
   static void wander(int walks, int calls) throws InterruptedException {
     for (int seed = 1; seed <= walks; seed++) {
       Walk walk = new Walk(seed, calls);
@@ -283,7 +292,7 @@ public final class Planted {
     }
   }
 
-  /** Does what it is told. */
+  /** Makes the calls that the first argument selects. */
   public static void main(String[] words) throws Exception {
     switch (words[0]) {
       case "count" -> count(Integer.parseInt(words[1]));

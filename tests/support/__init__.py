@@ -1,1 +1,1 @@
-"""What several test modules share: no test module imports another one."""
+"""Helpers that several test modules share; test modules do not import each other."""

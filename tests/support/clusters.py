@@ -1,4 +1,4 @@
-"""Loads in several processes of this machine, and what is left of those."""
+"""Workload runs in several processes of this machine, and checks of what remains after them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ TWO = (ClientHost("left"), ClientHost("right"))
 def plan(
     root: Path, clients: int = 5, operations: int = 60, think_time_s: float = 0.0, **top: Any
 ) -> LoadPlan:
-    """Reads, writes and renames in the run directory `dfslab-fleet`."""
+    """A plan of reads, writes and renames in the run directory `dfslab-fleet`."""
     kinds: tuple[OperationName, ...] = ("read", "write", "rename", "mkdir")
     stream = Stream(
         seed=7,
@@ -36,13 +36,13 @@ def plan(
 
 
 def agents_of(parent: int) -> list[int]:
-    """The agents that a process started, in that order."""
+    """PIDs of the agents that a process started, in the order of their starts."""
     children = sorted(psutil.Process(parent).children(), key=lambda child: child.create_time())
     return [child.pid for child in children if "dfslab.fleet.agent" in child.cmdline()]
 
 
 def runs(pid: int) -> bool:
-    """Whether the process is there and has not ended."""
+    """Whether the process exists and has not ended."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except (FileNotFoundError, ProcessLookupError):
@@ -50,8 +50,10 @@ def runs(pid: int) -> bool:
 
 
 def apart_s(spans: Spans, parts: Sequence[Sequence[int]]) -> float:
-    """How long after the first part of the clients had ended the last one began; negative where
-    all worked at the same time, however slowly."""
+    """Seconds from the end of the first shard's last operation to the start of the last shard.
+
+    Negative if all shards worked at the same time.
+    """
     begun = [min(span[1] for span in spans if span[5] in part) for part in parts]
     ended = [max(span[2] for span in spans if span[5] in part) for part in parts]
     return (max(begun) - min(ended)) * 1e-9

@@ -1,4 +1,4 @@
-"""The command in this process, with the exit code and the outputs that a process would give."""
+"""Runs `dfslab` in this process, with the exit code and outputs of a separate process."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from typing import IO, Any
 import pytest
 from dfslab.cli import main
 
-# For tests of the process itself: signals, start-up, a terminal, an environment of its own.
+# For tests of the process itself: signals, start-up, a terminal, a separate environment.
 DFSLAB = Path(sys.executable).with_name("dfslab")
 SIGNALS = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
 
@@ -28,9 +28,9 @@ def dfslab(
     input: str = "",
     text: bool = True,
 ) -> subprocess.CompletedProcess[Any]:
-    """`dfslab WORDS`, run to its end, without the start of a process.
+    """Run `dfslab WORDS` to its end without starting a process.
 
-    `env` is added to the environment. What its children write is caught as well.
+    `env` is added to the environment. Output of child processes is captured as well.
     """
     arguments = ["dfslab", *map(str, words)]
     with ExitStack() as files:
@@ -51,7 +51,7 @@ def dfslab(
 
 
 def _exit_code() -> int:
-    """What the interpreter would make of the way in which the command ends."""
+    """The exit code with which the interpreter would end."""
     try:
         main()
     except SystemExit as ended:
@@ -67,7 +67,7 @@ def _exit_code() -> int:
 
 @contextmanager
 def _signals_kept() -> Iterator[None]:
-    """The command takes signals as Ctrl-C; the tests' own process takes them as before."""
+    """A context in which the command sets signal handlers; the earlier handlers are restored."""
     before = {number: signal.getsignal(number) for number in SIGNALS}
     try:
         yield
@@ -78,7 +78,8 @@ def _signals_kept() -> Iterator[None]:
 
 @contextmanager
 def _redirected(number: int, file: IO[bytes]) -> Iterator[None]:
-    """The standard stream with this number goes to a file, children's and native code's too."""
+    """A context in which a standard stream goes to a file, also for child processes and native
+    code."""
     name = ("stdin", "stdout", "stderr")[number]
     before, kept = getattr(sys, name), os.dup(number)
     os.dup2(file.fileno(), number)

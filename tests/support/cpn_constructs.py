@@ -1,6 +1,6 @@
-"""Constructs of CPN ML with what a net does that uses each, or why it is refused.
+"""Constructs of CPN ML, each with the behaviour of a net that uses it, or why it is refused.
 
-The table of docs/cpn.md is made of these rows, and every row is run.
+The table of docs/cpn.md consists of these rows, and a test runs every row.
 """
 
 from __future__ import annotations
@@ -52,10 +52,10 @@ VARIABLES = {
 
 @dataclass(frozen=True)
 class Row:
-    """A construct: an example of it, the net around the example, and what becomes of the net.
+    """A construct: an example of it, the net around the example, and the net's behaviour.
 
-    `served` are the rows in the place behind the transition when nothing fires any more;
-    `refused` is part of the line that stops the file.
+    `served`: tokens in the place behind the transition when no transition is enabled any more.
+    `refused`: part of the error message, if the file is refused.
     """
 
     construct: str
@@ -88,7 +88,7 @@ class Step:
 
 
 def file_of(declarations: list[str], places: dict[str, tuple[str, str]], steps: list[Step]) -> str:
-    """A file of one page; places are names with a colour set and a first marking."""
+    """The text of a file of one page; `places`: name -> (colour set, initial marking)."""
     nodes, keys = [], {}
     for at, (name, (colour, first)) in enumerate(places.items()):
         keys[name] = f"p{at}"
@@ -118,22 +118,22 @@ def file_of(declarations: list[str], places: dict[str, tuple[str, str]], steps: 
 
 
 def ml(text: str) -> str:
-    """A declaration of values or functions."""
+    """The text of a declaration of values or functions."""
     return f"<ml id='m'>{escape(text)}</ml>"
 
 
 def color(name: str, kind: str) -> str:
-    """The declaration of a colour set."""
+    """The text of the declaration of a colour set."""
     return f"<color id='c{name}'><id>{name}</id>{kind}</color>"
 
 
 def var(name: str, colour: str) -> str:
-    """The declaration of a variable."""
+    """The text of the declaration of a variable."""
     return f"<var id='v{name}'><type><id>{colour}</id></type><id>{name}</id></var>"
 
 
 def document(row: Row) -> str:
-    """The file of a row: one transition between two places."""
+    """The text of a row's file: one transition between two places."""
     colours = COLOURS | row.extra
     parts = [ml("val nodes = 3;")]
     parts += [color(name, kind) for name, kind in colours.items()]
@@ -146,7 +146,7 @@ def document(row: Row) -> str:
 
 
 def table(rows: list[Row]) -> str:
-    """The rows as a table of Markdown."""
+    """The rows as a Markdown table."""
 
     def cell(text: str) -> str:
         return text.replace("|", "\\|")

@@ -1,4 +1,4 @@
-"""Every construct of CPN ML that is known to be read, and those that are refused by name."""
+"""Rows of the constructs of CPN ML that are supported, and of those that are refused by name."""
 
 from __future__ import annotations
 

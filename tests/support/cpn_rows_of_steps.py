@@ -1,4 +1,4 @@
-"""Functions, and what stands at transitions and arcs, of CPN ML."""
+"""Rows of functions of CPN ML, and of inscriptions of transitions and arcs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Nodes and deployments as tests write them out by hand."""
+"""Nodes and deployments in the short form in which tests write them."""
 
 from __future__ import annotations
 
@@ -12,27 +12,27 @@ FREQUENCY_HZ = 2.5e9
 
 
 def node(name: str = "machine", *roles: str, **keys: Any) -> dict[str, Any]:
-    """A node with these roles, once each: those of a plain directory unless others are named."""
+    """A node with one instance of each role; by default the roles of a plain directory."""
     return {"name": name, "roles": dict.fromkeys(roles or ("client", "storage"), 1), **keys}
 
 
 def node_per_role(*roles: str, **keys: Any) -> list[dict[str, Any]]:
-    """One node for each role, called like it."""
+    """One node for each role, with the name of the role."""
     return [node(role, role, **keys) for role in roles]
 
 
 def deployment(*nodes: dict[str, Any], **keys: Any) -> Deployment:
-    """The deployment of these nodes; `network` and `tolerance` are keys."""
+    """The deployment of these nodes; the keys may be `network` and `tolerance`."""
     return build(Deployment, {"node": list(nodes), **keys})
 
 
 def placement(*nodes: dict[str, Any], **keys: Any) -> Placement:
-    """Where the roles of these nodes are, as models want to know it."""
+    """The placement of the roles on these nodes, as models need it."""
     return Placement(deployment(*nodes, **keys))
 
 
 def free_network(*roles: str, **values: float) -> dict[str, float]:
-    """Constants with which only what a test declares takes time."""
+    """Constants that make everything free of cost except what a test declares."""
     found = {"network_latency": 0.0, "loopback_latency": 0.0, "file_size": 1.0}
     for role in roles:
         found |= {

@@ -1,4 +1,4 @@
-"""Nets in a form that does not depend on how they were written, and what they fire by a seed."""
+"""Nets in a form that does not depend on their spelling, and their firings by a seed."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ def plain(net):
 
 
 def tree(text: str) -> str:
-    """The syntax tree of an inscription; brackets that change no meaning are gone."""
-    # Python's words for the operators of inscriptions; `~` binds as tightly as `!` does.
+    """The syntax tree of an inscription, in which redundant brackets do not occur."""
+    # Replace the operators of inscriptions by Python's; `~` has the precedence of `!`.
     words = re.sub(r"!(?!=)", "~", text.replace("&&", " and ").replace("||", " or "))
     words = re.sub(r"\bif\(", "if_(", words)
     try:
@@ -35,7 +35,7 @@ def tree(text: str) -> str:
 
 
 class _Greater(ast.NodeTransformer):
-    """`a < b` as `b > a`."""
+    """Rewrites `a < b` as `b > a`."""
 
     def visit_Compare(self, node: ast.Compare) -> ast.AST:  # noqa: N802
         self.generic_visit(node)
@@ -82,5 +82,5 @@ def fired(net, monitors=None, seed: int = 7, firings: int = 20_000):
 
 
 def definition(document) -> NetDefinition:
-    """A net given as JSON data."""
+    """A net definition from JSON data."""
     return NetDefinition.model_validate(document)

@@ -1,4 +1,4 @@
-"""Ports of this machine that nobody listens on."""
+"""Finds ports of this machine on which no process listens."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import socket
 
 
 def free_port() -> int:
-    """One that the kernel gives out, freed again."""
+    """A port that the kernel has chosen, and that is free again."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])

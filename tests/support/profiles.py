@@ -1,4 +1,4 @@
-"""Call profiles of planted operations, as processes write them."""
+"""Call profiles of planted operations, in the form in which processes write them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Processes = Iterable[tuple[str, list[dict[str, Any]]]]
 def step(
     above: int, name: str, total: int, below: int = 0, kind: str = "service"
 ) -> dict[str, Any]:
-    """A row of ten equal calls, their sums in milliseconds."""
+    """A row of ten equal calls, with sums in milliseconds."""
     each = total * MS // 10
     return {
         "above": above,
@@ -34,7 +34,7 @@ def step(
 
 
 def files(processes: Processes) -> list[tuple[str, File]]:
-    """The file that each process writes at its end."""
+    """(file name, profile) of each process, as written at its end."""
     common = {
         "format": "dfslab-profile/1",
         "pid": 1,
@@ -81,12 +81,12 @@ SMALL_FILES = (
 
 
 def call_profile(paths: Sequence[Path]) -> dict[str, Any]:
-    """Profiles of processes, merged, as they are written as JSON."""
+    """The merged profile of processes' files, as JSON data."""
     return plain(call_document.profile(paths))
 
 
 def tree_node(name: str, *children: TreeNode, **sums: Any) -> TreeNode:
-    """A node of a tree whose sums are zero where they are not given."""
+    """A node of a call tree, whose sums are zero unless given."""
     zeros = dict.fromkeys(("count", "errors", "bytes", "total_ns", "self_ns"), 0)
     times_s = dict.fromkeys(("total_s", "self_s", "min_s", "max_s", "p50_s", "p99_s", "sd_s"), 0.0)
     told = {"kind": "service", "again": False, "times": None, "of": {}, "exemplars": []}
@@ -97,7 +97,7 @@ def tree_node(name: str, *children: TreeNode, **sums: Any) -> TreeNode:
 
 
 def tree_profile(*roots: TreeNode, **parts: Any) -> TraceProfile:
-    """A profile of these trees only, or with other parts that are given."""
+    """A profile with these call trees, and with other parts if given."""
     shares = {"spans_removed": 0.0, "trees_removed": 0.0}
     counts = ("spans_before", "spans_after", "trees_before", "trees_after")
     lists = ("ranking", "ranking_by_name", "waits", "clocks", "timelines")

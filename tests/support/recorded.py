@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 RECORDED = Path(__file__).parents[1] / "recorded"
-# What servers counted themselves, by file system.
+# File system -> recorded text of its servers' own counters.
 COUNTERS = {
     "glusterfs": RECORDED / "glusterfs-profile.xml",
     "cephfs": RECORDED / "ceph-osd.0-perf.json",
@@ -25,10 +25,10 @@ def recorded_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def kept_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A copy for all tests of a module, which change none of its results."""
+    """A copy of the recorded run for all tests of a module, which change no result in it."""
     return copied(tmp_path_factory.mktemp("kept"))
 
 
 def copied(folder: Path) -> Path:
-    """The recorded run in another folder."""
+    """Copy the recorded run to another folder and return its path."""
     return Path(shutil.copytree(RUN, folder / "run"))

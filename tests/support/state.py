@@ -1,4 +1,4 @@
-"""A state folder for one test or one module, so that tests see no one else's testbeds."""
+"""A separate state folder for one test or module, in which no other testbed is visible."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ VARIABLE = "DFSLAB_STATE"
 
 @contextmanager
 def state_at(folder: Path) -> Iterator[Path]:
-    """The state is kept in this folder meanwhile, in this process and in its children."""
+    """A context in which this process and its children use this state folder."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv(VARIABLE, str(folder))
         yield folder
@@ -21,14 +21,14 @@ def state_at(folder: Path) -> Iterator[Path]:
 
 @pytest.fixture
 def state_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """One test's own, outside its `tmp_path`."""
+    """A state folder for one test, outside the test's `tmp_path`."""
     with state_at(tmp_path_factory.mktemp("state")) as folder:
         yield folder
 
 
 @pytest.fixture(scope="module")
 def module_state(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """One module's own, for clusters and testbeds that its tests share."""
+    """A state folder for one module, for clusters and testbeds that its tests share."""
     with state_at(tmp_path_factory.mktemp("state")) as folder:
         yield folder
 

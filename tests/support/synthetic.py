@@ -1,4 +1,4 @@
-"""Made-up results with planted laws, for tests of models and studies."""
+"""Synthetic results with planted laws, for tests of models and studies."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from dfslab.result import Metric, Result, Step, provenance
 from dfslab.spec.model import build
 from dfslab.spec.scenario import Point, Scenario
 
-# The canonical form of an operation (core/workload/operation.rs).
+# The binary record of an operation (core/workload/operation.rs).
 ONE_OPERATION = struct.Struct("<IIQQQQQII")
 SIZES = ["64 KiB", "256 KiB", "1 MiB", "4 MiB", "16 MiB"]
 
 
 def scenario(sizes=SIZES, clients=(1, 2, 4), hold_out=({"workload.file_size": "1 MiB"},), **run):
-    """A local-directory scenario over sizes and clients."""
+    """A scenario of a local directory, over file sizes and numbers of clients."""
     roles = {"client": 1, "storage": 1}
     return build(
         Scenario,
@@ -42,12 +42,12 @@ def scenario(sizes=SIZES, clients=(1, 2, 4), hold_out=({"workload.file_size": "1
 
 
 def operation(point: Point) -> str:
-    """What the point's workload does."""
+    """The operation of the point's workload, "read" or "write"."""
     return point.scenario.workload.name.removeprefix("sequential_")
 
 
 def measured(point: Point, rate: float, repetition: int = 0, method: str = "measure") -> Result:
-    """A result with one rate."""
+    """A measured result with one rate per second."""
     name = operation(point)
     latency = point.scenario.workload.clients / rate
     return Result(
@@ -63,14 +63,15 @@ def measured(point: Point, rate: float, repetition: int = 0, method: str = "meas
 
 
 def predicted(point: Point, rate: float, low: float, high: float, method: str) -> Result:
-    """A prediction with an interval."""
+    """A predicted result with a rate per second and its interval."""
     result = measured(point, rate, method=method)
     metric = Metric(value=rate, low=low, high=high)
     return result.model_copy(update={"metrics": {**result.metrics, "rate_per_s": metric}})
 
 
 def planted_rate(point: Point) -> float:
-    """log2 rate = 16 - 0.7 log2(MiB) + 0.5 log2(clients), writes 3 times slower."""
+    """The rate of the planted law: log2 rate = 16 - 0.7 log2(MiB) + 0.5 log2(clients), a third for
+    writes."""
     size = float(point.scenario.workload.parameters["file_size"].split()[0])
     size /= 1024 if "KiB" in point.scenario.workload.parameters["file_size"] else 1
     clients = point.scenario.workload.clients
@@ -89,7 +90,8 @@ def planted(noise: float = 0.0, seed: int = 5, repetitions: int = 2, **kwargs) -
 
 
 def spans_of(hosts: dict[str, float], seed: int) -> dict[str, Any]:
-    """Two hundred reads, each from a disk of one host after the other, some slower by a factor."""
+    """Spans of two hundred reads, from one host's disk after the other; `hosts`: host -> slowdown
+    factor."""
     source = random.Random(seed)
     spans: dict[str, list[dict[str, Any]]] = {host: [] for host in hosts}
     for number in range(200):
@@ -120,6 +122,6 @@ def spans_of(hosts: dict[str, float], seed: int) -> dict[str, Any]:
 
 
 def without_times(recorded: bytes) -> bytes:
-    """The operations of a recorded load, in their canonical form, without when they were begun."""
+    """The operations of a recorded run in canonical form, without their start times."""
     rows = RECORDED.iter_unpack(recorded)
     return b"".join(ONE_OPERATION.pack(*operation) for *operation, _ in rows)

@@ -1,4 +1,4 @@
-"""A testbed of two tiny Python servers, which starts in no time."""
+"""A testbed of two small Python servers, which starts at once."""
 
 from __future__ import annotations
 
@@ -23,14 +23,15 @@ http.server.HTTPServer(("127.0.0.1", int(sys.argv[1])), handler).serve_forever()
 
 
 class Parameters(CheckedModel):
-    """One made-up switch and a folder elsewhere."""
+    """Parameters of the testbed: an invented switch, and a folder outside the testbed's own."""
 
     fail: bool = False
     elsewhere: str = ""
 
 
 class Testbed(BaseTestbed):
-    """Two servers, the second one stopped first; what it holds is shown to tests."""
+    """Two servers, of which the second is stopped first; tests can access the testbed's
+    resources."""
 
     SYSTEM = "tiny"
 
@@ -58,7 +59,7 @@ class Testbed(BaseTestbed):
             raise TestbedError("not_ready", "starting tiny", "was told to fail")
 
     def server(self, name: str, port: int) -> Daemon:
-        """A server that is neither launched nor recorded."""
+        """A daemon object of a server that is neither launched nor recorded."""
         return Daemon(
             name,
             [sys.executable, "-c", SERVER, str(port)],
@@ -71,13 +72,13 @@ class Testbed(BaseTestbed):
 
     @property
     def held(self) -> TestbedFolder:
-        """The folder by which it is taken down."""
+        """The folder with the record by which the testbed is taken down."""
         return self._folder
 
     def record(self, **changes: Any) -> None:
-        """Write down that it holds something else."""
+        """Update fields of the testbed's record."""
         self._now(**changes)
 
     def memory(self) -> Path:
-        """Its folder in memory, made."""
+        """The testbed's in-memory folder, created if missing."""
         return self._memory_folder()

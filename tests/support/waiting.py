@@ -1,4 +1,4 @@
-"""Waiting for what another process or thread does, under a limit."""
+"""Waits with a time limit for actions of other processes or threads."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ def wait_until(
     clock: Callable[[], float] = time.monotonic,
     sleep: Callable[[float], object] = time.sleep,
 ) -> bool:
-    """True as soon as it happened, False if the limit passed first; looked at least twice.
+    """Wait until `happened()` is true; returns False if the time limit passes first.
 
-    The limit only ends a test that has failed: a busy machine must never reach it.
+    `happened` is called at least twice. The limit only ends a test that has failed: a busy machine
+    must never reach it.
     """
     deadline_s = clock() + timeout_s
     while not happened():

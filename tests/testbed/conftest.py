@@ -1,4 +1,4 @@
-"""Testbeds of tests have their own state folder, leave nothing on the machine, and run in pairs."""
+"""Testbeds in tests have their own state folder, leave nothing on the machine, and run in pairs."""
 
 from __future__ import annotations
 
@@ -12,21 +12,22 @@ from dfslab.testbeds import registry
 from dfslab.testbeds.holdings import holdings, settled
 from xdist.scheduler import LoadScopeScheduling
 
-# Each system's tests have a testbed to themselves, so either worker may run them.
+# Each file system's tests have their own testbed, so any worker may run them.
 BY_SYSTEM = ("test_counted", "test_dask_hosts", "test_layouts", "test_real_systems")
-# Daemons and clients of Java live for seconds here: the optimising compiler costs them half of
-# their processor time and pays back nothing.
+# Java option for daemons and clients that live for seconds: the optimising compiler would cost half
+# of their processor time without a benefit.
 QUICK_JAVA = "-XX:TieredStopAtLevel=1"
-# Two workers (`pytest tests/testbed -n 2`) never meet here: daemons without hosts choose ports of
-# one address, and JuiceFS' mounts meet in the machine's folder for temporary files.
+# Modules that two workers (`pytest tests/testbed -n 2`) must not run at the same time: daemons
+# without hosts choose ports of one address, and JuiceFS' mounts share the machine's folder for
+# temporary files.
 WITHOUT_HOSTS = ("test_hdfs_testbed", "test_hdfs_run", "test_hdfs_trace")
 
 
 @pytest.fixture(scope="module")
 def nothing_left(tmp_path_factory):
-    """All that testbeds of the module's state folder can hold, listed before and after its tests.
+    """A state folder for a module; afterwards the machine must hold nothing more of its testbeds.
 
-    What is another worker's is not listed.
+    Resources of testbeds of other workers are not compared.
     """
     if os.geteuid():
         pytest.skip("hosts need root")
@@ -41,7 +42,7 @@ def nothing_left(tmp_path_factory):
 
 @pytest.fixture(scope="session", autouse=True)
 def own_temporary_files():
-    """Each worker's commands leave temporary files apart, so that none is taken for another's."""
+    """Give each worker a separate folder for temporary files, so that they cannot be confused."""
     with (
         tempfile.TemporaryDirectory(prefix="testbeds-") as folder,
         pytest.MonkeyPatch.context() as patch,
@@ -53,7 +54,7 @@ def own_temporary_files():
 
 @pytest.fixture(scope="session", autouse=True)
 def quick_java():
-    """Every JVM that tests start compiles its code once, quickly."""
+    """Make every JVM that tests start compile its code once, without optimisation."""
     with pytest.MonkeyPatch.context() as patch:
         options = [os.environ.get("JAVA_TOOL_OPTIONS", ""), QUICK_JAVA]
         patch.setenv("JAVA_TOOL_OPTIONS", " ".join(options).strip())
@@ -61,30 +62,30 @@ def quick_java():
 
 
 def pytest_configure():
-    """Commands that tests start can be interrupted, also where pytest runs in the background."""
+    """Make commands that tests start interruptible, even if pytest runs in the background."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 class ByTestbed(LoadScopeScheduling):
-    """One worker runs the tests of a module, or of one of its systems, one after the other."""
+    """An xdist scheduler that gives all tests of one testbed to one worker, in sequence."""
 
     def _split_scope(self, nodeid: str) -> str:
         return group(nodeid)
 
 
 def pytest_xdist_make_scheduler(config, log):
-    """Whatever way of dealing tests out is asked for, those of one testbed stay together."""
+    """Use the scheduler by testbed, whatever distribution is requested on the command line."""
     return ByTestbed(config, log)
 
 
 def group(nodeid: str) -> str:
-    """What the tests of one worker at a time have in common."""
+    """The group of a test; tests of one group run in one worker at a time."""
     path, _, name = nodeid.partition("::")
     module = PurePosixPath(path).stem
     if module in WITHOUT_HOSTS:
         return "daemons without hosts"
-    # The identifier of a case begins with its system's name.
+    # The id of a test case begins with the name of its file system.
     case = name.partition("[")[2].rstrip("]").split()
     system = case[0] if case and module in BY_SYSTEM else ""
     return system if system == "juicefs" else f"{module} {system}".strip()

@@ -1,4 +1,4 @@
-"""A real Alluxio is started, written, read, broken, repaired and taken down without a trace."""
+"""A real Alluxio is started, written, read, broken, repaired and taken down without leftovers."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ HANG_S = 240.0
 
 @pytest.fixture(scope="module", autouse=True)
 def own_state(tmp_path_factory):
-    """The testbed of these tests has a state folder of its own, and leaves nothing of it in use."""
+    """A separate state folder for this module's testbed, which leaves nothing in use."""
     folder = tmp_path_factory.mktemp("state")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("DFSLAB_STATE", str(folder))
@@ -36,10 +36,11 @@ def own_state(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def testbed(own_state):
-    """Two workers at 200 Mbit/s, missed by the master after 15 s instead of 5 minutes."""
+    """A testbed with two workers at 200 Mbit/s, whose loss the master detects after 15 s instead of
+    5 minutes."""
     system = discover.file_system("alluxio")
     deployment = standard(system, servers=2, clients=1, link_bytes_per_s=LINK_BYTES_PER_S)
-    # These tests rely on links that are not faster than declared; slower ones do no harm.
+    # These tests need links that are not faster than declared; slower links are allowed.
     deployment = deployment.model_copy(update={"tolerance": 0.4})
     told = {"write_type": "CACHE_THROUGH", "worker_timeout": f"{WORKER_TIMEOUT_S} s"}
     with Testbed.up(told, notify=print, deployment=deployment) as running:
@@ -51,7 +52,7 @@ def testbed(own_state):
 
 @pytest.fixture(scope="module")
 def written(testbed, tmp_path_factory):
-    """A file of 32 MiB that the client wrote through its mount; the seconds that took."""
+    """(path, seconds) of a file of 32 MiB that the client wrote through its mount."""
     source = tmp_path_factory.mktemp("source") / "file"
     source.write_bytes(random.Random(11).randbytes(SIZE_BYTES))
     began = time.monotonic()
@@ -62,7 +63,7 @@ def written(testbed, tmp_path_factory):
 
 
 def in_use(folder: Path) -> list[str]:
-    """Processes whose command line, and mounts of this machine whose place, name the folder."""
+    """Processes whose command line contains the folder, and mounts in the folder."""
     found = [line for line in Path("/proc/mounts").read_text().splitlines() if str(folder) in line]
     for entry in Path("/proc").glob("[0-9]*"):
         try:
@@ -75,7 +76,7 @@ def in_use(folder: Path) -> list[str]:
 
 
 def client(testbed):
-    """The only client host."""
+    """The only client host of the testbed."""
     return testbed.clients[0]
 
 
@@ -84,7 +85,10 @@ def digest(path: Path) -> str:
 
 
 def until(true, limit_s: float = HANG_S) -> float:
-    """Wait until it is so; the seconds it took. The limit only ends a test that has failed."""
+    """Wait until `true()` holds; returns the seconds it took.
+
+    The limit only ends a test that has failed.
+    """
     began = time.monotonic()
     while not true():
         assert time.monotonic() < began + limit_s, f"not so after {limit_s:g} s"
@@ -104,7 +108,8 @@ def test_what_is_written_is_read_back(testbed, written):
 
 
 def test_writing_is_bound_by_the_link(testbed, written):
-    """The only link of the client carries every byte, so a faster write would be a false one."""
+    """The client has one link, which carries every byte, so a faster write would be a wrong
+    measurement."""
     _, seconds = written
     assert seconds > 0.9 * SIZE_BYTES / LINK_BYTES_PER_S
 
@@ -115,7 +120,7 @@ def test_the_under_store_holds_what_was_written_through(testbed, written):
 
 
 def memory_bytes(testbed) -> int:
-    """What the workers hold in memory."""
+    """Bytes that the workers hold in memory."""
     return sum(
         path.stat().st_size
         for number, host in enumerate(testbed.hosts.of("worker"), 1)
@@ -129,7 +134,8 @@ def test_blocks_are_in_the_memory_of_workers(testbed, written):
 
 
 def test_many_writers_of_short_files_drive_nothing_out(testbed, written):
-    """Twelve whole blocks set aside at once would want 768 MiB of the 512 MiB there are."""
+    """Short files of twelve writers do not evict others: reserving twelve whole blocks would take
+    768 MiB of 512 MiB."""
     files = [f"{testbed.mount_point}/short-{number}" for number in range(12)]
     script = (
         "import sys\n"

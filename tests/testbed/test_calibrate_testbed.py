@@ -1,4 +1,4 @@
-"""`dfslab calibrate SCENARIO` on a real testbed: a profile that says what its hosts were given."""
+"""`dfslab calibrate SCENARIO` on a real testbed measures the declared limits of its hosts."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ repetitions = 1
 
 
 def scenario(limits: str, network: str, testbed: str, head: str = "") -> str:
-    """A brick and a client, with limits of their own or those of a profile."""
+    """A scenario with a brick and a client, with explicit limits or those of a profile."""
     nodes = [NODE.format(name=name, role=name) + limits for name in ("brick", "client")]
     return (
         'schema = 1\nname = "calibrated"\n'
@@ -60,7 +60,7 @@ def test_a_testbeds_hosts_are_measured_and_the_profile_predicts(tmp_path, monkey
     for name, seconds in (("DISK_S", 0.6), ("DISK_SKIP_S", 0.3), ("STREAM_S", 0.4)):
         monkeypatch.setattr(calibrate_testbed.hardware, name, seconds)
     given, profile = tmp_path / "given.toml", tmp_path / "profile.toml"
-    # How well the testbed keeps to what is declared is another test's question.
+    # Other tests check how well the testbed keeps the declared limits.
     loose = "[deployment]\ntolerance = 1\n"
     given.write_text(scenario(LIMITS, "", "true", loose))
     said = CliRunner().invoke(
@@ -69,7 +69,8 @@ def test_a_testbeds_hosts_are_measured_and_the_profile_predicts(tmp_path, monkey
     assert said.exit_code == 0, said.output
     groups = json.loads(said.stdout)["groups"]
     assert set(groups) == {"brick", "client"}
-    # A limit holds from above on any machine; a busy one gives less, but hardly a tenth.
+    # A limit is an upper bound on every machine; a busy machine gives less, but hardly less than 90
+    # %.
     text = scenario("", "", "false", f'[deployment]\nprofile = "{profile.name}"\n')
     named = tmp_path / "named.toml"
     named.write_text(text.replace("testbed = false", f'directory = "{tmp_path}"'))

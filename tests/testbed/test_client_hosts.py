@@ -1,4 +1,4 @@
-"""A load runs inside the client hosts of a real testbed, at the same time on all of them."""
+"""Clients run inside the client hosts of a real testbed, at the same time on all hosts."""
 
 from __future__ import annotations
 
@@ -49,15 +49,15 @@ def test_a_mounted_file_system_is_measured_from_two_client_hosts(nothing_left):
         mounts = [host.path(testbed.mount_point) for host in testbed.clients]
         assert all(list(mount.glob("dfslab-*")) == [] for mount in mounts)
     assert (created.summary.unseen, appended.summary.unseen) == (0, 0)
-    # A client believes cached attributes for a second. How often it looks within that second is
-    # for a quiet machine to say.
+    # A client trusts cached attributes for a second. The number of polls within this second is
+    # checked on quiet machines only.
     assert appended.summary.before == 0
     assert result.complete
     assert result.notes == []
     parts = [(p.name, p.clients_from, p.clients_to) for p in result.load.places]
     assert parts == [("client-1", 0, 2), ("client-2", 2, 3)]
     assert [client.count for client in result.load.per_client] == [4, 4, 4]
-    # Every copy leaves by the link of the host whose client wrote it.
+    # Every copy leaves through the link of the host whose client wrote it.
     each_bytes = 4 * (4 << 20)
     assert result.load.verified_bytes == 3 * each_bytes
     assert sent[0] > 2 * 2 * each_bytes
@@ -65,7 +65,7 @@ def test_a_mounted_file_system_is_measured_from_two_client_hosts(nothing_left):
 
 
 def sent_bytes(host: Host) -> int:
-    """What a host's data adapter has sent since it was made."""
+    """Bytes that a host's data adapter has sent since the host was created."""
     lines = host.run("cat", "/proc/net/dev").splitlines()
     adapter = next(line for line in lines if line.strip().startswith(DATA_ADAPTER))
     return int(adapter.partition(":")[2].split()[8])

@@ -1,4 +1,4 @@
-"""Commands recorded on real file systems whose servers count: every byte and call is there."""
+"""Commands recorded on real file systems with server counters: every byte and call is counted."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def test_what_a_command_wrote_was_counted(system, nothing_left, tmp_path):
     folder = tmp_path / "traced"
     found = trace_work.record_command(system, {}, COMMAND, folder, lambda text: None)
     named = {row.path.step.lower(): row for row in found.ranking_by_name}
-    # Each write is synchronous, so none can be put together with another on its way.
+    # Each write is synchronous, so the client cannot merge writes.
     assert named["write"].bytes == WRITES * SIZE_BYTES
     assert named["write"].count == WRITES
     assert named["create"].count >= 1

@@ -1,4 +1,4 @@
-"""Sixteen clients in four hosts of real file systems, brought there by Dask: scaling and losses."""
+"""Sixteen clients in four hosts of real file systems, started by Dask: scaling and losses."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ OPERATIONS = 4
 
 SYSTEMS = {
     "glusterfs": ({"copies": 1}, [("server", 3, "brick", "160 Mbit/s")]),
-    # A DataNode sets a whole block aside for each one that is being written: 128 MiB for each of 16
-    # clients would fill the disks. Two replicas: a server passes on half of what it takes in.
+    # A DataNode reserves a whole block for each block being written: 128 MiB for each of 16 clients
+    # would fill the disks. With two replicas, a server forwards half of the bytes that it receives.
     "hdfs": (
         {"replication": 2, "block_size": "8 MiB"},
         [("server", 3, "datanode", "160 Mbit/s"), ("master", 1, "namenode", "160 Mbit/s")],
@@ -32,9 +32,9 @@ SYSTEMS = {
 
 
 def asked(system: str, **workload) -> Scenario:
-    """Four client hosts before the servers, every client's link 40 Mbit/s.
+    """A scenario with four client hosts, whose links are limited to 40 Mbit/s.
 
-    Slow enough for a busy machine to keep up with sixteen of them.
+    Links are slow enough for a busy machine to serve sixteen of them.
     """
     told, servers = SYSTEMS[system]
     disk = {"capacity": "2 GiB", "write_rate": "60 MiB/s", "read_rate": "60 MiB/s"}
@@ -96,7 +96,7 @@ def test_clients_scale_over_hosts_and_a_killed_agent_loses_its_own(nothing_left,
             assert result.load.fleet.kind == "dask"
             assert result.load.verified_bytes == clients * OPERATIONS * FILE_BYTES
             assert [c.count for c in result.load.per_client] == [OPERATIONS] * clients
-            # The hosts are one machine: no offset beyond what the probes can tell.
+            # The hosts are one machine, so clock offsets are within the error of the probes.
             assert all(abs(p.clock_offset_s) <= p.clock_error_s + 1e-5 for p in places)
             rows.append(
                 (
@@ -110,17 +110,17 @@ def test_clients_scale_over_hosts_and_a_killed_agent_loses_its_own(nothing_left,
         for nodes, clients, rate, error_s in rows:
             told = f"{nodes:5} {clients:7} {rate:6.1f} {rate / rows[0][2]:9.2f}"
             print(f"{told}  {error_s * 1e3:.2f} ms")
-        # One host's link holds 5 MB/s; more hosts have more links.
+        # One host's link carries 5 MB/s; more hosts have more links.
         assert rows[1][2] < 5.2
         assert rows[3][2] > rows[1][2]
         lost_one(session, asked(system, clients=16))
         lost_scheduler(session, asked(system, clients=16))
-    # Nothing is left of the agents, either.
+    # No agent and no file of an agent remains.
     assert not list(Path(os.environ["DFSLAB_STATE"]).glob("parts/*/*"))
 
 
 def lost_one(session: access.InstrumentSession, scenario: Scenario) -> None:
-    """kill -9 of one host's agent mid-run: a result of the others that says so."""
+    """Kill one host's agent during the run: the result has the other hosts and reports the loss."""
     killed: list[int] = []
 
     def kill_one(share: float, phase: str) -> None:
@@ -150,7 +150,8 @@ def lost_one(session: access.InstrumentSession, scenario: Scenario) -> None:
 
 
 def lost_scheduler(session: access.InstrumentSession, scenario: Scenario) -> None:
-    """kill -9 of the scheduler mid-run: every agent ends its part alone, and leaves it on disk."""
+    """Kill the scheduler during the run: every agent finishes its shard and leaves the answer on
+    disk."""
     killed: list[int] = []
     kept: set[Path] = set()
 

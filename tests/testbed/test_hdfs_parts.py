@@ -1,4 +1,4 @@
-"""A part of a real HDFS that is really slowed is what the ranking of parts names first."""
+"""If a part of a real HDFS is slowed, the ranking of parts names this part first."""
 
 from __future__ import annotations
 
@@ -31,6 +31,6 @@ def test_a_slowed_disk_is_named_first(nothing_left):
     assert answer.returncode == 0, answer.stderr
     row = json.loads(next(line for line in answer.stdout.splitlines() if line.startswith("{")))
     assert row["named"] == row["part"] == "datanode-1: disk"
-    # How much a few files gain on a machine of neighbours is for the bench to say.
+    # The size of the gain with few files on a busy machine is checked by the bench.
     assert 0 < row["low"] <= row["predicted"] <= row["high"] < 1
     assert row["slow_s"] > 0

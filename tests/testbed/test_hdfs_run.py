@@ -21,13 +21,14 @@ ROOT = Path(__file__).parents[2]
 DFSLAB = Path(sys.executable).with_name("dfslab")
 
 pytestmark = pytest.mark.testbed
-# Only ends a test that has failed.
+# Time limit in seconds that only ends a test that has failed.
 HANG_S = 240.0
 
 
 @pytest.fixture(scope="module")
 def outcome(tmp_path_factory):
-    """`scenarios/hdfs.toml`, with fewer clients, and the sizes that the tests below compare."""
+    """The run of `scenarios/hdfs.toml`, with fewer clients, and with the sizes that the tests
+    compare."""
     folder = tmp_path_factory.mktemp("hdfs")
     asked = description.shorter()
     asked["sweep"][0]["workload.file_size"] = ["256 kB", "1 MB", "4 MB", "64 MB"]
@@ -48,7 +49,7 @@ def outcome(tmp_path_factory):
 
 
 def daemons_of(folder):
-    """Java processes whose command line names a place below `folder`."""
+    """Java processes whose command line contains a path below `folder`."""
     return [
         process.pid
         for process in psutil.process_iter(["name", "cmdline"])
@@ -71,7 +72,10 @@ def test_every_method_is_judged_on_what_it_has_not_seen(outcome):
 
 
 def test_descriptions_order_configurations_as_the_file_system_does(outcome):
-    """How near their figures are is for `make bench-description` to say: machines have moods."""
+    """Predicted and measured rates rank the configurations in the same order.
+
+    `make bench-description` compares the values, which depend on the load of the machine.
+    """
     _, document = outcome
     for operation in ("write", "read"):
         points = [p for p in document["points"] if p["operations"] == [operation]]
@@ -85,7 +89,7 @@ def test_descriptions_order_configurations_as_the_file_system_does(outcome):
                 for size in ("256 kB", "64 MB")
             )
             assert len(small) == len(large) == 2
-            # Operations a second: each moves 250 times as much.
+            # Operations per second; an operation of the large size moves 250 times as many bytes.
             assert min(small) > max(large), operation
 
 
@@ -94,7 +98,7 @@ def test_steps_traces_and_versions_are_told(outcome):
     run = folder / document["folder"]
     assert list((run / "traces").glob("*.otlp"))
     write = next(p for p in document["points"] if p["operations"] == ["write"])
-    # The outermost steps, and the calls to the NameNode inside them.
+    # The outermost steps, and the calls to the NameNode within them.
     for method in ("measure", "sequence"):
         steps = {step["step"] for step in write["steps"][method]}
         assert {step for step in steps if "/" not in step} == {"create", "write", "close"}
@@ -106,7 +110,7 @@ def test_steps_traces_and_versions_are_told(outcome):
 
 
 def test_ctrl_c_leaves_no_daemon(tmp_path):
-    """Interrupted while the testbed starts or runs: nothing is left, and the next run works."""
+    """Ctrl-C while the testbed starts or runs leaves no process, and the next run works."""
     text = (ROOT / "scenarios" / "hdfs.toml").read_text()
     (tmp_path / "scenario.toml").write_text(text)
     environment = {**os.environ, "DFSLAB_STATE": str(tmp_path / "state")}

@@ -1,4 +1,4 @@
-"""A real HDFS is started, written, read, broken, repaired and taken down without a trace."""
+"""A real HDFS is started, written, read, broken, repaired and taken down without leftovers."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ if sys.argv[1] != "outlive":
 
 @pytest.fixture(scope="module", autouse=True)
 def own_state(tmp_path_factory):
-    """Beds of these tests have a state folder of their own, empty at the end."""
+    """A separate state folder for testbeds of this module, which is empty at the end."""
     folder = tmp_path_factory.mktemp("state")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("DFSLAB_STATE", str(folder))
@@ -58,8 +58,10 @@ def own_state(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def testbed(own_state):
-    """Three DataNodes that are missed after 12 s instead of 10.5 minutes, and that report their
-    blocks up to a second late, as busy ones do."""
+    """A testbed with three DataNodes, whose loss is detected after 12 s instead of 10.5 minutes.
+
+    The DataNodes report blocks up to a second late, as busy ones do.
+    """
     told = {
         "dfs.namenode.heartbeat.recheck-interval": "1000",
         "dfs.heartbeat.interval": "1",
@@ -80,7 +82,7 @@ def test_a_running_hdfs_says_what_it_is(testbed):
 
 @pytest.fixture(scope="module")
 def stored(testbed, tmp_path_factory):
-    """A local file that the testbed holds as /file: two and a half blocks."""
+    """A local file that the testbed stores as /file: two and a half blocks."""
     source = tmp_path_factory.mktemp("source") / "file"
     source.write_bytes(random.Random(11).randbytes(5 * 2**19))
     shell(testbed, "-put", str(source), "/file")
@@ -88,7 +90,7 @@ def stored(testbed, tmp_path_factory):
 
 
 def mentioning(folder: Path) -> list[int]:
-    """Processes whose command line names the folder, as every daemon's does."""
+    """PIDs of processes whose command line contains the folder, as that of every daemon does."""
     found = []
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit() and int(entry.name) != os.getpid():
@@ -102,7 +104,7 @@ def mentioning(folder: Path) -> list[int]:
 
 
 def wait_for(condition) -> None:
-    """The limit only ends a test that has failed: a busy machine does not reach it."""
+    """Wait until the condition holds, with a limit that only ends a test that has failed."""
     deadline = time.monotonic() + HANG_S
     while not condition():
         assert time.monotonic() < deadline, f"not within {HANG_S} s"
@@ -166,7 +168,10 @@ def test_bytes_come_back_and_lie_in_replicated_blocks(testbed, stored, tmp_path)
 
 @pytest.mark.parametrize("order", ["sequential", "random"])
 def test_what_was_closed_before_it_was_reported_is_read_whole(testbed, order):
-    """Until the report the NameNode tells readers of a closed file a length without that block."""
+    """Readers get the whole of a file that was closed before its last block was reported.
+
+    Until the report the NameNode gives readers a length without this block.
+    """
     phases = [
         {"name": name, "mix": [{"operation": name}], "operations_per_client": 4, **how}
         for name, how in (("write", {}), ("read", {"access": {"order": order}}))
@@ -243,7 +248,7 @@ def test_a_second_testbed_stands_beside_the_first_and_goes_without_a_trace(testb
 
 
 def moment(name: str) -> bool:
-    """Whether the only half-made testbed got as far as that."""
+    """Whether the only unfinished testbed has reached the named stage of its start."""
     return any(state.state_folder().glob(f"*/{name}"))
 
 
@@ -302,7 +307,7 @@ def test_daemons_end_when_their_owner_is_killed(tmp_path, monkeypatch):
 
 
 def test_a_scenario_s_parameters_are_understood():
-    """Every parameter of the description reaches a Hadoop property, in Hadoop's unit."""
+    """Every parameter of the description is set as a Hadoop property, in Hadoop's unit."""
     scenario = read(Path(__file__).parents[2] / "scenarios/hdfs.toml")
     told = TestbedParameters.model_validate(testbed_parameters(scenario))
     assert (told.datanodes, told.replication, told.complete_retry_delay_s) == (3, 2, 0.4)
@@ -310,7 +315,8 @@ def test_a_scenario_s_parameters_are_understood():
         told, Path("/bed"), DaemonLocation("namenode", None, "there", NAMENODE_PORTS)
     )
     declared = discover.file_system("hdfs").parameters.of_origin("filesystem").values()
-    # What a client asks with every block is no property, nor is how many blocks it reads at once.
+    # The number of block locations that a client requests and the number of blocks that it reads in
+    # parallel are no properties.
     of_clients = {"block_sync", "read_streams"}
     told = [parameter for parameter in declared if parameter.key not in of_clients]
     assert {parameter.source for parameter in told} <= set(properties)

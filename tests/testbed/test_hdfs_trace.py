@@ -1,4 +1,4 @@
-"""Traced HDFS: every call counted, each under the client's operation that caused it."""
+"""Traced HDFS: every call is counted, with the client's operation as calling context."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ ROOT = Path(__file__).parents[2]
 MIB = 2**20
 BLOCKS = 3
 SMALL_FILES = 8
-# A block is never reported before its file is closed, so that each file waits for it.
+# A block is reported only after its file is closed, so that each file waits for the report.
 REPORTED_LATE = "dfs.blockreport.incremental.intervalMsec=1000"
 
 
@@ -46,11 +46,11 @@ def shell(testbed: Testbed, *words: str) -> None:
 
 
 class Calls(Bean, extra="allow"):
-    """A server's calls by method, under names that Hadoop gives them."""
+    """Calls of a server by method, with the key names of Hadoop's metrics."""
 
 
 def served(testbed: Testbed) -> dict[str, int]:
-    """Calls by method, as the NameNode's own metrics count them; they lag by up to 10 s."""
+    """Calls by method as the NameNode's own metrics count them, which lag by up to 10 s."""
     port = testbed.uri.rpartition(":")[2]
     Calls.NAME = f"Hadoop:service=NameNode,name=RpcDetailedActivityForPort{port}"
     before: dict[str, int] = {}
@@ -66,7 +66,7 @@ def served(testbed: Testbed) -> dict[str, int]:
 
 
 def whole_calls(folder: Path) -> list[dict[str, Any]]:
-    """The spans of all exemplars, their attributes as one table each."""
+    """The spans of all exemplar traces, each with its attributes as a dictionary."""
     found = []
     for path in folder.glob("*.otlp.json"):
         for one in json.loads(path.read_text())["resourceSpans"]:
@@ -78,7 +78,8 @@ def whole_calls(folder: Path) -> list[dict[str, Any]]:
 
 @pytest.fixture(scope="module")
 def traced(tmp_path_factory) -> dict[str, Any]:
-    """A put and a get at replication 2 over three blocks, with every process traced."""
+    """The profiles of a put and a get of three blocks at replication 2, with every process
+    traced."""
     folder, files = tmp_path_factory.mktemp("profiles"), tmp_path_factory.mktemp("files")
     source = files / "source"
     source.write_bytes(random.Random(6).randbytes(BLOCKS * MIB))
@@ -179,7 +180,7 @@ def test_the_first_replica_passes_on_what_the_last_one_verifies(traced):
     ]
     packets = sum(node.count for node in stored)
     assert sum(node.count for _, node in verified) == packets >= BLOCKS
-    # The empty packet that ends a block is passed on too.
+    # The empty packet at the end of each block is forwarded as well.
     assert sum(node.count for _, node in mirrored) == packets + BLOCKS
 
 
@@ -256,7 +257,8 @@ def test_the_report_says_it(traced):
 
 
 def test_a_command_recorded_on_small_files_waits_for_the_client_s_back_off(tmp_path):
-    """Liu's case turned round: neither the NameNode nor a disk is what small files wait for."""
+    """Small files wait for the client's back-off, not for the NameNode or a disk, unlike in Liu
+    2018."""
     files, profiles = tmp_path / "files", tmp_path / "profiles"
     files.mkdir()
     for number in range(SMALL_FILES):
@@ -316,7 +318,10 @@ def test_a_command_recorded_on_small_files_waits_for_the_client_s_back_off(tmp_p
 
 
 def test_a_program_s_requests_are_all_counted_and_nothing_before_them(tmp_path, monkeypatch):
-    """Liu's sessions as the scenario runs them, few and short."""
+    """All requests of a program are counted, and none of the requests before the program.
+
+    The program is that of scenarios/liu-request-frequency.toml, with few and short sessions.
+    """
     monkeypatch.setenv("DFSLAB_STATE", str(tmp_path / "state"))
     words = {"file_size": "1 MiB", "rate_factor": 0.1, "length_s": 1, "warm_up_sessions": 3}
     chosen = read(ROOT / "scenarios" / "liu-request-frequency.toml").with_overrides(
@@ -330,17 +335,18 @@ def test_a_program_s_requests_are_all_counted_and_nothing_before_them(tmp_path, 
     with access.session(trace_directory=tmp_path) as session:
         session.traced = True
         session.reach(point.scenario)
-        session.cold_daemons = False  # no figure of it is looked at
+        session.cold_daemons = False  # skip the warm-up, because no time is checked
         result = tracing.Trace(session).run(point)
     (program,) = bottlenecks.bottlenecks([result], tmp_path)
     by_name = {one.name: one for one in program.functions}
     made, asked = by_name["FileSystem#createFileSystem"], by_name["request (open, read)"]
-    # Ten sessions, and neither those that warm up nor the one that writes their files.
+    # The count has the ten sessions, but neither those of the warm-up nor the one that writes the
+    # files.
     assert made.count == 10
     assert asked.count == by_name["FSNamesystem#getBlockLocations"].count >= 10
     assert by_name["BlockSender#sendBlock"].count >= asked.count
     assert by_name["DFSOutputStream#close"].count == 0
-    # Both are sums of the same nanoseconds, in seconds, added in another order.
+    # Both are sums of the same nanoseconds, converted to seconds and added in a different order.
     assert 0 < asked.total_s + made.total_s <= program.calls_s * (1 + 1e-9)
     assert program.steps[0].saving > 0
     whole = drawn.whole_calls(drawn.exemplar_files(bottlenecks.profiles([result], tmp_path)))

@@ -1,4 +1,4 @@
-"""Hosts are made as declared, measured, kept apart, and gone without a trace."""
+"""Hosts are created as declared, measured, isolated, and removed without leftovers."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ from dfslab.testbeds.hosts.hardware import least_round_trip, stream
 pytestmark = pytest.mark.testbed
 MIB = 2**20
 LINK_BYTES_PER_S = 100e6 / 8
-# What two shared processors can keep to; `make testbeds` shows how near a free machine comes.
+# The tolerance that two shared processors can keep; `make testbeds` shows the deviation on an idle
+# machine.
 TOLERANCE = 0.2
 STARTER = """
 import sys, time
@@ -44,7 +45,7 @@ print(time.process_time())
 
 
 class Bare(BaseTestbed):
-    """Hosts and nothing on them."""
+    """A testbed of hosts without a file system."""
 
     SYSTEM = "glusterfs"
     HOSTED = True
@@ -52,21 +53,21 @@ class Bare(BaseTestbed):
 
     @classmethod
     def parse(cls, parameters):
-        """Nothing can be told."""
+        """The testbed has no parameters."""
         return dict(parameters)
 
     @classmethod
     def prepare(cls, parameters, notify):
-        """Nothing is needed."""
+        """The testbed needs no programs."""
 
     def start(self):
-        """One process in each host."""
+        """Start one process in each host."""
         for host in self.hosts.hosts:
             self.run_in(host, f"sleeper-{host.name}", ["sleep", "600"], lambda: True, 1)
 
 
 def declared(**changes: Any) -> Deployment:
-    """Two servers and a client at 100 Mbit/s with disks of 40 and 20 MiB/s."""
+    """A deployment of two servers and a client at 100 Mbit/s, with disks of 40 and 20 MiB/s."""
     machine = {
         "cores": 1,
         "memory": "256 MiB",
@@ -111,7 +112,8 @@ def test_links_and_disks_are_what_was_declared(testbed):
 
 def test_a_link_is_limited_in_both_directions_and_to_itself(testbed):
     one, two, client = testbed.hosts.hosts
-    # Without a limit it would be a hundred times as much; how near it is the start has measured.
+    # Without a limit, the rate would be a hundred times as high. The start has measured the exact
+    # rate.
     for source, sink in ((client, one), (two, client)):
         assert LINK_BYTES_PER_S / 4 < stream(source, sink) < 2 * LINK_BYTES_PER_S
 
@@ -129,30 +131,30 @@ def test_hosts_have_names_addresses_and_processes_of_their_own(testbed):
 
 
 def test_written_back_data_is_limited_too(testbed):
-    """What the kernel writes later must not escape the limit of the disk."""
+    """Write-back of dirty pages by the kernel is subject to the disk limit."""
     host = testbed.hosts.host("client")
     began = time.monotonic()
     host.run("dd", "if=/dev/zero", f"of={host.disk}/late", "bs=1M", "count=80")
     host.run("sync", "-f", str(host.disk))
-    # From the first byte on: some may be written back before all are there.
+    # Time from the first byte, because some pages may be written back before all are written.
     assert time.monotonic() - began > 80 / 40 * 0.6
     host.run("rm", f"{host.disk}/late")
 
 
 def test_memory_limits_the_page_cache(testbed, tmp_path):
-    """Of a file that is larger than the host's memory, only so much is in its cache."""
+    """The page cache of a host holds at most the host's memory of a larger file."""
     large = tmp_path / "large"
     with large.open("wb") as file:
         file.truncate(320 * MIB)
     testbed.hosts.host("server-2").run("cat", str(large))
     group = Path(f"/sys/fs/cgroup/memory/{testbed.hosts.groups}/server-2")
-    # The most there was: another testbed may empty the machine's caches meanwhile.
+    # Check the maximum, because another testbed may empty the machine's caches in the meantime.
     used = int((group / "memory.max_usage_in_bytes").read_text())
     assert 128 * MIB < used <= 256 * MIB
 
 
 def test_cores_limit_a_host(testbed):
-    """Two busy loops on a host of one core get one core between them."""
+    """Two busy loops on a host with one core get one core in total."""
     host = testbed.hosts.host("server-1")
     words = host.command([sys.executable, "-c", BUSY])
     began = time.monotonic()
@@ -175,7 +177,7 @@ def test_a_daemon_is_killed_paused_and_restarted_in_its_host(testbed):
 
 
 def test_two_testbeds_do_not_meet(testbed):
-    """The same addresses, another network."""
+    """Two testbeds have the same addresses, in isolated networks."""
     with Bare.up(deployment=declared()) as other:
         assert other.name == "glusterfs-2"
         assert {h.address for h in other.hosts.hosts} == {h.address for h in testbed.hosts.hosts}
@@ -186,7 +188,8 @@ def test_two_testbeds_do_not_meet(testbed):
 
 
 def test_what_another_state_folder_holds_is_not_listed(testbed, tmp_path, monkeypatch):
-    """Two who test at the same time each look for what they have left themselves."""
+    """Holdings of another state folder are not listed, so concurrent test runs see only their own
+    leftovers."""
     known = holdings()
     monkeypatch.setenv("DFSLAB_STATE", str(tmp_path))
     anothers = holdings()
@@ -197,7 +200,7 @@ def test_what_another_state_folder_holds_is_not_listed(testbed, tmp_path, monkey
 
 
 def test_requests_a_second_are_limited(nothing_left):
-    """50 requests of 4 KiB a second, whatever the rate in bytes would allow."""
+    """50 requests of 4 KiB per second, whatever the limit in bytes per second allows."""
     with Bare.up(deployment=declared(iops=50, tolerance=0.5)) as testbed:
         host = testbed.hosts.hosts[0]
         began = time.monotonic()

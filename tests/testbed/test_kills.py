@@ -1,4 +1,4 @@
-"""dfslab killed at any moment, on a real file system: `bed down --all` cleans the machine."""
+"""dfslab is killed at random moments; `testbed down --all` then cleans the machine."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def started(words: list[str], folder: Path) -> subprocess.Popen:
 
 
 def phases() -> list[str]:
-    """How far each testbed is, by its record."""
+    """The stage of each testbed's start, according to its record."""
     records = [folder.read() for folder in state.folders()]
     return [record.phase for record in records if record]
 
@@ -69,7 +69,7 @@ def once(true: Callable[[], bool], child: subprocess.Popen, limit_s: float = 240
 
 
 def killed(child: subprocess.Popen, after_s: float) -> bool:
-    """kill -9 after a while; whether it still ran."""
+    """Kill the process after `after_s` seconds; returns whether it still ran."""
     time.sleep(after_s)
     ran = child.poll() is None
     child.kill()
@@ -78,7 +78,8 @@ def killed(child: subprocess.Popen, after_s: float) -> bool:
 
 
 def killed_start(folder: Path, rng: random.Random) -> bool:
-    """A start, killed at any moment between its first folder and its end."""
+    """Start a testbed and kill the process at a random moment of the start; returns whether it
+    still ran."""
     before = len(state.folders())
     child = started(UP, folder)
     once(lambda: len(state.folders()) > before, child)
@@ -86,7 +87,8 @@ def killed_start(folder: Path, rng: random.Random) -> bool:
 
 
 def killed_run(folder: Path, rng: random.Random) -> bool:
-    """A run on a testbed of its own, killed while the load is at work."""
+    """Run on a new testbed and kill the process during the workload; returns whether it still
+    ran."""
     before = phases().count("up")
     child = started(["run", "killed.toml"], folder)
     once(lambda: phases().count("up") > before, child)
@@ -94,7 +96,8 @@ def killed_run(folder: Path, rng: random.Random) -> bool:
 
 
 def killed_end(folder: Path, rng: random.Random) -> bool:
-    """A take-down, killed when it has begun to end the daemons."""
+    """Take a testbed down and kill the process once daemons are being ended; returns whether it
+    still ran."""
     child = started(UP, folder)
     assert child.wait(240) == 0
     name = max(
@@ -106,7 +109,10 @@ def killed_end(folder: Path, rng: random.Random) -> bool:
 
 
 def test_ten_kills_leave_what_testbed_down_cleans(nothing_left, tmp_path):
-    """kill -9 while starting, running and going down; interrupted runs leave whole files only."""
+    """After ten kills while starting, running and taking down, `testbed down` cleans the machine.
+
+    Results of killed runs are whole files.
+    """
     rng = random.Random(5)
     (tmp_path / "killed.toml").write_text(RUN)
     before = holdings()

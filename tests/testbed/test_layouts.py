@@ -1,4 +1,4 @@
-"""Layouts of real file systems: started as declared, written, read back cold, gone entirely."""
+"""Layouts of real file systems are started as declared, written, read cold, and removed."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "benches"))
 import testbeds
 
 pytestmark = pytest.mark.testbed
-# Their usual layout is what all tests of `test_real_systems` share.
+# The default layouts are those of the tests in `test_real_systems`.
 SHARED = {"glusterfs", "moosefs", "cephfs", "juicefs", "hdfs"}
 CASES = [case for case in testbeds.cases() if case.layout or case.system not in SHARED]
 
@@ -20,7 +20,7 @@ def test_every_system_that_is_shared_has_a_testbed():
     assert {case.system for case in testbeds.cases()} >= SHARED
 
 
-# `make beds` starts all of them.
+# `make testbeds` starts all layouts.
 @pytest.mark.grid
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_a_layout_is_as_declared_verified_and_leaves_nothing(nothing_left, case):

@@ -1,4 +1,4 @@
-"""A real NFS server is started, loaded over its link, broken, repaired and gone without a trace."""
+"""A real NFS server is started, loaded over its link, broken, repaired and removed completely."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ SIZE_BYTES = 300_000
 
 @pytest.fixture(scope="module")
 def testbed(nothing_left):
-    """One server, one client."""
+    """A testbed with one server and one client."""
     with Testbed.up(notify=print) as running:
         yield running
 
 
 def plan(testbed, kinds, changes=None, target=None, **top) -> str:
-    """Three clients on a fresh directory of the export."""
+    """A plan of three clients on a new directory of the export, as JSON."""
     stream = {
         "seed": 7,
         "clients": 3,
@@ -44,18 +44,18 @@ def plan(testbed, kinds, changes=None, target=None, **top) -> str:
 
 
 def load(testbed, *arguments, **named) -> dict:
-    """A load whose clients run in the testbed's client host; its report."""
+    """Run a plan in the testbed's client host; returns the report."""
     text = plan(testbed, *arguments, **named)
     return json.loads(testbed.clients[0].in_network(lambda: _core.run_load(text))[0])
 
 
 def served(testbed) -> Path:
-    """The exported directory, as this process sees it."""
+    """The path by which this process opens the exported directory."""
     return testbed.server.path(testbed.directory)
 
 
 def sent_bytes(host) -> int:
-    """What the host's adapter has sent."""
+    """Bytes that the host's adapter has sent."""
     text = host.run("cat", "/proc/net/dev")
     return next(int(line.split()[9]) for line in text.splitlines() if "eth0:" in line)
 
@@ -68,7 +68,7 @@ def test_every_operation_is_verified_over_the_link_and_leaves_nothing(testbed):
     assert report["verified_bytes"] == report["operations"]["read"]["bytes"] > 0
     assert report["steps"]["write/fsync"]["count"] == report["operations"]["write"]["count"]
     written = report["operations"]["write"]["bytes"] + report["operations"]["append"]["bytes"]
-    # What went out holds all written data and little else: headers, calls, prepared files.
+    # The sent bytes are all written data and little else: headers, calls, prepared files.
     prepared = 3 * 6 * SIZE_BYTES
     sent = sent_bytes(testbed.clients[0]) - before
     assert written + prepared <= sent < 1.2 * (written + prepared) + 2**20
@@ -117,7 +117,10 @@ def test_a_spoiled_byte_on_the_servers_disk_is_found(testbed):
 
 
 def test_a_long_directory_is_listed_whole(testbed):
-    """More entries than one answer holds: the server refuses a page that is asked for wrongly."""
+    """A directory with more entries than one answer holds is listed completely.
+
+    The server refuses a request for the next page that is malformed.
+    """
     report = load(
         testbed,
         ["list"],
@@ -161,7 +164,7 @@ def test_what_is_there_already_is_never_touched(testbed):
 
 
 def test_a_run_directory_that_parts_share_is_joined_and_left_to_the_others(testbed):
-    # A name of its own: the server remembers entries that it did not see go.
+    # A new name, because the server caches entries whose removal it did not observe.
     mine = served(testbed) / "shared"
     mine.mkdir()
     (mine / "theirs").write_text("theirs")
@@ -205,7 +208,7 @@ def test_a_missing_program_names_its_packages(nothing_left, monkeypatch):
 
 
 def test_the_rate_is_that_of_the_link(nothing_left):
-    """Written bytes a second cannot exceed a slow link."""
+    """Written bytes per second cannot exceed the rate of a slow link."""
     link = 20e6 / 8
     machine = {
         "adapter": {"bandwidth": "20 Mbit/s"},

@@ -1,4 +1,4 @@
-"""Every line of a points file names a class and a method that its system's own jars have."""
+"""Every line of an instrumentation-points file names a class and method that exist in the jars."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ JARS = {
 
 
 def cuts(text: str) -> list[tuple[str, str]]:
-    """Class and method of every line that changes code; comments end a line."""
+    """(class, method) of every line that instruments code; a comment ends a line."""
     lines = [re.sub(r"(^|\s)#.*", "", line).split() for line in text.splitlines()]
     return [(words[1], words[2]) for words in lines if words and words[0] in ACTIONS]
 
 
 def declared(said: str, owner: str) -> set[str]:
-    """The methods of one class as javap says them, with the simple names of their types."""
+    """The methods of one class in javap's output, with the simple names of their types."""
     found = set()
     while "<" in said:
         said = re.sub(r"<[^<>]*>", "", said)
@@ -46,13 +46,13 @@ def declared(said: str, owner: str) -> set[str]:
 
 
 def missing(jars: Path, text: str) -> list[str]:
-    """The lines whose class or method is not there."""
+    """The lines whose class or method the jars do not contain."""
     wanted = cuts(text)
     owners = sorted({owner for owner, _ in wanted})
     class_path = ":".join(str(jar) for jar in jars.glob("*.jar"))
     command = ["javap", "-p", "-cp", class_path, *owners]
     said = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120).stdout
-    # Each class ends with a brace in the first column.
+    # In javap's output, each class ends with a brace in the first column.
     classes = {
         found[1]: declared(part[found.end() :], found[1])
         for part in said.split("\n}\n")
@@ -70,7 +70,7 @@ def test_what_a_points_file_names_is_in_the_jars(system):
     text = (discover.file_system(system).folder / "points.txt").read_text()
     assert len(cuts(text)) > 30
     owner, method = cuts(text)[0]
-    # What no jar has is seen, or the rest would say nothing.
+    # A method that no jar contains is reported; otherwise the check could not fail.
     wrong = [f"{owner} {method}(NoSuchType)", f"{owner} noSuchMethod", f"{owner}2 {method}"]
     assert (
         missing(JARS[system](), text + "\n".join(f"point {line} x service" for line in wrong))

@@ -1,4 +1,4 @@
-"""Real file systems on hosts: data comes back, trees count as the wire does, crashes pass."""
+"""Real file systems on hosts: data integrity, round trips as in the operation trees, crashes."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ from dfslab.testbeds.hosts.host import DATA_ADAPTER, Host
 pytestmark = pytest.mark.testbed
 DFSLAB = str(Path(sys.executable).with_name("dfslab"))
 ROUND_TRIP_S = 8e-3
-# Only ends a test that has failed.
+# Time limit in seconds that only ends a test that has failed.
 MISSED_WITHIN_S = 240.0
-# What a busy machine can give to five hosts at once.
+# A link rate that even a busy machine can provide to five hosts at once.
 NODE = {
     "memory": "1 GiB",
     "adapter": {"bandwidth": "200 Mbit/s"},
@@ -43,7 +43,7 @@ NODE = {
 
 @dataclass(frozen=True)
 class Case:
-    """What is known of one system: its layout, and what the wire and a crash must show."""
+    """A file system's layout, with the expected traffic and the expected effects of a crash."""
 
     name: str
     layout: dict[str, Any]
@@ -60,13 +60,14 @@ CASES = [
     Case("moosefs", {"goal": 2}, "chunkserver-2", 1, (1.8, 3.3)),
     Case("cephfs", {"copies": 2}, "osd-2", 1, (0.9, 2.6)),
     Case("juicefs", {}, "", 1, (6.5, 8.5)),
-    # Its native client reads on elsewhere, but does not write around a DataNode that has crashed.
+    # Its native client continues to read from other DataNodes, but does not write around a crashed
+    # one.
     Case("hdfs", {"replication": 2}, "datanode-2", 1, (1.8, 3.6), tolerates=40),
 ]
 
 
 def scenario(case: Case, **workload: Any) -> Scenario:
-    """Three data hosts, one client host, 4 ms each way."""
+    """A scenario with three data hosts and one client host, at 4 ms one way."""
     system = discover.file_system(case.name)
     counts = {"metadata": 1, "data": 3, "client": 1}
     nodes = [
@@ -89,7 +90,7 @@ def scenario(case: Case, **workload: Any) -> Scenario:
 
 
 def sent_bytes(host: Host) -> int:
-    """What a host's adapter has sent since it was made."""
+    """Bytes that a host's adapter has sent since the host was created."""
     lines = host.run("cat", "/proc/net/dev").splitlines()
     adapter = next(line for line in lines if line.strip().startswith(DATA_ADAPTER))
     return int(adapter.partition(":")[2].split()[8])
@@ -101,7 +102,7 @@ def measured(session: access.InstrumentSession, case: Case, **workload: Any):
 
 @pytest.fixture(scope="module", params=CASES, ids=[case.name for case in CASES])
 def case(request, nothing_left):
-    """One testbed for all tests of a system."""
+    """(case, session) with one testbed for all tests of a file system."""
     chosen = request.param
     with access.session(print) as session:
         session.reach(scenario(chosen, name="metadata"))
@@ -110,7 +111,8 @@ def case(request, nothing_left):
 
 
 def test_links_and_disks_are_what_was_declared(case):
-    """How near a free machine comes to it is for `make testbeds` to show."""
+    """The measured links and disks are as declared; `make testbeds` shows the deviation on an idle
+    machine."""
     known, session = case
     testbed = session.running_testbed
     kinds = {check.quantity for check in testbed.hardware}
@@ -119,7 +121,7 @@ def test_links_and_disks_are_what_was_declared(case):
         assert check.holds, check
 
 
-# What is stored in files of the hosts' disks.
+# File systems whose data are in files on the hosts' disks.
 ON_DISKS = ("glusterfs", "moosefs", "hdfs")
 SAYS = {
     "glusterfs": {"copies": 3, "servers": ["data-1", "data-2", "data-3"]},
@@ -137,7 +139,7 @@ SAYS = {
 
 
 def test_a_mount_says_what_it_is(case):
-    """As an existing cluster would be looked at: from a client, by the command."""
+    """`dfslab show mount` recognises the file system from a client's mount point."""
     known, session = case
     testbed = session.running_testbed
     if known.name not in SAYS:
@@ -188,7 +190,7 @@ def test_what_is_written_comes_back(case):
     assert result.complete, result.notes
     assert result.notes == []
     assert result.load.verified_bytes > 0
-    # What is stored on hosts' disks came off them.
+    # The bytes of file systems with data on the hosts' disks are read from these disks.
     if known.name in ON_DISKS:
         disks = result.load.cache.disks
         assert disks.read_bytes >= disks.asked_bytes / 2 > 0, disks
@@ -223,7 +225,8 @@ def test_the_client_sends_as_many_copies_as_the_tree_says(case):
 
 
 def test_creating_takes_the_round_trips_that_the_tree_says(case):
-    """A busy machine only adds; how near real systems are is for `make testbeds` to say."""
+    """Creating takes at least the round trips of the operation tree; a busy machine only adds
+    time."""
     known, session = case
     workload = {"name": "metadata", "operation": "create", "operations_per_client": 30}
     result = measured(session, known, **workload)
@@ -238,14 +241,16 @@ def test_creating_takes_the_round_trips_that_the_tree_says(case):
 
 
 def test_a_brick_is_asked_as_often_as_the_tree_says(case):
-    """What the volume itself has counted of 30 creations on three copies."""
+    """A brick receives as many calls as the operation tree has, by the volume's counts of 30
+    creations on three copies."""
     known, session = case
     if known.name != "glusterfs":
         pytest.skip("it does not count its calls by name")
     bricks = measured(session, known, name="metadata", operation="create", operations_per_client=30)
     for brick in bricks.load.observed.values():
         calls = {name: one.calls for name, one in brick.operations.items()}
-        # The load's own directory is made and removed too, and files in it are removed.
+        # The counts also include creating and removing the run directory, and removing the files in
+        # it.
         assert calls["CREATE"] == calls["FLUSH"] == 30
         assert calls["ENTRYLK"] >= 2 * 30
         assert calls.get("XATTROP", 0) < 30
@@ -253,7 +258,10 @@ def test_a_brick_is_asked_as_often_as_the_tree_says(case):
 
 
 def test_the_bricks_calls_of_an_operation_are_counted_phase_by_phase(case):
-    """Three copies: each call is made at three bricks; reads come from one."""
+    """Calls at the bricks are counted by operation and phase.
+
+    With three copies, each call is made at three bricks; reads are served by one.
+    """
     known, session = case
     if known.name != "glusterfs":
         pytest.skip("its servers count no calls")
@@ -276,12 +284,13 @@ def test_the_bricks_calls_of_an_operation_are_counted_phase_by_phase(case):
     assert stat.keys() <= {"LOOKUP", "STAT"}
     assert (round(read["OPEN"]), round(read["READ"])) == (3, 1)
     assert round(remove["UNLINK"]) == 3
-    # What is removed or looked at between phases is nobody's.
+    # Calls between phases, such as removing files, belong to no operation.
     assert not {"UNLINK", "READ", "OPEN"} & create.keys()
 
 
 def test_a_crashed_data_server_is_survived_and_comes_back(case):
-    """Killed once a tenth is done; all that was acknowledged is read back while it is dead."""
+    """A data server is killed after a tenth of the run; all acknowledged data can be read while it
+    is dead."""
     known, session = case
     testbed = session.running_testbed
     if not known.victim:
@@ -313,7 +322,8 @@ def test_a_crashed_data_server_is_survived_and_comes_back(case):
 
 
 def test_what_a_crash_takes_is_missed_until_it_is_back(case):
-    """A system that says it is whole says otherwise while a server is dead."""
+    """While a server is dead, the file system reports missing replicas; afterwards it is whole
+    again."""
     known, session = case
     testbed = session.running_testbed
     if not known.victim:
@@ -332,8 +342,10 @@ PASSING = [("pause", "resume", 2.0), ("cut", "heal", 6.5), ("slow", "heal", 11.0
 
 
 def test_what_passes_stalls_a_load_until_it_is_over(case):
-    """A data server is paused, its link is cut, its link is slow, each for a while. Requests go on
-    coming at their times, so that those behind a stall are seen to wait for it."""
+    """A pause, a cut link and a slow link stall the workload only while they last.
+
+    Requests arrive on schedule, so response times show the waiting behind a stall.
+    """
     known, session = case
     testbed = session.running_testbed
     if not known.victim:
@@ -372,17 +384,19 @@ def test_what_passes_stalls_a_load_until_it_is_over(case):
     for seen in told.recoveries:
         assert seen.failed == 0, seen
     if known.copies_sent < 3:
-        return  # Which files the server has is for the system to choose: some clients may pass by.
+        # The file system selects the servers of a file, so some clients may not be affected.
+        return
     for seen in told.recoveries:
         assert seen.lowest_per_s < 0.5 * seen.before_per_s, seen
-        # On a busy machine the next fault may come before the rate is what it was.
+        # On a busy machine the next fault may come before the rate has recovered.
         back_s = seen.recovered_after_s
         assert back_s is None or back_s > AWAY_S - 0.5, seen
     assert metrics["response_s_p90.write"] > metrics["latency_s_p90.write"]
 
 
 def test_object_stores_forget_what_they_read(case):
-    """Read again, an object comes from memory; once caches are emptied, off the disks."""
+    """A second read of an object is served from memory; after emptying the caches, from the
+    disks."""
     known, session = case
     testbed = session.running_testbed
     if known.name != "cephfs":
@@ -403,17 +417,18 @@ def test_object_stores_forget_what_they_read(case):
     finally:
         asked("rm", "remembered")
     whole = Path("/bin/bash").stat().st_size
-    # What else is read then (its database) another testbed's emptying may have made cold.
+    # Emptying of caches by another testbed may add reads of the store's database.
     assert again < whole / 2
     assert emptied >= whole
 
 
 def test_a_cold_phase_is_read_off_the_disks(case):
-    """Each client reads what the other has written; caches are emptied before it does."""
+    """Each client reads data of the other client, after the caches were emptied."""
     known, session = case
     cold = {"name": "ior_easy", "file_size": "8 MiB", "clients": 2, "cache": "cold"}
     if known.name == "cephfs":
-        # Both are of one host, whose FUSE client keeps what it wrote, whatever the kernel drops.
+        # Both clients are on one host, whose FUSE client caches its writes even if the kernel drops
+        # caches.
         with pytest.raises(RunFailed, match=r"cold phase read .* clients beside the page cache"):
             measured(session, known, **cold)
         return

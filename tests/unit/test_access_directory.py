@@ -1,4 +1,4 @@
-"""A directory is tried without leaving anything in it, whatever comes between."""
+"""Checking that a directory is writable leaves nothing in it, even after an interruption."""
 
 from __future__ import annotations
 

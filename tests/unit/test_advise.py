@@ -1,4 +1,4 @@
-"""Advice on what to change: its numbers are the model's own, whatever was or was not measured."""
+"""Advice on what to change: gains are those of the model, with and without measurements."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from support import synthetic
 
 
 def test_a_constant_that_was_never_measured_stays_at_its_prior():
-    """An operation that was held out has constants that no fit has seen."""
+    """A constant that only held-out operations have keeps its prior."""
     (point, *_) = synthetic.scenario(sizes=("16 MiB",), clients=(1,), hold_out=()).points()
     given = Situation(point.scenario)
     every = tuple(

@@ -1,4 +1,4 @@
-"""The tracing agent in a program whose calls are known: exact counts, and a host unharmed."""
+"""The tracing agent in a program with known calls: exact counts, and no harm to the program."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ point Planted mixed mixed service
 """
 
 
-# A host of two seconds spends half of its processor time on compiling well what it runs once.
+# Options for programs of two seconds, half of whose processor time would be optimising compilation.
 QUICK = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
 NAMED = "point Planted named named service about=arg0\n"
 
@@ -49,9 +49,9 @@ def classes(tmp_path_factory) -> Path:
 
 @pytest.fixture
 def planted(jar, classes, tmp_path):
-    """Runs the program traced; the answer is its run and its profile (None without one).
+    """A function that runs the planted program traced; returns (finished process, profile or None).
 
-    `java` are the machine's options: none where calls are so many that it compiles them well.
+    `java`: options of the JVM; empty for programs with so many calls that optimisation pays off.
     """
 
     def run(*words: str, points: str = POINTS, option: str = "", java: tuple[str, ...] = QUICK):
@@ -74,7 +74,7 @@ def planted(jar, classes, tmp_path):
 
 
 def places(profile: dict[str, Any]) -> dict[str, dict[str, Any]]:
-    """Every node of a profile by its path."""
+    """Path -> node, for every node of a profile."""
     found: dict[str, dict[str, Any]] = {}
 
     def add(node: dict[str, Any], above: str) -> None:
@@ -187,7 +187,7 @@ def test_the_first_calls_of_a_long_one_are_kept_as_they_were(planted, tmp_path):
         cut = [a["key"] for a in first["attributes"]].count("dfslab.cut")
         assert cut == (len(spans) == 256)
         long += cut
-        # A south's path says what is around it.
+        # The attribute of a call south names the calls around it.
         for span in spans:
             about = [a["value"] for a in span["attributes"] if a["key"] == "dfslab.about"]
             above, around = "", span
@@ -208,7 +208,7 @@ def test_work_and_waits_are_apart_and_ranked(planted):
     _, profile = planted("mixed")
     (work, *rest), (wait,) = profile["ranking"], profile["waits"]
     assert (work["path"], wait["path"]) == ("planted:mixed/spin", "planted:mixed/pause")
-    # A busy machine only adds.
+    # A busy machine can only add time.
     assert rest[0]["self_s"] < work["self_s"]
     assert work["self_s"] >= 0.020
     assert wait["self_s"] >= 0.060
@@ -219,14 +219,16 @@ def test_a_snapshot_never_waits_for_the_host_with_a_tree_in_its_hands(planted, j
     option = java_option(
         jar, tmp_path / "points.txt", tmp_path / "profiles", "planted", interval_s=0.1
     )
-    # A thread holds what the argument wants to say its name, and comes to its tree every 512 calls.
+    # The thread holds the lock that toString of the argument needs, and takes the lock of its tree
+    # every 512 calls.
     _, profile = planted("locked", "100000", points=points, option=option, java=())
     assert places(profile)["planted:with"]["count"] == 100_000
 
 
 @pytest.mark.parametrize("carrier", ["Planted$Job", "Planted$J?b"])
 def test_an_operation_goes_on_in_another_thread(planted, carrier):
-    # A class that is named has a field for the cause; those of a pattern are in a table.
+    # An instrumented class that is named has a field for the calling context; classes of a pattern
+    # use a table.
     over = f"capture {carrier} <init>\nresume {carrier} run\n"
     over += "point Planted submit submit service\n"
     _, profile = planted("handover", points=POINTS + over)
@@ -276,7 +278,8 @@ def test_hand_overs_without_room_are_counted(planted):
 
 def test_a_traced_call_allocates_nothing(planted):
     done, profile = planted("allocated", java=())
-    # Only what is kept is made: buckets of durations never seen before, the slowest calls so far.
+    # Only kept data allocate memory: histogram buckets of new durations, and the slowest calls so
+    # far.
     assert int(done.stdout.split()[0]) < 400_000, "bytes in a million calls"
     assert places(profile)["planted:middle/leaf"]["count"] == 20 * 100_000 + 1_000_000
 
@@ -389,7 +392,7 @@ def test_whole_calls_of_a_warm_up_are_let_go(jar, classes, tmp_path):
     try:
         awaited(folder, 5, "pause")
         deadline = time.monotonic() + 120
-        while "pause" not in kept(folder):  # written at each tenth snapshot
+        while "pause" not in kept(folder):  # exemplars are written with each tenth snapshot
             assert time.monotonic() < deadline
             time.sleep(0.05)
         assert kept(folder).keys() == {"pause", "top", "middle", "leaf", "fails"}
@@ -420,7 +423,7 @@ def join(classes: Path, process: int, jar: Path, told: str) -> None:
 
 
 def awaited(folder: Path, calls: int, step: str = "top") -> int:
-    """Waits for a snapshot with so many calls of a step."""
+    """Wait for a snapshot with at least this number of calls of a step; returns the number."""
     deadline = time.monotonic() + 120
     while time.monotonic() < deadline:
         for path in callprofile.expand([folder]) if folder.is_dir() else []:
@@ -433,7 +436,7 @@ def awaited(folder: Path, calls: int, step: str = "top") -> int:
 
 
 def kept(folder: Path) -> dict[str, list[int]]:
-    """When the spans of the whole calls in a folder began, by their step."""
+    """Step -> start times of the exemplars' spans in a folder."""
     found: dict[str, list[int]] = {}
     for path in folder.glob("*.otlp.json"):
         for one in json.loads(path.read_text())["resourceSpans"]:

@@ -1,4 +1,4 @@
-"""The share of expressions typed Any is read per room, and a higher one is refused."""
+"""The share of expressions typed Any is computed for each room, and an increase is refused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bars of benches, absolute and beside a peer: a miss of either is said."""
+"""Bars of benches, absolute and relative to a peer: a miss of either is reported."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ import bars  # noqa: E402
 
 
 def bench(name: str) -> ModuleType:
-    """A bench as a module, whatever else has its name."""
+    """Import a bench as a module with a unique name."""
     spec = importlib.util.spec_from_file_location(f"bench_of_{name}", BENCHES / f"{name}.py")
     assert spec is not None
     assert spec.loader is not None
@@ -30,7 +30,7 @@ def bench(name: str) -> ModuleType:
 
 
 def told(show, *arguments) -> str:
-    """What a bench prints, spaces made one."""
+    """The output of a bench, with each run of white space replaced by one space."""
     console = Console(file=io.StringIO(), width=120)
     show(*arguments, console)
     return " ".join(console.file.getvalue().split())
@@ -60,7 +60,10 @@ def test_a_bar_is_kept_on_its_side_only():
 
 @pytest.mark.parametrize(("slower", "kept"), [(1.0, "kept"), (3.0, "missed")])
 def test_a_slower_machine_misses_bars_in_ns_and_keeps_those_beside_fio(slower, kept):
-    """Planted: ours takes 40 ns where fio takes 92, 50 ns where it takes 263 beyond the call."""
+    """A slower machine misses bars in ns, but keeps bars relative to fio.
+
+    Planted: 40 ns compared with fio's 92, and 50 ns over the system call compared with fio's 263.
+    """
     load = bench("load")
     figures = {
         "null_ns_per_op": spread(40 * slower),
@@ -89,7 +92,10 @@ def test_a_slower_machine_misses_bars_in_ns_and_keeps_those_beside_fio(slower, k
 
 @pytest.mark.parametrize(("slower", "kept"), [(1.0, "kept"), (3.0, "missed")])
 def test_spans_a_second_beside_plain_python(slower, kept):
-    """Planted: 9 and 2.2 million spans a second where Python reads 0.27; DuckDB takes no part."""
+    """A slower machine misses bars in spans per second, but keeps bars relative to plain Python.
+
+    Planted: 9 and 2.2 million spans per second, Python 0.27 million; DuckDB is not used.
+    """
     trace = bench("trace")
 
     def reader(mspans_per_s: float) -> object:

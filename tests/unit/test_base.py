@@ -1,4 +1,4 @@
-"""Scenarios that name another one: what they take from it, and one clear line otherwise."""
+"""Scenarios that extend another one: the inherited keys, and one clear line for errors."""
 
 from __future__ import annotations
 
@@ -56,7 +56,10 @@ roles = { client = 1, storage = 1 }
 
 
 def test_a_trace_lies_beside_its_scenario_or_where_it_is_typed(tmp_path, monkeypatch):
-    """For good: the run's own copy of the scenario, elsewhere, means the same file."""
+    """A trace's path is relative to its scenario or, on the command line, to the working directory.
+
+    The run's copy of the scenario, in another folder, refers to the same file.
+    """
     folder, elsewhere = tmp_path / "here", tmp_path / "there"
     folder.mkdir()
     elsewhere.mkdir()

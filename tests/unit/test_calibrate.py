@@ -1,4 +1,4 @@
-"""What is measured of a machine: plausible figures, proper intervals, nothing left behind."""
+"""Calibration of a machine: plausible figures, correct intervals, no leftover files."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from support.clock import ManualClock
 
 def test_the_interval_is_students():
     found = calibrate.quantity("x", "s", [1.0, 2.0, 3.0])
-    # t of 2 degrees of freedom at 95 % is 2.91999.
+    # The 95 % quantile of Student's t with 2 degrees of freedom is 2.91999.
     assert found.high - found.mean == pytest.approx(2.91999 / math.sqrt(3), rel=1e-4)
     assert (found.mean, found.low) == (2.0, pytest.approx(2 - 2.91999 / math.sqrt(3), rel=1e-4))
 
@@ -27,7 +27,7 @@ def test_memory_and_calls_are_measured_not_guessed():
 
 
 class Ticking(ManualClock):
-    """A clock on which everything between two readings takes as long as is listed."""
+    """A clock whose successive readings are apart by the listed durations in seconds."""
 
     def __init__(self, *durations_s: float) -> None:
         super().__init__()
@@ -42,9 +42,9 @@ def test_figures_are_what_the_clock_says(tmp_path):
     assert probe.memory_copy(8 << 20, Ticking(0.5)) == pytest.approx(2 * (8 << 20))
     calls = probe.CALLS
     assert probe.system_call(Ticking(3e-6 * calls, 1e-6 * calls)) == pytest.approx(2e-6)
-    # A call that seems to take no time, as on a machine that was busy with the empty loop.
+    # A call that seems to take less than no time, because the empty loop was disturbed.
     assert probe.system_call(Ticking(1e-6 * calls, 3e-6 * calls)) == 1e-9
-    # 16 MiB in calls of 64 KiB: 256 calls of 1 ms each are taken off.
+    # 16 MiB in calls of 64 KiB: 256 calls of 1 ms each are subtracted.
     clock = Ticking(2e-3 * calls, 1e-3 * calls, 1.256)
     rate, call_s = probe.kept_reads(tmp_path / "kept", 16 << 20, clock)
     assert (rate, call_s) == (pytest.approx(16 << 20), pytest.approx(1e-3))

@@ -1,4 +1,4 @@
-"""Paths of calls: their processes and steps, what lies below what, their text in documents."""
+"""Call paths: their processes and steps, their order by containment, their text in documents."""
 
 from __future__ import annotations
 
@@ -68,7 +68,8 @@ def test_a_step_that_was_not_traced_has_an_empty_path():
 
 
 def test_the_deepest_trees_of_processes_are_walked_and_written():
-    """Merged call profiles have up to 300 levels, more than nested validators allow."""
+    """Merged call profiles of 300 levels, more than nested validators support, are walked and
+    written."""
     node = tree_node("leaf", count=1)
     for number in range(300):
         node = tree_node(f"n{number}", node, count=1)

@@ -1,4 +1,4 @@
-"""Profiles of many processes: merged in any order, and refused in one line when damaged."""
+"""Call profiles of processes merge in any order, and a damaged profile gives one line."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ KINDS = ("service", "queue", "lock", "blocked", "detail")
 
 
 def step(above: int, name: str, durations: list[int], below_ns: int = 0, **more) -> dict:
-    """A row with the sums of these durations, which are their own buckets."""
+    """A row with the sums of these durations in ns, each of which is its own histogram bucket."""
     assert all(0 <= one < 64 for one in durations)
     return {
         "above": above,
@@ -77,7 +77,7 @@ SERVER = document(
 
 @pytest.fixture
 def stored(tmp_path):
-    """Writes documents as the agent names its files."""
+    """A function that writes documents under the file names that agents use."""
 
     def write(*documents: dict) -> list:
         for number, one in enumerate(documents):
@@ -215,7 +215,7 @@ def test_who_is_gone_is_not_left_a_word_to_let_go_of_its_calls(stored, tmp_path,
         return look(path)
 
     monkeypatch.setattr(callprofile, "read", looking)
-    # It writes, but it never lets go of its calls.
+    # The process writes profiles but never discards its exemplars.
     with pytest.raises(RunFailed):
         callprofile.await_written(tmp_path, 0.5, discard=True, clock=ManualClock())
     assert asked[-1] == {"1.forget"}, "one has ended: there is nothing to ask it"

@@ -1,4 +1,4 @@
-"""System calls of one operation: as many as the target's own code says it makes."""
+"""System calls per operation equal the calls that the target's code makes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dfslab.spec.scenario import Scenario
 
 
 def measured(**workload):
-    """One run that counts."""
+    """The result of one run with counted calls."""
     scenario = build(
         Scenario,
         {
@@ -40,7 +40,7 @@ def test_a_read_of_four_transfers_is_an_open_four_reads_and_a_close():
 
 
 def per_operation(told):
-    """Whole calls of one operation, without what memory takes now and then."""
+    """Calls per operation, rounded, without the occasional calls of the memory allocator."""
     each = {name: round(calls) for name, calls in told.system_calls.items()}
     return {name: calls for name, calls in each.items() if calls}
 

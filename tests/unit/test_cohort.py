@@ -1,4 +1,4 @@
-"""Cohorts compared: a planted change is found, and many equal steps give no false alarm."""
+"""Comparison of cohorts: a planted change is found, and many equal steps give no false alarm."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ from support.synthetic import spans_of
 
 
 def profile(steps: dict[str, list[float]]) -> TraceProfile:
-    """One tree whose root has these steps, each with its calls' durations."""
+    """A profile of one tree, whose root has these steps; step -> durations of its calls in
+    seconds."""
     children = [
         tree_node(
             name, count=len(took), total_s=sum(took), self_s=sum(took), sd_s=statistics.pstdev(took)
@@ -33,7 +34,7 @@ def profile(steps: dict[str, list[float]]) -> TraceProfile:
 
 
 def drawn(source: random.Random, slower: float = 1.0) -> dict[str, list[float]]:
-    """Two hundred steps of thirty calls; only the first is made slower."""
+    """Two hundred steps of thirty calls; the first step is slower by a factor."""
     return {
         f"s{number}": [
             source.lognormvariate(0, 0.4) * (slower if number == 0 else 1.0) for _ in range(30)
@@ -59,7 +60,7 @@ def test_a_slower_step_is_found_among_them():
 
 
 def test_a_change_is_seen_where_no_single_place_has_calls_enough():
-    """A disk that is reached by a few calls each of many ways."""
+    """A slower disk is found although each of its many calling contexts has only a few calls."""
 
     def tree(took_s: list[float]) -> TreeNode:
         whole_s = sum(took_s)
@@ -93,7 +94,8 @@ def test_holm_by_hand():
 
 
 def document(slow: int) -> dict[str, Any]:
-    """Forty traces of one kind; in the last `slow` the step "disk" takes ten times as long."""
+    """An OTLP document of forty traces of one kind; in the last `slow` of them the step "disk"
+    takes ten times as long."""
     spans: list[dict[str, Any]] = []
     for number in range(40):
         disk_ns = 1_000_000 + 1000 * number * (10 if number >= 40 - slow else 1)
@@ -136,7 +138,7 @@ def test_every_trace_is_slow_or_fast_and_few_are_neither():
 
 
 def hosts(folder: Path, *sums: int) -> list[Path]:
-    """Profiles of DataNodes whose disks take so many milliseconds for ten calls."""
+    """Profiles of DataNodes; `sums` are the milliseconds of ten calls to each node's disk."""
     paths = []
     for number, total in enumerate(sums, 1):
         rows = [{"above": -1, "under": "client:write", "remote": True}, step(0, "disk", total)]
@@ -169,7 +171,7 @@ def test_the_host_whose_spans_differ_is_named(tmp_path):
     assert slow["read/disk"].change == pytest.approx(3, rel=0.25)
     assert slow["read/disk"].count == 50
     assert slow["read/disk"].count_before == 150
-    # To the others the slow one is among those that they are compared with.
+    # For the other hosts, the slow host is among those with which they are compared.
     assert all(row.change < 0 for row in found.rows if row.cohort != "node-3")
     assert not [row for row in found.rows if str(row.path) == "read/copy"]
     assert found.tests == 4 * 3

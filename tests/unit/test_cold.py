@@ -1,4 +1,4 @@
-"""A cold run on a testbed is judged by what came off its disks."""
+"""A cold run on a testbed is verified by the bytes read from its disks."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ KIB = 1024
 
 
 class Testbed:
-    """Two client hosts and disks, of which so many bytes come whenever clients have begun."""
+    """A fake testbed of two client hosts, whose disks have read `given_bytes` once clients have
+    started."""
 
     def __init__(self, given_bytes: int) -> None:
         self.clients = [
@@ -34,28 +35,30 @@ class Testbed:
         self.emptied: list[int] = []
 
     def observe(self) -> dict[str, Any]:
-        """It counts nothing else."""
+        """The testbed has no other counters."""
         return {}
 
     def empty_caches(self) -> None:
-        """Told before each phase, when the page caches are empty and the disks not yet asked."""
+        """Record the call, which comes before each phase, between emptying page caches and reading
+        counters."""
         self.emptied += [self.asked]
 
     def disks_read_bytes(self) -> int:
-        """What was read before the clients began, and at the end what was read by them, too."""
+        """The bytes read before the clients started and, from the second call on, also those of the
+        clients."""
         self.asked += 1
         return 10**9 + (self._given_bytes if self.asked > 1 else 0)
 
 
 def point(workload: str, cache: str = "cold") -> Point:
-    """Whole files of 64 KiB, three clients."""
+    """A configuration of whole files of 64 KiB and three clients."""
     one = scenario(sizes=["64 KiB"], clients=(3,), hold_out=()).points()[0]
     asked = one.scenario.workload.model_copy(update={"cache": cache, "name": workload})
     return one.model_copy(update={"scenario": one.scenario.model_copy(update={"workload": asked})})
 
 
 def measured(testbed: Testbed, at: Point, tmp_path, monkeypatch):
-    """One run on the made-up testbed, of whose clients' own cache nothing is asked."""
+    """The result of one run on the fake testbed; the page cache of the clients is not checked."""
     target = PosixTarget(root=str(tmp_path))
     monkeypatch.setattr(access.InstrumentSession, "target", lambda self, scenario: target)
     monkeypatch.setattr(access.InstrumentSession, "reach", lambda self, scenario: Endpoint())
@@ -80,18 +83,18 @@ def test_a_cold_run_that_disks_saw_tells_what_they_gave(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize(("workload", "cache"), [("mixture", "cold"), ("sequential_read", "warm")])
 def test_what_may_be_in_memory_is_not_refused(workload, cache, tmp_path, monkeypatch):
-    """What the run has just written is in memory by right, and so is all of a warm run."""
+    """A run that reads its own writes, or that is declared warm, may read from memory."""
     testbed = Testbed(0)
     assert measured(testbed, point(workload, cache), tmp_path, monkeypatch).complete
     assert bool(testbed.asked) == (cache == "cold")
 
 
 class TestbedOfPhases(Testbed):
-    """What its disks give while it writes, while caches are emptied then, and while it reads."""
+    """A fake testbed whose disks read given bytes in each phase and between phases, alternately."""
 
     def __init__(self, *given_bytes: int) -> None:
         super().__init__(0)
-        # Asked before and after each phase.
+        # Read before and after each phase.
         self._shown = accumulate([0, *given_bytes])
         self._last = 0
 
@@ -116,7 +119,7 @@ def test_each_phase_tells_what_disks_gave_for_it(tmp_path, monkeypatch):
 
 
 def test_a_phase_that_only_reads_and_meets_memory_is_refused(tmp_path, monkeypatch):
-    """The disks gave plenty, but while it wrote, and when it was looked at between."""
+    """A reading phase without disk reads is refused, although disks read much in other phases."""
     testbed = TestbedOfPhases(10**8, 10**8, 4096, 10**8)
     with pytest.raises(RunFailed, match=r"a cold phase read .* only 4096 came off a disk"):
         measured(testbed, point("ior_easy"), tmp_path, monkeypatch)
@@ -124,7 +127,7 @@ def test_a_phase_that_only_reads_and_meets_memory_is_refused(tmp_path, monkeypat
 
 
 def with_pattern(**parameters: Any) -> Point:
-    """Any pattern, cold."""
+    """A cold configuration of an access pattern with these parameters."""
     at = point("pattern")
     asked = type(at.scenario.workload)(name="pattern", cache="cold", **parameters)
     return at.model_copy(update={"scenario": at.scenario.model_copy(update={"workload": asked})})
@@ -133,7 +136,8 @@ def with_pattern(**parameters: Any) -> Point:
 @pytest.mark.parametrize(
     ("pattern", "first_bytes"),
     [
-        # Drawn anew each time, of one file of 1 MiB: it cannot give more than it has.
+        # Random reads of one file of 1 MiB, with repetition: the disk reads at most the file's
+        # size.
         (
             {
                 "access": {"order": "random", "transfers_per_operation": 40},
@@ -144,7 +148,7 @@ def with_pattern(**parameters: Any) -> Point:
             },
             1 << 20,
         ),
-        # One place of the file, again and again: one transfer.
+        # All transfers read the same place of the file, so the disk reads one transfer.
         (
             {
                 "access": {"order": "same"},
@@ -155,7 +159,7 @@ def with_pattern(**parameters: Any) -> Point:
             },
             64 << 10,
         ),
-        # Its transfers are of sizes of their own, of which nothing is known.
+        # The transfers have random sizes, so no lower bound is known.
         (
             {
                 "access": {"order": "same", "transfer_size": {"fixed": 4096}},
@@ -166,7 +170,7 @@ def with_pattern(**parameters: Any) -> Point:
             },
             0,
         ),
-        # Three clients read one file, each another part of it.
+        # Three clients read different parts of the same file.
         (
             {
                 "access": {"order": "segmented"},
@@ -204,7 +208,8 @@ def test_a_testbed_that_cannot_empty_its_caches_fails_the_run_alone(tmp_path, mo
 
 
 def test_a_write_to_one_place_hides_no_phase_that_reads(tmp_path, monkeypatch):
-    """Iozone rewrites a record again and again, in a phase of its own."""
+    """A phase that rewrites one record, as Iozone has, does not hide that another phase reads from
+    memory."""
     with pytest.raises(RunFailed, match=r"a cold phase read .* only 0 came off a disk"):
         measured(TestbedOfPhases(), point("iozone"), tmp_path, monkeypatch)
 
@@ -219,7 +224,8 @@ def test_a_testbed_without_disks_empties_what_it_keeps_and_tells_nothing(tmp_pat
 
 
 def test_reads_that_overlap_count_once(tmp_path, monkeypatch):
-    """A recorded stream of 240 preads of 64 KiB, each 4 KiB further on in a file of 1 MiB."""
+    """Overlapping reads count once: 240 preads of 64 KiB, each 4 KiB further on in a file of 1
+    MiB."""
     lines = [
         f'7 {1 + n * 1e-3:.6f} pread64(3, ""..., 65536, {n * 4096}) = 65536 <0.0001>'
         for n in range(240)
@@ -237,7 +243,7 @@ def test_reads_that_overlap_count_once(tmp_path, monkeypatch):
 
 
 def test_what_is_read_again_and_again_may_come_from_memory(tmp_path, monkeypatch):
-    """Of 40 reads of one file of 64 KiB one is the first, which is all that disks can give."""
+    """Of 40 reads of a file of 64 KiB, only the first must come from disk."""
     at = with_pattern(
         file_size="64 KiB", transfer_size="64 KiB", files_per_client=1, operations_per_client=40
     )
@@ -265,7 +271,7 @@ def test_servers_out_of_reach_are_told_of_a_cold_run(name, reached, cache, told)
 
 
 def test_a_cold_run_says_so_in_its_notes(tmp_path, monkeypatch):
-    """The same run, of servers that are no testbed and of a local directory."""
+    """Notes of a cold run: on servers that are no testbed, and on a local directory."""
     target = PosixTarget(root=str(tmp_path))
     monkeypatch.setattr(access.InstrumentSession, "target", lambda self, scenario: target)
     given = point("sequential_read")

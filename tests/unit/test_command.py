@@ -1,4 +1,4 @@
-"""Workloads that are programs of their own: filled in, run to their end, refused in one line."""
+"""Workloads that are external programs: placeholders, execution, and one line for errors."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_a_program_works_where_it_is_told(tmp_path):
 
 
 def test_a_measured_program_is_weighed_and_has_a_page(tmp_path):
-    """No study takes it for a load."""
+    """Studies of operation streams skip a measured program, and the page shows it."""
     laboratory = Laboratory()
     plan = laboratory.plan(build(Scenario, table("true")))
     done = laboratory.run(plan, tmp_path, fresh=True, always_page=True)
@@ -184,7 +184,8 @@ def test_a_testbed_without_counting_processes_is_refused():
 
 
 def traced(tmp_path: Path) -> list[Result]:
-    """Two configurations' results, their profiles as the instrument leaves them."""
+    """Results of two traced configurations, with profiles in the folders that the instrument
+    uses."""
     results = []
     for number, size in enumerate((1, 2)):
         one = point("true", "{size}", size=size).model_copy(
@@ -209,7 +210,7 @@ def test_functions_are_summed_over_their_places_and_gains_over_theirs(tmp_path):
     first = one.steps[0]
     assert (first.name, first.verdict) == ("client: back_off", "faster")
     assert first.saving == pytest.approx(0.35, abs=0.01)
-    # The server's background call is longest in all, but no client waits for it.
+    # The server's background call has the largest total time, but no client waits for it.
     assert one.by_sum == "client: back_off"
     by_name = {f.name: f for f in one.functions}
     assert by_name["beat"].total_s == 5.0
@@ -282,7 +283,7 @@ def test_every_word_of_the_shipped_scenarios_is_filled():
 
 
 def test_an_interrupted_command_may_still_write_its_end(tmp_path):
-    """As Ctrl-C does it to `trace record`: a traced program writes its profile when it ends."""
+    """After Ctrl-C, as in `trace record`, a command can still write its profile."""
     ended, began = tmp_path / "ended", tmp_path / "began"
     written = f"kill $!; sleep 0.5; echo whole > {ended}; exit 3"
     inner = f"sleep 60 & trap '{written}' INT; echo > {began}; wait"

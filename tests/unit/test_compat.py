@@ -1,4 +1,4 @@
-"""Other tools' own arguments, and results in other programs' forms."""
+"""Arguments of other tools, and results in other programs' formats."""
 
 from __future__ import annotations
 
@@ -113,7 +113,10 @@ export DFS_PERF_JAVA_OPTS+="
 
 
 def test_dfs_perfs_own_files_are_read_as_they_are(tmp_path):
-    """Metadata runs for a time, on as many clients as there are threads."""
+    """Configuration files of DFS-Perf are read unchanged.
+
+    The metadata case has a time limit, and one client for each thread.
+    """
     (tmp_path / "Metadata.xml").write_text(METADATA)
     (tmp_path / "dfs-perf-env.sh").write_text(ENVIRONMENT.format(folder=tmp_path))
     words = ["Metadata", *(str(tmp_path / name) for name in ("Metadata.xml", "dfs-perf-env.sh"))]
@@ -126,7 +129,7 @@ def test_dfs_perfs_own_files_are_read_as_they_are(tmp_path):
     heading, told, rate = say([result]).splitlines()
     assert heading == "Metadata: 3 threads, SUCCESS"
     assert told == found.title
-    # It counts removing a directory with a file in it as one operation.
+    # DFS-Perf counts removing a directory with a file as one operation.
     loops_per_s = result.load.operations["mkdir"].count / result.load.window_s
     assert rate.startswith("Metadata Throughput(ops/s): ")
     assert float(rate.split()[-1]) == pytest.approx(5 * loops_per_s, rel=0.05)
@@ -159,9 +162,9 @@ def test_a_variable_that_a_shell_would_make_is_refused(value, tmp_path):
             ("mdtest_hard", 2, 5, "3901 B"),
         ),
         (["-I", "10", "-z", "2", "-b", "3"], ("mdtest_tree", 1, 130, "0 B")),
-        # One directory for all tasks, unless each is to have its own.
+        # All tasks use one directory, unless each is to have its own.
         (["-np", "4", "-n", "9", "-F"], ("mdtest_hard", 4, 9, "0 B")),
-        # Directories, too, unless files alone are asked for.
+        # Directories are created as well, unless only files are requested.
         (["-n", "9"], ("mdtest_tree", 1, 9, "0 B")),
         (["-a", "posix", "-v", "-v", "-V", "1", "-n", "9"], ("mdtest_tree", 1, 9, "0 B")),
     ],
@@ -253,7 +256,7 @@ def test_massive_is_over_when_its_time_is(tmp_path):
 
 @pytest.fixture(scope="module")
 def finished(kept_run):
-    """The measurements of a run of eight configurations, two repetitions each."""
+    """The measurements of a run of eight configurations with two repetitions each."""
     return [one for one in store.results_of(kept_run) if one.method == "measure"]
 
 
@@ -335,7 +338,11 @@ def test_fio_json_counts_every_way_to_read_and_to_write():
 
 
 def test_times_since_operations_were_due_leave_too():
-    """An open load at a rate that it cannot keep: it is ever later, which only these times show."""
+    """Response times from the scheduled start are exported, too.
+
+    An open workload at a rate that cannot be sustained falls behind its schedule, which only
+    response times show.
+    """
     changes = {
         "workload.arrival": "even",
         "workload.rate": "400 /s",
@@ -382,7 +389,7 @@ def test_a_form_goes_to_a_new_file_only(recorded_run, tmp_path):
 
 
 def test_mdtest_runs_and_prints_its_summary(tmp_path):
-    """A rate for each phase, over the phase's own window."""
+    """The summary has a rate for each phase, over the phase's own window."""
     chosen, summary = compat.read(
         "mdtest", ["-np", "2", "-n", "30", "-F", "-u", "-i", "2", "-d", str(tmp_path)]
     )

@@ -1,4 +1,4 @@
-"""The method that fires a file system's own net, and the scenario of the PVFS paper's figures."""
+"""The method that simulates a file system's own net, and the scenario of the PVFS paper."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ FIGURES = Path(__file__).parents[2] / "scenarios" / "pvfs-figures.toml"
 
 
 def small(*keys: str):
-    """The points of the figures' scenario with small files, so that a test is quick."""
+    """The configurations of the figures' scenario, with small files to save time."""
     return read_scenario(FIGURES, ["workload.file_size=8 MiB", *keys]).points()
 
 
@@ -85,7 +85,7 @@ def test_a_file_system_without_a_net_of_its_own_is_refused():
 
 
 def traced(told, clients: int = 1, cached: bool = False, grain: str = "packet", **hardware):
-    """A trace of (client, kind, offset, size) on four servers."""
+    """The setup of a trace of (client, operation, offset, size) on four servers."""
     done = [Done(client, kind, client, 0, at, size) for client, kind, at, size in told]
     calls = calls_of(done, 4, 64 * KIB, cached)
     return Setup(
@@ -100,7 +100,7 @@ def traced(told, clients: int = 1, cached: bool = False, grain: str = "packet", 
 
 
 def hybrid(clients: int, share: float, count: int = 60, size: int = 64 * KIB, seed: int = 3):
-    """The paper's hybrid workload: sequential reads, of which a share jumps about, and writes."""
+    """The paper's hybrid workload: sequential reads, a share of random reads, and writes."""
     chance, told = random.Random(seed), []
     for client in range(clients):
         told.append((client, "open", 0, 0))
@@ -114,7 +114,8 @@ def hybrid(clients: int, share: float, count: int = 60, size: int = 64 * KIB, se
 
 
 def test_a_traces_own_times_hold_calls_back():
-    """Reads that are far apart begin when they are due; close together they wait for each other."""
+    """Scheduled times of a trace delay its calls: sparse reads start on schedule, dense reads
+    queue."""
     told = [Done(0, "open", 0, 0, 0, 0)]
     told += [Done(0, "pread", 0, 0, at * 65536, 65536) for at in range(10)]
     setup = traced([])
@@ -123,11 +124,11 @@ def test_a_traces_own_times_hold_calls_back():
         return simulate(replace(setup, calls=calls_of(told, 4, 64 * KIB, False, times))).time_s
 
     closed_s = ends_s([])
-    # A client that waits for nothing but the clock ends one read after the last is due.
+    # A client that only waits for the schedule ends one read after the last scheduled start.
     last_s = ends_s([0.1 * at for at in range(11)])
     assert 1.0 < last_s < 1.0 + closed_s
     assert ends_s([1e-6 * at for at in range(11)]) == pytest.approx(closed_s, rel=1e-3)
-    # A whole file is due with its first call.
+    # A whole file is scheduled with its first call.
     whole = calls_of([Done(0, "write", 0, 0, 0, 65536)] * 2, 4, 64 * KIB, False, [0.0, 3.0])
     assert [one.due_s for one in whole] == [0.0, 0.0, 0.0, 3.0, 0.0, 0.0]
 
@@ -140,7 +141,8 @@ def test_stripes_of_any_range_lie_on_their_servers():
 
 
 def test_a_file_read_as_a_trace_takes_as_long_as_a_whole_file():
-    """The same blocks, asked for by a trace's calls, which open the file once more."""
+    """Reading a file by a trace's calls takes as long as reading it whole, except for one more
+    open."""
     blocks, size = 16, 256 * KIB
     told = [
         (0, "open", 0, 0),
@@ -150,8 +152,8 @@ def test_a_file_read_as_a_trace_takes_as_long_as_a_whole_file():
     for cached in (True, False):
         whole = Setup("read", 1, file_size=blocks * size, block_size=size, cached=cached)
         apart_s = simulate(traced(told, cached=cached)).time_s - simulate(whole).time_s
-        # The trace's client opens its file itself, after the manager has let it in, and it leaves
-        # when its close is done, not when it begins.
+        # The client of the trace opens its file itself after the manager has admitted the client,
+        # and ends when its close has ended.
         h = PaperHardware()
         opened_s = 2 * h.client_call_s + h.manager_call_s + 2 * h.network_latency_s
         assert apart_s == pytest.approx(opened_s, rel=0.02, abs=2e-6 if cached else 3e-3)
@@ -165,12 +167,17 @@ def test_jumps_pay_seeks_and_what_was_read_before_does_not():
     there = [(0, "open", 0, 0), *[(0, "pread", at * 640_000, 65536) for at in range(20)]]
     again = [*there, *[(0, "pread", at * 640_000, 65536) for at in reversed(range(20))]]
     once_s, twice_s = (simulate(traced(told)).time_s for told in (there, again))
-    # From memory a read takes a fraction of a millisecond, from the disk a seek and more.
+    # A read from memory takes a fraction of a millisecond; a read from the disk takes a seek and
+    # more.
     assert twice_s - once_s < 0.25 * once_s
 
 
 def test_many_clients_of_a_hybrid_trace_share_servers_and_every_level_ends():
-    """Small requests: whole units per request, so chunks lie nearer to packets than elsewhere."""
+    """A hybrid trace of small requests by eight clients ends, with a higher total rate than one
+    client.
+
+    Small requests consist of whole units, so chunks and packets are of similar size.
+    """
     alone, many = (simulate(traced(hybrid(n, 0.3), n)) for n in (1, 8))
     assert alone.throughput_bytes_per_s < many.throughput_bytes_per_s
     assert many.throughput_bytes_per_s < 8 * alone.throughput_bytes_per_s

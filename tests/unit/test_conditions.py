@@ -1,4 +1,4 @@
-"""Conditions of the step language: values that print, count and branch the same in every reader."""
+"""Conditions of the step language have the same meaning in print, in numbers and in branches."""
 
 from __future__ import annotations
 

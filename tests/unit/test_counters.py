@@ -1,4 +1,4 @@
-"""What servers counted themselves: recorded outputs understood, differences, damage refused."""
+"""Servers' own counters: recorded outputs are parsed and subtracted, damage is refused."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from support.recorded import RECORDED
 
 
 def places(path):
-    """Every place of one file's tree, by its path."""
+    """Path -> node of the call tree of a file."""
     top = callprofile.merge(counter_profiles.read(path))
     return {str(path): node for path, node in callprofile.walk(top)}
 
@@ -90,7 +90,7 @@ def test_the_difference_of_two_readings_is_what_came_between():
     before, after = (counter_profiles.understood("moosefs", one, "c") for one in (text, more))
     (told,) = counter_profiles.between(before, after)
     assert {row.step: row.count for row in told.nodes if row.count} == {"write": 100}
-    # A client that mounted anew began at nothing.
+    # The counters of a client that was mounted again start at zero.
     (told,) = counter_profiles.between(after, before)
     assert {row.step: row.count for row in told.nodes}["write"] == 206
 
@@ -128,7 +128,7 @@ def test_damage_is_refused_in_one_line_or_read(system, tmp_path):
 
 
 def outcome(path):
-    """The profile of a file, or why there is none."""
+    """The profile of a file, or the reason why there is none."""
     try:
         return trace_work.profile([path]), ""
     except InputError as error:

@@ -1,4 +1,4 @@
-"""`.cpn` in and out: a net written and read again behaves alike, malformed files give one line."""
+"""`.cpn` files: a net written and read again behaves alike; malformed files give one line."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from dfslab.nets.cpn import cpn_write
 from dfslab.nets.cpn.cpn_ml import conjuncts, parse
 from dfslab.spec.model import InputError
 
-# A sender and a receiver on a page of their own, written as CPN Tools writes it.
+# A net with a sender and a receiver on a separate page, in the form that CPN Tools writes.
 GOOD = (Path(__file__).parents[2] / "scenarios" / "nets" / "protocol.cpn").read_text()
 
 
@@ -23,7 +23,7 @@ def test_a_net_of_two_pages_runs_as_drawn():
     document = cpn.read(GOOD)
     (report,) = engine.run(document, {"got": CountMonitor(transition="receiver.receive")})
     assert report.counts["got"].count == 2
-    # Both packets: 5 s to transmit and 3 s on the arc, the second after the first's answer.
+    # Two packets: 5 s to transmit and 3 s on the arc each; the second follows the first's answer.
     assert (report.reason, report.end_time_ns) == ("dead", 16_000_000_000)
     names = [one.name for one in document.transitions]
     assert names == ["transmit", "receiver.receive", "acknowledge"]
@@ -39,7 +39,7 @@ def test_a_name_on_two_input_arcs_is_a_join():
 
 
 def example(seed: int) -> Net:
-    """Colours of every kind, priorities, inhibitor and reset arcs, delays."""
+    """A random net with colours of every kind, priorities, inhibitor and reset arcs, and delays."""
     chance = random.Random(seed)
     net = Net(f"example{seed}")
     hue = net.enum("hue", "red", "green")
@@ -106,7 +106,7 @@ def test_written_and_read_again_it_behaves_alike(seed):
     again = cpn.read(cpn_write.write(net))
     options = {"max_firings": 300, "monitors": {"queue": MarkingMonitor(place="queue")}}
     assert engine.run(again, **options) == engine.run(net, **options)
-    # Written a second time it is the same file: nothing is lost on the way.
+    # Writing the net a second time gives the same file, so nothing is lost.
     assert cpn.read(cpn_write.write(again)).transitions == again.transitions
 
 
@@ -197,10 +197,11 @@ def test_malformed_files_name_the_inscription(old, new, words):
 
 @pytest.mark.parametrize("seed", range(200))
 def test_damaged_files_never_do_more_than_give_one_line(seed):
-    """Bytes are dropped, doubled and swapped; a file is read right or refused in one line."""
+    """A file with deleted, doubled and swapped bytes is read or refused in one line, but never
+    crashes."""
     chance = random.Random(seed)
     text = GOOD
-    # Most damage goes where XML survives: into inscriptions.
+    # Most damage is in inscriptions, where the XML stays valid.
     for _ in range(chance.randint(1, 3)):
         if chance.random() < 0.7:
             ends = [at for at in range(len(text)) if text.startswith("</text>", at)]
@@ -238,7 +239,7 @@ def test_damaged_files_never_do_more_than_give_one_line(seed):
 
 
 def refusal(text: str) -> str:
-    """Why a file is refused; nothing when it is read."""
+    """The reason why a file is refused; empty if it is read."""
     try:
         engine.check(cpn.read(text))
     except InputError as error:
@@ -269,7 +270,7 @@ def test_a_queue_as_a_list_is_taken_apart_as_drawn():
     game = engine.Game(cpn.read(QUEUE))
     while game.enabled():
         game.step()
-    # Each of 1, 2, 3 goes to the end with its sign turned; then the first is no longer above 0.
+    # Each of 1, 2, 3 is moved to the end with its sign inverted, until the first is not positive.
     assert game.state.marking == {"queue": [[[-1, -2, -3]]], "done": [[3], [4], [5]]}
 
 
@@ -351,7 +352,7 @@ def test_a_queue_of_packets_is_a_list_of_products():
         "sent": [[1, [[0, z], [2, b], [5, a]]], [2, [[0, z], [5, a], [11, a]]]],
         "lost": [[5, a], [11, a]],
     }
-    # Written and read again, it is the same net.
+    # Written and read again, the net is the same.
     again = ends(cpn.read(cpn_write.write(document)))
     assert again == found
 

@@ -1,4 +1,4 @@
-"""Each construct of CPN ML is read and does what it says, or is refused in one line."""
+"""Each construct of CPN ML is read and behaves as documented, or is refused in one line."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ REFUSED = [row for row in ROWS if row.refused]
 
 
 def served(net: dict, place: str = "served") -> list:
-    """The rows behind the transition when nothing fires any more, in some order."""
+    """The rows in the output place when no transition is enabled any more, sorted."""
     game = engine.Game(net)
     for _ in range(20):
         if not game.enabled():
@@ -35,7 +35,7 @@ def served(net: dict, place: str = "served") -> list:
 def test_a_construct_does_what_it_says(row: Row):
     net = cpn.read(document(row))
     assert served(net) == sorted(row.served, key=json.dumps)
-    # The engine fires as often as the token game does.
+    # The engine and the token game fire the same number of transitions.
     (report,) = engine.run(net)
     assert report.reason == "dead"
     assert report.left.get("served", 0) == len(row.served)
@@ -67,7 +67,7 @@ JUNK = (
 
 @pytest.mark.parametrize("seed", range(300))
 def test_damaged_constructs_never_do_more_than_give_one_line(seed: int):
-    """Junk in inscriptions and declarations: a file is read, or refused in one line."""
+    """A file with garbage in inscriptions and declarations is read or refused in one line."""
     chance = random.Random(seed)
     text = document(chance.choice(ROWS))
     for _ in range(chance.randint(1, 3)):
@@ -81,7 +81,7 @@ def test_damaged_constructs_never_do_more_than_give_one_line(seed: int):
 
 
 def refusal(text: str) -> str:
-    """Why a file is refused; nothing when it is read."""
+    """The reason why a file is refused; empty if it is read."""
     try:
         engine.check(cpn.read(text))
     except InputError as error:

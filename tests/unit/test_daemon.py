@@ -1,4 +1,4 @@
-"""A daemon is started, waited for, stopped, paused, and never mistaken for another process."""
+"""A daemon is started, awaited, stopped, paused, and never confused with another process."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def python(source: str, *arguments: object) -> list[str]:
 
 
 def make(folder: Path, source: str, ready=None, **more) -> Daemon:
-    """A daemon of one Python source; ready when the file `ready` is there."""
+    """A daemon that runs Python source; it is ready when the file `ready` exists."""
     return Daemon(
         "tester",
         python(source, folder / "ready"),
@@ -77,7 +77,7 @@ def test_never_ready_is_an_error_with_the_last_lines(tmp_path):
     clock, log = ManualClock(runs=False), tmp_path / "log"
 
     def never() -> bool:
-        # Time stands still until everything is written, however long that takes.
+        # The clock stands still until all lines are written, however long this takes.
         if "line 39\n" in log.read_text():
             clock.advance(1.001)
         return False
@@ -93,7 +93,7 @@ def test_never_ready_is_an_error_with_the_last_lines(tmp_path):
 
 
 def test_death_before_ready_is_told_at_once(tmp_path):
-    # By a clock that stands still no deadline is reached: only the death ends the wait.
+    # With a clock that stands still no deadline passes, so only the daemon's end ends the wait.
     daemon = make(
         tmp_path, "print('no such disk'); raise SystemExit(3)", clock=ManualClock(runs=False)
     )
@@ -154,7 +154,7 @@ def test_one_that_ignores_sigterm_is_killed(tmp_path):
     began = time.monotonic()
     daemon.stop(grace_s=0.3)
     assert time.monotonic() - began >= 0.3
-    # It never ends by itself.
+    # A daemon that does not end by itself.
     assert daemon.state() == "dead"
 
 
@@ -174,7 +174,7 @@ def test_restart_is_a_new_process_with_the_same_log(tmp_path):
 
 
 def test_a_reused_number_is_never_signalled(ticker):
-    """The record of an ended process whose number a stranger has now."""
+    """A record of an ended process whose PID another process has now is never signalled."""
     ticker.start()
     stranger = ticker.process
     earlier = replace(stranger, start_ticks=stranger.start_ticks - 1)

@@ -1,4 +1,4 @@
-"""Nothing that a load did not make is changed: hostile directories, full and read-only ones."""
+"""Workload runs change only what they created, in hostile, full and read-only directories."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ KINDS = [
 
 
 def snapshot(root: bytes) -> dict[bytes, tuple]:
-    """Everything under a directory: kind, mode, size, times, content or where a link goes."""
+    """Path below a directory -> (type, mode, size, times, content or link target)."""
     found = {}
     for folder, directories, files in os.walk(root):
         for name in [*directories, *files]:
@@ -58,14 +58,16 @@ def snapshot(root: bytes) -> dict[bytes, tuple]:
             elif stat.S_ISREG(seen.st_mode):
                 with open(path, "rb") as file:
                     what = file.read()
-            # A load's own directory comes and goes in the directory that it was given.
+            # The run directory is created and removed in the given directory, which changes its
+            # times.
             changed_ns = 0 if name == b"root" else seen.st_mtime_ns
             found[path] = (seen.st_mode, seen.st_ino, changed_ns, what)
     return found
 
 
 def hostile(root: Path, outside: Path, draw: random.Random) -> None:
-    """Files, directories and links of all kinds, out of the directory too, at random places."""
+    """Create files, directories and links of all kinds at random places, also links to the
+    outside."""
     outside.mkdir()
     (outside / "treasure").write_bytes(b"not yours")
     places = [os.fsencode(root)]
@@ -84,7 +86,7 @@ def hostile(root: Path, outside: Path, draw: random.Random) -> None:
 
 
 def plan(root: Path, draw: random.Random, run_directory: str) -> dict:
-    """A load of anything."""
+    """A plan with random operations."""
     kinds = ["write", *draw.sample(KINDS, 5)]
     stream = {
         "seed": draw.randrange(2**32),
@@ -114,7 +116,7 @@ def test_loads_leave_hostile_directories_as_they_were(tmp_path, seed):
     report = json.loads(_core.run_load(json.dumps(asked))[0])
     assert report["complete"], (seed, report["errors"])
     assert snapshot(os.fsencode(tmp_path)) == before, seed
-    # The name that the load would make is somebody's: a file, a directory, a link to elsewhere.
+    # The name of the run directory is already used by a file, a directory or a link.
     taken = draw.choice(
         [
             name
@@ -155,7 +157,10 @@ print(json.dumps({**answer, "left": sorted(os.listdir(root))}))
     [("size=64k", {"no_space"}), ("nr_inodes=12", {"no_space"}), ("ro", set())],
 )
 def test_a_full_or_read_only_file_system_is_told_and_left_as_it_was(tmp_path, options, kinds):
-    """In a mount namespace of its own, so that nothing of it can stay."""
+    """A full or read-only file system is reported and stays unchanged.
+
+    The file system is in a mount namespace of its own, so nothing of it remains.
+    """
     stream = {
         "seed": 1,
         "clients": 2,
@@ -192,8 +197,8 @@ def test_a_full_or_read_only_file_system_is_told_and_left_as_it_was(tmp_path, op
         assert all("\n" not in error["first"] for error in answer["errors"])
 
 
-# A file system with a quota, in a mount namespace of its own: kernels need not have quotas, JuiceFS
-# has. At its end the mount's process is ended before the namespace is.
+# A file system with a quota, in a separate mount namespace: JuiceFS, because kernels may lack
+# quotas. The mount's process is ended before the namespace.
 WITH_QUOTA = """
 set -e
 juicefs=$1 place=$2; shift 2

@@ -1,4 +1,4 @@
-"""Designs: only what is legal, evenly or where it tells most, within a budget, always the same."""
+"""Designs have legal rows only, balanced or most informative, within a budget, and reproducible."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def designed(*factors, constraints=(), **keys):
 
 
 def gluster(*factors, **keys):
-    """GlusterFS on one to five servers, as a scenario with a design."""
+    """A scenario with a design, of GlusterFS on one to five servers."""
     nodes = [{"name": "server", "roles": {"brick": 1}}, {"name": "client", "roles": {"client": 1}}]
     table = {
         "name": "designed",
@@ -48,7 +48,8 @@ BLOCK = factor("block", ("2 KiB", "64 KiB", "1 MiB"), "workload.transfer_size")
 
 
 def test_sixteen_of_the_papers_125_layouts_are_legal():
-    """Erratum K9: stripe 1-5 x replica 1-5 x servers 1-5, one brick a server."""
+    """Erratum K9: 16 of the paper's 125 layouts are legal (stripe 1-5 x replica 1-5 x servers 1-5,
+    one brick per server)."""
     names = ("stripe", "replica", "servers")
     free = [factor(name, range(1, 6)) for name in names]
     found = Legal(designed(*free, constraints=["servers % (stripe * replica) == 0"]))
@@ -71,7 +72,7 @@ def test_the_file_system_says_which_layouts_are_legal():
 
 def test_workloads_are_judged_apart_from_layouts():
     found = legal(gluster(SERVERS, COPIES, CACHE, BLOCK))
-    # Ten layouts; direct I/O in blocks of 2 KiB is none of the workloads.
+    # Ten layouts; direct I/O with blocks of 2 KiB is not legal.
     assert found.size == 10 * (3 * 3 - 1)
     assert [members for members, _ in found.blocks] == [(0, 1), (2, 3)]
     for row in found.rows():
@@ -130,13 +131,13 @@ def test_every_design_is_legal_and_repeats_itself(kind):
 
 
 def test_two_levels_give_the_orthogonal_design():
-    """D-optimal in 8 runs over 7 two-level factors is a Hadamard matrix: det X'X = 8^8."""
+    """A D-optimal design of 8 runs for 7 two-level factors is a Hadamard matrix: det X'X = 8^8."""
     found = Legal(designed(*(factor(f"x{i}", (0, 1)) for i in range(7))))
     coding = design_plan.Coding(found.factors)
     rows = design_plan.d_optimal(coding, found.rows(), 8)
     matrix = coding.matrix(rows)
     assert np.linalg.det(matrix.T @ matrix) == pytest.approx(8.0**8, rel=0.05)
-    # Screening asks for as many runs as that by itself.
+    # A screening design chooses this number of runs by itself.
     testbeds = design_plan.choose(found, "screening", 0, 8, 1)
     assert sum(map(len, testbeds)) == 8
 
@@ -203,7 +204,7 @@ def test_the_shipped_scenario_plans_within_its_budget():
     plan = design_plan.plan(scenario)
     assert 900 < plan.bill.total_s <= 1200
     assert len(plan.legal.factors) >= 8
-    # Nothing that a model is to tell apart may move together.
+    # Factors whose effects the model must distinguish are not collinear in the plan.
     coding = design_plan.Coding(plan.legal.factors)
     matrix = coding.matrix(plan.rows)
     assert np.linalg.matrix_rank(matrix) == matrix.shape[1]

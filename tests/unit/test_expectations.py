@@ -1,4 +1,4 @@
-"""Expectations stated and scored, and functions of steps, on made-up runs with planted truth."""
+"""Expectations are stated and scored, and step functions fitted, on runs with planted laws."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SIZES = ["64 KiB", "1 MiB", "16 MiB", "256 MiB"]
 
 
 def hdfs(latencies=("50 us", "5 ms"), sizes=SIZES):
-    """An HDFS over sizes and two deployments."""
+    """A scenario of HDFS over file sizes and two deployments."""
     roles = {"client": 1, "namenode": 1, "datanode": 3}
     nodes = [
         {"name": n, "count": c, "adapter": {"bandwidth": "1 Gbit/s"}, "roles": {n: 1}}
@@ -37,7 +37,7 @@ def hdfs(latencies=("50 us", "5 ms"), sizes=SIZES):
 
 
 def measured(point, steps, repetition=0):
-    """A result that says only how long the steps took."""
+    """A measured result with these step times only."""
     return Result(
         method="measure",
         point_id=point.id,
@@ -57,7 +57,8 @@ def test_a_run_as_described_makes_every_expectation_true():
     points = hdfs().points()
     stated = expectations.expectations(points)
     assert {one.kind for one in stated} == {"dominates", "size", "deployment"}
-    # Shorter: of more files by one client fewer are its first, which connects.
+    # "shorter": with more files per client, a smaller share of operations is the first one, which
+    # connects.
     assert {one.claim for one in stated} == {"longer", "flat", "shorter"}
     results = [measured(point, modelled(point), n) for point in points for n in range(3)]
     verdicts = expectations.score(stated, results)
@@ -110,8 +111,10 @@ def test_what_was_not_measured_is_not_scored():
 
 
 def planted(scenario):
-    """A write of 2 ms and 1.5 times its bytes over the adapter, a close of 5 ms, and for both the
-    waits for the network that the tree says."""
+    """Step times of a planted law: write 2 ms and 1.5 times its bytes over the adapter, close 5 ms.
+
+    Both also have the network waits of the operation tree.
+    """
     size = step_terms.terms_of(scenario)[2]
     own = {"write": 0.002 + 1.5 * size, "close": 0.005}
     return {

@@ -1,4 +1,4 @@
-"""One load at the nodes of a Dask cluster: the same as in one process, and what is lost when."""
+"""One workload on the workers of a Dask cluster: the results of one process, and losses."""
 
 from __future__ import annotations
 
@@ -37,7 +37,8 @@ run_load(LoadPlan.model_validate_json(sys.argv[1]), Nodes(sys.argv[2], 2), said)
 
 @pytest.fixture(autouse=True)
 def state(tmp_path_factory, monkeypatch):
-    """A state folder of the test's own, in which nothing may be left unless it says so."""
+    """A state folder for each test, which must be empty at the end unless the test expects
+    files."""
     folder = tmp_path_factory.mktemp("state")
     monkeypatch.setenv("DFSLAB_STATE", str(folder))
     return folder
@@ -45,7 +46,7 @@ def state(tmp_path_factory, monkeypatch):
 
 @pytest.fixture
 def cluster(state):
-    """The address of a cluster of two nodes."""
+    """The scheduler's address of a cluster with two workers."""
     with workers.started([ClientHost("node-2"), ClientHost("node-10")]) as address:
         yield address
 
@@ -55,7 +56,7 @@ def left(state: Path) -> list[Path]:
 
 
 def process_of(word: str) -> psutil.Process:
-    """The process of this test whose command line has a word."""
+    """The child process of this test whose command line contains a word."""
     found = [p for p in psutil.Process().children(recursive=True) if word in " ".join(p.cmdline())]
     return sorted(found, key=lambda process: process.create_time())[-1]
 
@@ -74,7 +75,7 @@ def slow(root: Path, operations: int = 300, **top) -> LoadPlan:
 
 
 class Once:
-    """Does something once the load has run for a while."""
+    """A progress callback that calls a function once, after the workload has run for a while."""
 
     def __init__(self, work):
         self._work, self.done = work, False
@@ -98,14 +99,14 @@ def test_nodes_do_what_one_process_does(tmp_path, state, cluster):
     ]
     assert both.verified_bytes == alone.verified_bytes
     assert sorted(s[0] for s in spans) == sorted(s[0] for s in spans_alone)
-    # Numbers in names count as numbers: node-2 comes before node-10.
+    # Numbers in names are compared as numbers: node-2 precedes node-10.
     assert [(p.name, p.clients_from, p.clients_to) for p in both.places] == [
         ("node-2", 0, 3),
         ("node-10", 3, 5),
     ]
     assert apart_s(spans, ((0, 1, 2), (3, 4))) < both.late_s
     for place in both.places:
-        # One machine: its clock is ours, and the bound holds.
+        # The workers are on this machine: their clock is ours, and the error bound holds.
         assert abs(place.clock_offset_s) <= place.clock_error_s + 1e-3
         assert 0 < place.clock_error_s < dask.CALL_LIMIT_S
         assert abs(place.clock_drift_s) < 2 * dask.CALL_LIMIT_S
@@ -113,7 +114,10 @@ def test_nodes_do_what_one_process_does(tmp_path, state, cluster):
 
 
 def test_nodes_wait_for_each_other_where_they_take_others_files(tmp_path, cluster):
-    """Nobody removes what another node still reads, and nobody waits for ever."""
+    """Workers wait for each other if clients use each other's files.
+
+    No worker removes files that another still reads, and none waits for ever.
+    """
     phases = [phase("write", 4, "write"), phase("read", 4, "read", files=Neighbour(neighbour=1))]
     whole = plan(tmp_path, 4, 4)
     stream = Stream(
@@ -137,7 +141,8 @@ def test_a_node_may_have_several_processes(tmp_path, cluster):
 
 
 def test_a_start_told_in_unix_time_counts_the_offset(tmp_path, cluster, monkeypatch):
-    """A node whose clock is an hour ahead starts at the same instant as we say."""
+    """A start in Unix time includes the clock offset: a worker an hour ahead starts at the same
+    instant."""
     measure = dask.Controller.measure_clock
 
     async def measured(self, part):
@@ -213,14 +218,15 @@ def test_an_interruption_stops_all_agents_and_leaves_nothing(tmp_path, state, cl
 
 
 def test_a_signal_reaches_work_in_another_thread(tmp_path, state, cluster):
-    """Work on the network of a host has a thread of its own, which Ctrl-C does not reach."""
+    """Work in a host's network runs on another thread, which Ctrl-C does not reach, and is
+    stopped."""
     answers: list[BaseException] = []
 
     def within(work):
         def caught():
             try:
                 work()
-            except BaseException as error:  # handed over, whatever it is
+            except BaseException as error:  # re-raised in the main thread
                 answers.append(error)
 
         thread = threading.Thread(target=caught, daemon=True)
@@ -259,7 +265,8 @@ def test_what_is_wrong_is_one_line_and_leaves_nothing(tmp_path, state, cluster, 
 
 
 def test_clusters_of_other_kinds_are_asked_of_their_libraries(tmp_path, monkeypatch):
-    """Each kind's class gets the options as they are, is scaled, and closed in every case."""
+    """Each kind's cluster class gets the options unchanged, is scaled, and is closed in every
+    case."""
     told: list[object] = []
 
     class Made:

@@ -1,4 +1,4 @@
-"""A load at nodes that are reached by SSH: the same as in one process, and nothing is left."""
+"""A workload on workers reached by SSH: the results of one process, and nothing is left over."""
 
 from __future__ import annotations
 
@@ -61,10 +61,10 @@ known_hosts = "{known_hosts}"
 
 
 class SshHost:
-    """An SSH server on the loopback that does what sshd does with the commands asked of it.
+    """An SSH server on the loopback address that runs requested commands as sshd does.
 
-    Each runs by a shell in a session of its own, is sent the signals that its client sends, and
-    outlives a connection that is closed. A `deaf` one sends no signals, as OpenSSH before 7.9.
+    Each command runs in a shell in a new session, receives the signals of its client, and outlives
+    a closed connection. With `deaf`, signals are ignored, as by OpenSSH before 7.9.
     """
 
     def __init__(self, folder: Path):
@@ -141,7 +141,7 @@ class SshHost:
                 target.write(block)
 
     async def _obey(self, channel: Any, child: asyncio.subprocess.Process) -> None:
-        """Send the client's signals to the whole group, as sshd does."""
+        """Send the client's signals to the whole process group, as sshd does."""
         with suppress(asyncssh.Error, OSError):
             while True:
                 try:
@@ -152,7 +152,7 @@ class SshHost:
                         self.deaf or os.killpg(child.pid, getattr(signal, f"SIG{told.signal}"))
 
     def cluster(self, nodes: int = 2, key: Path | None = None) -> dict[str, Any]:
-        """What a scenario says of a cluster here."""
+        """The keys with which a scenario names a cluster on this host."""
         return {
             "hosts": ["127.0.0.1"] * (1 + nodes),
             "connect_options": self.options(key),
@@ -169,17 +169,17 @@ class SshHost:
         }
 
     def scenario(self, key: Path | None = None) -> Path:
-        """The same in a file."""
+        """A scenario file with this cluster."""
         path = self.folder / "over-ssh.toml"
         path.write_text(SCENARIO.format(**self.options(key)))
         return path
 
     def asked(self, word: str) -> bool:
-        """Whether a command with that word was asked for."""
+        """Whether a command with this word was requested."""
         return any(word in command for command in self.commands)
 
     def alive(self) -> list[str]:
-        """The processes that any of its commands has started and that are still there."""
+        """The live processes that any command has started."""
         return [line for _, line in self._processes()]
 
     def _processes(self) -> list[tuple[psutil.Process, str]]:
@@ -191,7 +191,7 @@ class SshHost:
         return found
 
     def left(self) -> list[Path]:
-        """Files that nodes have left of their work, where the folders of those that ended go."""
+        """Files that workers have left in the folders of their temporary files and state."""
         return [
             path
             for path in self.folder.rglob("*")
@@ -201,13 +201,13 @@ class SshHost:
 
 @pytest.fixture
 def host(tmp_path_factory, monkeypatch):
-    """A host whose nodes keep their state and their temporary files below its folder."""
+    """A host whose workers have their state and temporary files in one folder."""
     folder = tmp_path_factory.mktemp("host")
     for name in ("state", "tmp", "home"):
         (folder / name).mkdir()
     monkeypatch.setenv("DFSLAB_STATE", str(folder / "state"))
     monkeypatch.setenv("TMPDIR", str(folder / "tmp"))
-    # Neither the keys nor the settings of whoever runs the tests.
+    # Use neither the SSH keys nor the settings of the user who runs the tests.
     monkeypatch.setenv("HOME", str(folder / "home"))
     monkeypatch.delenv("SSH_AUTH_SOCK", raising=False)
     with SshHost(folder) as host:
@@ -249,7 +249,7 @@ def test_nodes_over_ssh_do_what_one_process_does(tmp_path, host):
 
 
 def test_a_scenario_file_is_measured_over_ssh(tmp_path, host):
-    """From its text to the result, in a process of its own: nothing is complained of at its end."""
+    """A scenario file is measured over SSH in a separate process, without complaints at its end."""
     scenario = host.scenario()
     cluster = read(scenario).run.cluster
     assert ClusterKind("ssh", cluster).nodes(0) == 2
@@ -268,7 +268,7 @@ def test_a_refused_key_is_one_clear_line(tmp_path, host):
         session.places(of_cluster(host.cluster(key=host.other_key)).scenario)
     assert str(caught.value) == f"run.fleet = 'ssh': SSHCluster cannot be started: {denied}"
     assert host.commands == []
-    # In a terminal it is that line alone, and an exit code.
+    # In a terminal the error is this single line, with exit code 1.
     done = dfslab("measure", host.scenario(host.other_key), cwd=tmp_path)
     assert done.returncode == 2
     assert denied in done.stderr
@@ -277,7 +277,10 @@ def test_a_refused_key_is_one_clear_line(tmp_path, host):
 
 @pytest.mark.parametrize("deaf", [False, True])
 def test_a_key_that_one_node_refuses_ends_the_others(host, deaf):
-    """The scheduler and a node run by then; where no signal ends the node, its own time does."""
+    """If one worker refuses the key, the scheduler and the other worker are ended.
+
+    If no signal reaches the worker, it ends by its own time limit.
+    """
     host.deaf = deaf
     keys = (host.client_key, host.client_key, host.other_key)
     cluster = {**host.cluster(), "connect_options": [host.options(key) for key in keys]}

@@ -1,4 +1,4 @@
-"""Gains read off call profiles: planted operations whose truth is arithmetic."""
+"""Savings computed from call profiles of planted operations, whose true savings are known."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dfslab.instruments.tracing.callprofile import merge
 from dfslab.studies.traces.gain import RUNS_DIFFER, Z90, savings, threads
 from support.profiles import MS, SMALL_FILES, files, step
 
-# How far equal calls may still differ in another run.
+# Half-width, as a fraction, by which equal calls may differ in another run.
 RUNS = Z90 * RUNS_DIFFER
 
 
@@ -28,7 +28,7 @@ def test_a_back_off_is_named_and_the_server_is_not():
     first = report.steps[0]
     assert str(first.step) == "client:put/close/back_off"
     assert first.verdict == "faster"
-    # At most the ten milliseconds of the streaming thread can have been what it waited for.
+    # At most the ten milliseconds of the streaming thread can explain the wait.
     assert first.low == pytest.approx(0.345 * (1 - RUNS))
     assert first.high == pytest.approx(0.35 * (1 + RUNS))
     assert of(report, "client:put/create/rpc/server:make").saving == pytest.approx(0.015)
@@ -42,7 +42,8 @@ def test_a_tenfold_step_gains_nine_tenths():
 
 
 def pipeline(disk: int, mirror: int) -> Savings:
-    """A write of one second whose client waits for two nodes, the first slower than the second."""
+    """Savings of a write of one second, whose client waits for two nodes, the first slower than the
+    second."""
     return found(
         (
             "client",
@@ -77,7 +78,7 @@ def test_the_slowest_lane_of_a_pipeline_is_what_the_client_waits_for():
     assert first.step.within == "node"
     assert first.saving == pytest.approx(0.15)
     assert first.high == pytest.approx(0.4 * (1 + RUNS))
-    # What ranking by sums puts beside it would be waited for instead.
+    # A step that ranking by sums places next: a faster copy would only lengthen the wait.
     copy = of(report, "client:write/copy")
     assert copy.saving == 0
     assert copy.summed_share > 0.09
@@ -86,7 +87,8 @@ def test_the_slowest_lane_of_a_pipeline_is_what_the_client_waits_for():
 
 @pytest.mark.parametrize(("slow", "verdict"), [(1, "faster"), (5, "cannot tell")])
 def test_what_a_first_call_takes_is_no_accident(slow, verdict):
-    """A slow call and a quick one are that each time; of many calls it is known how they differ."""
+    """With few calls, slow and fast ones count as systematic; with many calls their spread is
+    known."""
     row = step(-1, "open", 1000)
     row["count"], row["durations"] = 2 * slow, [[1000, slow], [1000 * MS // slow, slow]]
     assert found(("client", [row])).steps[0].verdict == verdict

@@ -1,4 +1,4 @@
-"""Twice as many configurations cost twice as many steps, whatever is done with them."""
+"""Work grows in proportion to the number of configurations: twice as many cost twice the steps."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from dfslab.studies.runs import csv_runs, store
 from dfslab.studies.runs.sweep import sweep
 from support import synthetic
 
-# Twice as many, and what sorting and a fixed share of the work may change.
+# The largest ratio of steps: 2, plus a margin for sorting and for fixed work.
 MOST = 2.2
 CLIENTS = (1, 2, 3, 4, 5)
 KINDS = ("sequential_read", "sequential_write")
@@ -30,7 +30,8 @@ EACH = len(CLIENTS) * len(KINDS)
 
 
 def steps(work) -> int:
-    """Calls made by `work`, Python's and C's: the same on a busy machine."""
+    """Calls that `work` makes, of Python and C functions; the number does not depend on the
+    machine's load."""
     count = 0
 
     def called(frame, event, arg):
@@ -53,7 +54,7 @@ def sizes(count):
 
 
 def scenario(count, methods=("measure", "ideal", "sequence")):
-    """A scenario of so many configurations."""
+    """A scenario with this number of configurations."""
     return synthetic.scenario(
         sizes(count), CLIENTS, [{"workload.clients": 3}], methods=list(methods), repetitions=1
     )
@@ -72,7 +73,7 @@ def results(asked):
 
 
 class Instrument:
-    """Measures at once; or fails everywhere."""
+    """An instrument that measures at once, or fails at every configuration."""
 
     name = "measure"
 
@@ -86,7 +87,8 @@ class Instrument:
 
 
 def designed(count, kind):
-    """A design of so many legal configurations, all of which fit its size."""
+    """A scenario with a design of this number of legal configurations, all of which fit its
+    size."""
     factors = {
         "size": ("workload.file_size", sizes(count)),
         "clients": ("workload.clients", list(CLIENTS)),
@@ -113,7 +115,7 @@ def designed(count, kind):
 
 
 def quiet(*said):
-    """Reports to nobody."""
+    """Discard progress reports."""
 
 
 def _sweep(folder, asked, methods):
@@ -181,7 +183,7 @@ def _ordered(folder, count):
 
 
 def _expected(folder, count):
-    # One long row: each size beside every other one would be a square.
+    # One long row of sizes: comparing every pair would grow quadratically.
     points = synthetic.scenario(sizes(count * EACH), (1,), []).points()[:count]
     return lambda: expectations.expectations(points)
 
@@ -208,14 +210,14 @@ WORK = {
     "latin design": lambda folder, count: lambda: design_plan.plan(designed(count, "latin")),
     "optimal design": lambda folder, count: lambda: design_plan.plan(designed(count, "d-optimal")),
 }
-# Dear ones are asked for fewer configurations.
+# Expensive work, which is tested with fewer configurations.
 DEAR = ("predicting sweep", "expectations", "page", "full design", "latin design", "optimal design")
 
 
 @pytest.mark.parametrize("name", WORK)
 def test_steps_grow_no_faster_than_configurations(name, tmp_path: Path):
     count = 50 if name in DEAR else 200
-    # What is read once, such as a description, is read before steps are counted.
+    # Load what is cached, such as descriptions, before steps are counted.
     WORK[name](tmp_path, 20)()
     some, twice = (steps(WORK[name](tmp_path, number)) for number in (count, 2 * count))
     assert some > count

@@ -1,4 +1,4 @@
-"""Any file system through Hadoop's own client, from scenarios: here this machine's files."""
+"""Any file system through Hadoop's own client, by scenarios: here this machine's files."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def test_it_works_below_the_directory_of_its_address(tmp_path):
         ),
         ("s3a://bucket/prefix", {}, "S3AFileSystem not found; name the client's jars in "),
         ("file:///tmp", {"class_path": ["/no/such/*"]}, 'class_path: "/no/such/*" No such file'),
-        # Hadoop is told what is set, and says what it makes of it.
+        # Hadoop receives the set properties, and the result reports the values in effect.
         ("file:///tmp", {"properties": {"fs.file.impl": "no.Such"}}, "no.Such not found"),
     ],
 )

@@ -1,4 +1,4 @@
-"""From a declaration to shell words, control groups and checked parameters, without root."""
+"""From a deployment to shell commands, control groups and validated parameters, without root."""
 
 from __future__ import annotations
 

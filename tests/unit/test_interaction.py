@@ -18,7 +18,7 @@ MOST_GUARD_LENGTH = 100
 
 
 def fragments(body):
-    """All combined fragments, outer ones first."""
+    """All combined fragments of a body, outer ones first."""
     for event in body:
         if isinstance(event, Fragment):
             yield event
@@ -27,7 +27,7 @@ def fragments(body):
 
 
 def ways(drawn, name):
-    """(sender, receiver) of the messages of a name, each once, in order."""
+    """(sender, receiver) of the messages with this name, each pair once, in order."""
     sent = [(one.sender, one.receiver) for one in messages(drawn.body) if one.name == name]
     return list(dict.fromkeys(sent))
 
@@ -56,7 +56,7 @@ def test_a_read_has_the_parallel_and_the_sequential_branch():
 
 
 def test_an_append_asks_for_a_block_only_when_one_is_full():
-    """Wu 2013, section 2.2.2: addBlock stands in the loop, in no place before or after it."""
+    """Wu 2013, section 2.2.2: addBlock is in the loop only, not before or after it."""
     drawn = interaction(HDFS, "append")
     outside = [one for one in drawn.body if not isinstance(one, Fragment)]
     assert "addBlock" not in [one.name for one in messages(outside)]

@@ -1,4 +1,4 @@
-"""Ctrl-C while clients hang: what goes with a testbed is not waited for."""
+"""Ctrl-C while clients hang: files that are removed with a testbed are not waited for."""
 
 from __future__ import annotations
 
@@ -17,12 +17,13 @@ from dfslab.testbeds.hosts.threads import threads
 from support.clusters import TWO, agents_of, plan
 from support.waiting import wait_until
 
-# Far above what is waited for, and far below what clients are given to clean up elsewhere.
+# Far more seconds than the wait may take, and far fewer than clients elsewhere get for clean-up.
 SOON_S = places.CLEAN_UP_LIMIT_S / 2
 
 
 def hanging(found: list[psutil.Process], agents) -> shards.ProgressReport:
-    """Once the clients run their processes stand still, as behind a server that is silent."""
+    """A progress callback that suspends the agents' processes once clients run, as if a server
+    hung."""
 
     def stop_all(share: float, phase: str) -> None:
         if phase == "running" and share > 0.001:
@@ -35,7 +36,7 @@ def hanging(found: list[psutil.Process], agents) -> shards.ProgressReport:
 
 
 def slow(root, **top) -> LoadPlan:
-    """So long that it is always interrupted."""
+    """A plan that runs so long that it is always interrupted."""
     return plan(root, 4, 100_000, think_time_s=0.01, **top)
 
 
@@ -76,7 +77,7 @@ def test_clients_that_hang_at_nodes_of_a_testbed_are_ended_with_it(tmp_path, mon
 
 
 def test_work_at_several_hosts_is_left_alone_by_an_interruption():
-    """And waited for at the end of anything else."""
+    """After an interruption work on several hosts is not awaited; after any other end it is."""
     free, ended = threading.Event(), []
 
     def wait() -> None:

@@ -1,4 +1,4 @@
-"""IO500's score: by hand from planted parts, and of its workloads really done."""
+"""IO500's score, calculated by hand from planted parts, and computed from real runs."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ SMALL: dict[str, dict[str, Any]] = {
 
 
 def section(results):
-    """The body of the section, None where there is none."""
+    """The body of the page's section; None if there is none."""
     found = io500.Scores(scores=io500.scores(results))
     run = FinishedRun(synthetic.scenario(), results, Findings.of(found))
     return blocks(found.section(run))
 
 
 def points(**more):
-    """One scenario for each of the workloads, small."""
+    """One configuration for each of the workloads, with few operations."""
     for name, keys in SMALL.items():
         yield from build(
             Scenario,
@@ -48,7 +48,7 @@ def points(**more):
 
 @pytest.fixture(scope="module")
 def measured():
-    """All five, once."""
+    """One result of each of the five workloads."""
     with access.session() as session:
         return [Measure(session).run(point) for point in points()]
 

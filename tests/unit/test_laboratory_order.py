@@ -1,4 +1,4 @@
-"""What was measured in a drawn order is told in the scenario's."""
+"""Results that were measured in a random order are reported in the scenario's order."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def test_results_stand_as_the_scenario_lists_their_configurations():
     wanted = [labels_text(dict(point.labels)) for point in scenario.points() for _ in range(2)]
     assert [labels_text(dict(one.labels)) for one in ordered] == wanted
     assert wanted != [labels_text(dict(one.labels)) for one in drawn]
-    # Repetitions of one configuration stay as they ran.
+    # Repetitions of one configuration keep the order in which they ran.
     of_one = [one for one in drawn if one.point_id == ordered[0].point_id]
     assert [one.repetition for one in ordered[:2]] == [one.repetition for one in of_one]
 

@@ -1,4 +1,4 @@
-"""Layers that a scenario asks for: what it may say, and that calls then are as it says."""
+"""Layers that a scenario requests: their declaration, and their effect on calls."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_layers_read_back_and_no_model_knows_them():
 def test_calls_are_throttled_and_delayed():
     rate_per_s = 1000.0
     slow = measured({"kind": "throttle", "rate": f"{rate_per_s} /s"})
-    # What was not used of 20 ms before may be used at once.
+    # The unused burst of 20 ms may be used at once.
     assert slow.value("rate_per_s") <= OPERATIONS / (OPERATIONS / rate_per_s - 0.02)
     assert any(note.startswith("calls that layers changed: ") for note in slow.notes)
     late = measured({"kind": "delay", "time": "2 ms"})

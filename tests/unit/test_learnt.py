@@ -1,4 +1,4 @@
-"""Models that learn from runs: directions, ceilings, honest intervals, fair splits, tables."""
+"""Learnt models: known signs, upper bounds, correct intervals, fair splits, tables."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def factor(name, levels, *keys, effect=""):
 
 
 def scenario():
-    """GlusterFS over layout, link, clients, operation and file size."""
+    """A scenario of GlusterFS over layout, link, clients, operation and file size."""
     nodes = [
         {"name": "server", "roles": {"brick": 1}, "disk": {"latency": "0 s"}},
         {"name": "client", "roles": {"client": 1}},
@@ -68,7 +68,8 @@ def scenario():
 
 
 def truth(point):
-    """The description with other constants, and a base file system that it knows nothing of."""
+    """The rate by the description with other constants, and an effect of the disk that it does not
+    have."""
     situation = Situation(point.scenario)
     rate = situation.predict({k: 1.5 * v for k, v in situation.constants.items()}).rate_per_s
     return 0.7 * rate * (0.6 if "ext4" in point.labels.values() else 1.0)
@@ -147,7 +148,10 @@ def test_estimators_keep_scikit_learns_shape(estimator):
 
 
 def test_the_grey_box_never_goes_against_what_is_known_or_above_the_line():
-    """Data that lie: rates fall with the link; the answer must not."""
+    """The grey-box model keeps known signs and upper bounds even if the data contradict them.
+
+    Planted: rates that fall with the link's rate.
+    """
     random = np.random.default_rng(2)
     link, cell = random.integers(3, size=150) * 1.0, random.integers(2, size=150) * 1.0
     prior = 0.1 * link + random.normal(size=150)
@@ -206,7 +210,8 @@ def test_nothing_learnt_is_said(measured):
 
 
 def test_the_serial_fit_is_amdahls_law():
-    """clients / rate = u + v clients, exactly, finds u and v whatever the sizes are."""
+    """The serial fit is Amdahl's law: from exact clients / rate = u + v clients it finds u and
+    v."""
     points = synthetic.scenario(hold_out=(), sizes=["1 MiB"]).points()
     results = [
         synthetic.measured(p, (n := p.scenario.workload.clients) / (0.02 + 0.005 * n))
@@ -295,7 +300,7 @@ def test_everything_that_a_sweep_teaches_stands_on_the_page(measured, monkeypatc
     monkeypatch.setattr(learning, "CURVES", ("linear",))
     monkeypatch.setattr(learning, "BASE_ROWS", 16)
     monkeypatch.setattr(learning, "REFITS", 2)
-    # Each fold of each split fits every model again, and each fit its constants: few will do.
+    # Each fold of each split fits every model and its constants, so use few folds and rows.
     monkeypatch.setattr(crossval, "LEAVE_OUT", 2)
     monkeypatch.setattr(learnt, "MOST_CALIBRATED", 8)
     found = learning.learn(scenario(), measured, SILENT)
@@ -315,7 +320,7 @@ def test_everything_that_a_sweep_teaches_stands_on_the_page(measured, monkeypatc
     assert {"VI of the paper", "PAWN", "RBD-FAST", "permutation", "SHAP"} == set(
         found.importance[0].measures
     )
-    # The file size decides how many operations there are a second, not how many bytes.
+    # The file size determines operations per second, but hardly bytes per second.
     assert "servers, copies" in found.blocks
     assert 1 <= len(found.proposals) <= 3
     assert all(one.sd_after < one.sd_before for one in found.proposals)

@@ -1,4 +1,4 @@
-"""Fitted constants are trusted where they tell rows that they were not fitted on better."""
+"""Fitted constants are used only if they predict rows outside the fit better than the priors."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ COUNT = 3 * learnt.MOST_CALIBRATED
 
 @pytest.fixture
 def rows(monkeypatch):
-    """Rates of e**0; the description is off by 0.2, what was fitted by `fitted_off`."""
+    """Rows with a log rate of 0; the error is 0.2 with priors, and `fitted_off` with fitted
+    constants."""
 
     def made(fitted_off: float) -> tuple[list, learnt.TrainingRows, list]:
         asked: list = []

@@ -1,4 +1,4 @@
-"""Progress in a log: nothing at first, then a line at most every fifteen seconds."""
+"""Progress in a log: nothing at first, then at most one line every fifteen seconds."""
 
 from dfslab.cli.live.lines import LineReporter
 

@@ -1,4 +1,4 @@
-"""The live view: seconds as they end, for terminals only."""
+"""The live view shows each second when it has ended, in terminals only."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_each_second_is_a_row():
         (101.0, LiveCounts(100, 0, 100_000_000, 2_000_000)),
         (102.0, LiveCounts(400, 3, 700_000_000, 4_000_000)),
         (103.0, LiveCounts(400, 3, 700_000_000, 0)),
-        (104.0, LiveCounts()),  # the next load, which has not begun
+        (104.0, LiveCounts()),  # the next workload run, which has not started
         (105.0, LiveCounts()),
     ]:
         now_s[0] = at_s
@@ -82,7 +82,7 @@ def test_a_load_is_seen_while_it_runs_here_and_in_agents():
         assert counts == sorted(counts)
         assert any(0 < count < 600 for count in counts), "it is told before it is over"
         assert max(seen.latency_ns_max for seen in told) > 0
-        # The rows share out what was done, however unevenly a busy machine did it.
+        # The rows add up to the operations done, whatever the load of the machine.
         lasted_s = [after - before for before, after in pairwise([0, *(r.at_s for r in view.rows)])]
         done = sum(s * row.rate_per_s for s, row in zip(lasted_s, view.rows, strict=True))
         assert round(done) in counts
@@ -129,11 +129,11 @@ def test_a_terminal_shows_the_seconds_of_a_real_run(tmp_path):
     ) as child:
         os.close(theirs)
         said = b""
-        # A terminal whose last program has gone fails.
+        # Writing to a closed terminal fails.
         with suppress(OSError):
             while block := os.read(mine, 1 << 16):
                 said += block
         os.close(mine)
     assert child.returncode == 0, said
-    # Where the second begins, the operations in it, their mean and longest time, errors.
+    # (start of the second, operations in it, their mean and longest time, errors).
     assert re.search(rb"\b1 +1?\d\d +[\d.]+ .?s +[\d.]+ .?s +0\b", said), said

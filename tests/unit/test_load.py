@@ -1,4 +1,4 @@
-"""The load generator across the border: streams, runs, errors, progress, Ctrl-C."""
+"""The load generator called from Python: streams, runs, errors, progress, Ctrl-C."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ except KeyboardInterrupt as error:
 
 
 def stream(kinds=KINDS, **changes) -> dict:
-    """A small specification of every kind in equal parts."""
+    """A small stream specification with equal parts of these operations."""
     return {
         "seed": 5,
         "clients": 2,
@@ -47,7 +47,7 @@ def stream(kinds=KINDS, **changes) -> dict:
 
 
 def plan(target: dict, kinds=KINDS, changes: dict | None = None, **top) -> str:
-    """A plan in the run directory `dfslab-run`."""
+    """A plan with the run directory `dfslab-run`, as JSON."""
     chosen = stream(kinds, **(changes or {}))
     return json.dumps({"stream": chosen, "target": target, "run_directory": "dfslab-run", **top})
 
@@ -146,7 +146,7 @@ def test_a_client_that_is_none_is_refused():
 
 
 def test_a_root_that_cannot_be_written_is_an_input_error(tmp_path):
-    # Root may write anywhere but into the kernel's own tree.
+    # Root can write everywhere except in the kernel's own file systems.
     with pytest.raises(_core.InputError, match="cannot be made there"):
         _core.run_load(plan(posix(Path("/proc"))))
     (tmp_path / "dfslab-run").mkdir()
@@ -171,7 +171,7 @@ def test_progress_is_told_and_may_stop_the_run(tmp_path):
 
 
 def test_others_run_while_a_load_does(tmp_path):
-    """Between two words of progress: while one is told, others get a turn in any case."""
+    """Other Python threads run during a workload run, also between two progress reports."""
     ticks, told = [], []
     over = threading.Event()
 
@@ -186,7 +186,7 @@ def test_others_run_while_a_load_does(tmp_path):
 
     ticking = threading.Thread(target=tick)
     ticking.start()
-    # It would take hours.
+    # The whole run would take hours.
     changes = {"operations_per_client": 1_000_000, "think_time_s": 0.02}
     try:
         with pytest.raises(InterruptedError):
@@ -213,7 +213,8 @@ def test_control_c_cleans_up(tmp_path):
 
 @pytest.mark.testbed
 def test_everything_on_a_real_hdfs(tmp_path_factory, monkeypatch):
-    """Every operation, content checked, the same stream as on a directory, nothing left."""
+    """On a real HDFS: every operation, content verified, the stream of a local run, nothing
+    left."""
     monkeypatch.setenv("DFSLAB_STATE", str(tmp_path_factory.mktemp("state")))
     parameters = {"datanodes": 2, "replication": 2, "block_size": "1 MiB"}
     with Testbed.up(parameters, notify=print) as testbed:

@@ -1,4 +1,4 @@
-"""Open loads, phases and patterns from Python: the vocabulary, several agents, scenarios."""
+"""Open workloads, phases and patterns from Python: vocabulary, several agents, scenarios."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from support.synthetic import scenario, without_times
 
 TWO = (ClientHost("left"), ClientHost("right"))
 PERIOD_S, LENGTH_S = 2.0, 0.5
-# A request that comes t before the end of a stall takes t, all others nothing.
+# A request that arrives t before the end of a stall takes t; all others take no time.
 SHARE, QUANTILES = LENGTH_S / PERIOD_S, {"p90_s": 0.9, "p99_s": 0.99, "p999_s": 0.999}
 TRUTHS = {name: LENGTH_S * (q - (1 - SHARE)) / SHARE for name, q in QUANTILES.items()}
 TRUTHS["mean_s"] = LENGTH_S * SHARE / 2
@@ -42,8 +42,9 @@ def base(**changes) -> dict:
 
 
 def everything() -> dict:
-    """A specification that says something of every word."""
-    # Others do not learn of a file's second name yet, so nothing is renamed before they look.
+    """A stream specification that uses every key."""
+    # Clients do not learn of a renamed file of another client, so no file is renamed before they
+    # read.
     mix = [{"operation": name, "weight": 1.0} for name in OPERATIONS if name != "rename"]
     mix[0] |= {"access": {"order": {"strided": 3}, "reopen": True}, "fsync": False}
     mix[1] |= {"file_choice": "newest", "think_time_s": 0.001}
@@ -131,7 +132,8 @@ def test_a_word_that_a_target_cannot_do_is_refused_before_anything_is_made():
 
 
 def stalled(seed: int) -> LoadPlan:
-    """1000 requests a second to a target that stalls for the last 0.5 s of every 2 s."""
+    """A plan of 1000 requests per second to a target that stalls for the last 0.5 s of every 2
+    s."""
     stream = base(
         mix=[{"operation": "stat"}],
         operations_per_client=500,
@@ -150,8 +152,10 @@ def stalled(seed: int) -> LoadPlan:
 
 
 def dues_and_ends(report: LoadReport, spans: list) -> list[tuple[float, float]]:
-    """When each request was due and when it ended, seconds after the common start; every agent
-    counts from its own reading of that, which its clients' first operations tell."""
+    """(scheduled start, end) of each request in seconds after the common start.
+
+    Every agent counts from its own reading of the start, which its clients' first operations show.
+    """
     times = []
     for client in report.per_client:
         number = client.client
@@ -165,14 +169,17 @@ def dues_and_ends(report: LoadReport, spans: list) -> list[tuple[float, float]]:
 
 
 def released(due_s: float) -> float:
-    """When the target lets go a request that comes then."""
+    """The time at which the target answers a request that arrives at `due_s`."""
     period, within_s = divmod(due_s + 1e-9, PERIOD_S)
     return (period + 1) * PERIOD_S if within_s >= PERIOD_S - LENGTH_S else due_s
 
 
 def assert_more_only_by_lateness(report: FleetLoadReport, spans: list) -> None:
-    """No request can take less than the truth; how much more one took, because the machine was
-    busy with others, its end says. So this holds on a machine of any speed."""
+    """Assert that response times exceed the planted truth only by delays of the machine.
+
+    A request cannot take less than the truth, and its end shows the delay that a busy machine
+    added. So the test holds on a machine of any speed.
+    """
     response = report.operations["stat"].response
     assert report.complete
     assert response.count == 4000
@@ -180,7 +187,7 @@ def assert_more_only_by_lateness(report: FleetLoadReport, spans: list) -> None:
     times = dues_and_ends(report, spans)
     assert len(times) == 4000
     added = [end - released(due) for due, end in times]
-    # Unix times of spans are whole nanoseconds in numbers of 53 bits.
+    # Times of spans are Unix nanoseconds in doubles of 53 bits, which rounds them.
     assert min(added) > -5e-6
     more_s = sum(added) / len(added)
     print(f"the machine added {more_s} s, at most {max(added)} s")
@@ -194,7 +201,10 @@ def assert_more_only_by_lateness(report: FleetLoadReport, spans: list) -> None:
 
 
 def test_two_agents_tell_the_truth_of_a_stall_and_lose_no_sample():
-    """How late the generator is by itself is what `make bench-stall` measures."""
+    """Two agents report the response times during a stall and lose no sample.
+
+    `make bench-stall` measures the delay of the load generator itself.
+    """
     report, spans, _ = run.run_load(stalled(seed=3), TWO)
     assert_more_only_by_lateness(report, spans)
 
@@ -291,7 +301,7 @@ def test_open_scenarios_that_cannot_be_are_refused(changes, message):
 
 
 def test_a_tree_of_directories_is_removed_whole(tmp_path: Path):
-    """Deepest first, and nothing else."""
+    """A tree of directories is removed completely, the deepest first, and nothing else."""
     stream = base(
         mix=[{"operation": "list"}, {"operation": "create"}],
         operations_per_client=40,

@@ -16,7 +16,7 @@ from dfslab.spec.model import InputError
 
 
 def tandem(stations: int) -> Net:
-    """One page, substituted once for each station."""
+    """A net with one page that is substituted once for each station."""
     net = Net("tandem")
     job = net.colour("job", id=int)
     station = Page("station")
@@ -50,7 +50,7 @@ def test_a_page_is_copied_for_every_substitution():
     ]
     assert [one.page for one in definition.transitions] == ["s0", "s0", "s1", "s1", "s2", "s2"]
     (report,) = run(net, {"ends": CountMonitor(transition="s2.end")})
-    # Three jobs of 2 s each through three stations in a row: (3 + 3 - 1) * 2 s.
+    # Three jobs of 2 s each through three stations in a row take (3 + 3 - 1) * 2 s.
     assert report.end_time_ns == 10_000_000_000
     assert report.counts["ends"].count == 3
 
@@ -163,14 +163,15 @@ def test_a_queue_of_lists_is_fired_and_explored():
         "waiting": [[[]]],
         "done": [[3, ["red"], [3, 1, 3]], [1, ["red"], [3, 1]], [3, [], [3]]],
     }
-    # Equal lists are one marking: from [3, 1, 3] there is one way down to [].
+    # Equal lists are one marking, so from [3, 1, 3] there is a single path down to [].
     found = state_space(net)
     assert (found.markings, found.arcs) == (4, 3)
     assert "reverse(q.ids)" in draw.mermaid(net, game.state.marking)
 
 
 def dispatcher() -> Net:
-    """Jobs join a queue as a list of records; a server takes the first, and long jobs come back."""
+    """A net in which jobs join a list of records; a server takes the first, and long jobs
+    return."""
     net = Net("dispatcher")
     kind = net.enum("kind", "read", "write")
     job = net.colour("job", id=int, size=float, kind=kind)
@@ -212,14 +213,14 @@ def test_a_queue_of_records_is_fired_and_explored():
         "done": [[7, 1.5, "read"], [2, 1.0, "write"], [1, 1.0, "write"]],
     }
     found = state_space(net)
-    # Either job may join at each point of the way, so there are many ways to few ends.
+    # Either job may join at each step, so many paths lead to few dead markings.
     assert found.markings > 10
     assert found.bounds["done"] == (0, 3)
     assert "job(head(q.jobs).id" in draw.mermaid(net, game.state.marking)
 
 
 def test_lists_that_are_dropped_make_room():
-    """A ring of numbers turned for long: every turn makes new lists, memory holds a few."""
+    """Lists without a token are freed: rotating a list makes new lists, but memory holds few."""
     net = Net("ring")
     ring = net.place("ring", net.colour("ring", ids=[int], turn=int), [([1, 2, 3], 0)])
     net.transition(
@@ -305,7 +306,7 @@ def test_pictures_show_the_marking_and_every_arc():
 
 
 def test_intervals_cover_as_often_as_they_say():
-    """Of 400 90 % intervals of a known mean, 360 +- 4 standard errors hold it."""
+    """Of 400 90 % intervals of a known mean, 360 +- 4 standard errors contain the mean."""
     chance = random.Random(3)
     held = 0
     for _ in range(400):

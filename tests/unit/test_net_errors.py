@@ -1,4 +1,4 @@
-"""Malformed nets and runs that go wrong: each gives one clear line."""
+"""Malformed nets and failed runs give one clear line each."""
 
 from __future__ import annotations
 
@@ -382,7 +382,7 @@ def test_runs_that_go_wrong(net, options, words):
 
 
 def test_interruption_ends_a_long_run():
-    """Ctrl-C while the engine fires raises KeyboardInterrupt soon, not at the end of the run."""
+    """Ctrl-C while the engine fires raises KeyboardInterrupt long before the end of the run."""
     start_s = time.monotonic()
 
     def interrupted():

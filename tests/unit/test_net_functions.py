@@ -1,4 +1,4 @@
-"""Texts, functions, locals and counted arcs of nets: what they do, and one line where wrong."""
+"""Texts, functions, locals and multiplicities of nets: their results, and one line for errors."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ FUNCTIONS = {
 
 
 def net(**changes: Any) -> dict[str, Any]:
-    """Two tokens through one transition; `out`, `token` and the like change it."""
+    """A net that moves two tokens through one transition; `changes` alter its inscriptions."""
     out = {"place": "done", "token": ["a.n", "a.s"]}
     out |= {key: changes.pop(key) for key in ("token", "count", "delay") if key in changes}
     serve = {"name": "serve", "in": [{"place": "start", "var": "a"}], "out": [out]}
@@ -167,7 +167,7 @@ def test_malformed_values_give_one_line(changes, words):
 
 
 def test_texts_that_grow_do_not_fill_the_memory():
-    """A new text at every firing: those that no token has are freed."""
+    """Texts that no token holds are freed, although every firing makes a new one."""
     document = net(token=["a.n + 1", "text(a.n)"], guard="a.n < 200000")
     document["places"][0]["initial"] = [[1, ""]]
     document["transitions"][0]["out"][0]["place"] = "start"

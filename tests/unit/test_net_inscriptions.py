@@ -1,4 +1,4 @@
-"""Inscriptions as values: what is printed is what the engine computes, and what they read."""
+"""Inscriptions as values: printed text, engine results and the names that they read agree."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_an_expression_is_printed_with_the_fewest_brackets(value, printed):
 
 
 def evaluated(value: Expr, row: dict[str, int]) -> int | bool:
-    """What an expression is by Python, operation by operation."""
+    """The value of an expression, computed by Python operation by operation."""
     if value.name == "field":
         return row[value.args[1]]
     if value.name == "number":
@@ -83,7 +83,7 @@ def evaluated(value: Expr, row: dict[str, int]) -> int | bool:
 
 
 def drawn(chance: random.Random, deep: int) -> Expr:
-    """A whole number as an expression."""
+    """A random integer expression of this depth."""
     if deep == 0 or chance.random() < 0.2:
         return chance.choice((A, B, number(chance.randint(-9, 9))))
     left, right = drawn(chance, deep - 1), drawn(chance, deep - 1)
@@ -96,7 +96,7 @@ def drawn(chance: random.Random, deep: int) -> Expr:
 
 
 def drawn_condition(chance: random.Random, deep: int) -> Condition:
-    """A condition over whole numbers."""
+    """A random condition over integers of this depth."""
     kind = chance.choice(("gt", "ge", "eq", "ne", "and", "or", "not"))
     if kind in ("and", "or", "not") and deep > 0:
         parts = [drawn_condition(chance, deep - 1) for _ in range(1 if kind == "not" else 2)]

@@ -1,4 +1,4 @@
-"""Place invariants: those that are known, held against every marking that can be reached."""
+"""Place invariants: known ones are found, and every reachable marking satisfies them."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_too_many_are_refused():
 
 
 def wide(count: int) -> Net:
-    """Every place of one side may become every place of the other, twice."""
+    """A net in which every place of one side leads to every place of the other side, twice."""
     net = Net("wide")
     left = [net.place(f"l{at}", initial=[()]) for at in range(count)]
     right = [net.place(f"r{at}") for at in range(count)]

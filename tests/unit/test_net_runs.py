@@ -1,4 +1,4 @@
-"""Runs of small nets: determinism, stops, monitors, disciplines and priorities."""
+"""Runs of small nets: determinism, stop conditions, monitors, disciplines and priorities."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ def run_text(net: dict, **options) -> str:
 
 
 def run(net: dict, **options) -> dict:
-    """The first replication."""
+    """The report of the first replication."""
     return json.loads(run_text(net, **options))["replications"][0]
 
 
 def queue_net(discipline: str = "fifo", order=(3, 1, 2)) -> dict:
-    """Jobs wait in one place and leave it one by one."""
+    """A net whose jobs wait in one place and leave it one by one."""
     return {
         "name": "queue",
         "colours": {"job": [["id", "int"]], "unit": []},
@@ -60,7 +60,7 @@ def test_disciplines(discipline, wanted):
 
 
 def test_random_discipline_is_uniform():
-    """All six orders of three jobs come equally often: chi-square below its 0.999 quantile."""
+    """All six orders of three jobs are equally frequent: chi-square is below its 0.999 quantile."""
     replications = 3000
     text = run_text(queue_net("random"), replications=replications, seed=5, monitors=[LOG])
     counts: dict[tuple, int] = {}
@@ -81,7 +81,7 @@ def test_threads_do_not_change_a_byte():
     )
     assert one == two
     assert one != other
-    # Replications are independent streams, not copies.
+    # Replications use independent random streams, so they differ.
     ends = [answer["end_time_ns"] for answer in json.loads(one)["replications"]]
     assert len(set(ends)) == len(ends)
 
@@ -105,7 +105,8 @@ def test_stops():
 
 
 def test_a_deadlock_is_told_with_the_places_where_tokens_are_left():
-    """Two who each hold what the other waits for."""
+    """Two processes that each hold what the other needs: the report names the places with
+    tokens."""
     takes = [("left", "a", "b"), ("right", "b", "a")]
     places = [{"name": name, "colour": "unit", "initial": [[]]} for name in ("a", "b")]
     transitions = []
@@ -134,7 +135,8 @@ def test_log_counts_what_it_drops():
 
 
 def test_marking_is_the_exact_time_average():
-    """Three jobs at 0.25 s each: 2, 1 and 0 wait while one is served; then the net is dead."""
+    """Time average with three jobs of 0.25 s each: 2, 1 and 0 jobs wait during a service; then the
+    net is dead."""
     net = queue_net()
     net["transitions"][0]["delay"] = "0.25"
     marking = {"kind": "marking", "place": "wait"}
@@ -147,7 +149,7 @@ def test_marking_is_the_exact_time_average():
 
 
 def conflict_net(first: dict, second: dict) -> dict:
-    """Two transitions want each token."""
+    """A net in which two transitions compete for each token."""
     arc = [{"place": "wait", "var": "j"}]
     return {
         "name": "conflict",
@@ -178,13 +180,13 @@ def test_transition_delay_is_drawn_once():
     )
     monitors = [{"kind": "log", "transition": "pair"}]
     answer = run(net, monitors=monitors, seed=2)
-    # Both outputs of `serve` came at one time, the end of its only delay.
+    # Both outputs of `serve` appear at the same time, the end of its only delay.
     assert answer["monitors"][0]["rows"] == [[answer["end_time_ns"]]]
     assert answer["end_time_ns"] > 0
 
 
 def test_dispatch_on_a_constant_routes_each_token():
-    """Forty transitions take from one place by return address."""
+    """Forty transitions take tokens from one place, each those with its return address."""
     takers = [
         {"name": f"to{at}", "guard": f"j.id == {at} && true", "in": [{"place": "wait", "var": "j"}]}
         for at in range(40)

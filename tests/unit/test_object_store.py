@@ -1,4 +1,4 @@
-"""An S3 server of JuiceFS' own on this machine: loads on it, from plans and from a scenario."""
+"""The S3 server of JuiceFS on this machine: workload runs on it, by plans and by a scenario."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def answers(port: int) -> bool:
 
 @pytest.fixture(scope="module")
 def store(tmp_path_factory):
-    """The address of a bucket; its server keeps files in a folder and ends with the tests."""
+    """The address of a bucket, whose server stores files in a folder and ends with the tests."""
     folder = tmp_path_factory.mktemp("store")
     database, port = f"sqlite3://{folder}/meta.db", free_port()
     words = [
@@ -135,7 +135,7 @@ def test_every_operation_is_done_and_verified_and_leaves_nothing(store, shared_c
         assert sum(one["count"] for one in report["operations"].values()) == 60
         assert report["verified_bytes"] > 0
         assert set(report["operations"]) == set(EVERYTHING)
-    # Nothing is left of it: the same directory may be made again, and was.
+    # The second run used the same directory name, so the first one left nothing.
 
 
 def test_large_objects_go_in_parts(store):
@@ -150,7 +150,7 @@ def test_large_objects_go_in_parts(store):
     report = run(plan(store, ["write"], verify="after", stream=stream, target=target))
     assert report["complete"], report["errors"]
     assert report["verified_bytes"] == 24_000_000
-    # What fills a part waits for the store, what does not is a copy.
+    # A write that fills a part waits for the store; other writes only copy.
     write = report["steps"]["write/write"]
     assert write["count"] == 24
     assert write["latency"]["max_s"] > 3 * write["latency"]["p50_s"]

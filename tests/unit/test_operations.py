@@ -1,4 +1,4 @@
-"""Steps by size and count: parts of steps, errors on what was held out, noise that cannot judge."""
+"""Step times by size and count: parts of steps, held-out errors, and the noise floor."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SIZES = [f"{2**n} KiB" for n in range(2, 15)]
 
 
 def scenario(hold_out=("64 KiB", "4096 KiB")):
-    """An HDFS read at thirteen sizes by two numbers of clients, some sizes held out."""
+    """A scenario of HDFS reads at thirteen sizes by two numbers of clients, with held-out sizes."""
     roles = {"client": 1, "namenode": 1, "datanode": 3}
     nodes = [
         {"name": n, "count": c, "adapter": {"bandwidth": "1 Gbit/s"}, "roles": {n: 1}}
@@ -37,7 +37,7 @@ def scenario(hold_out=("64 KiB", "4096 KiB")):
 
 
 def measured(point, times, repetition=0, method="measure"):
-    """A result that says only how long the steps took."""
+    """A measured result with these step times only."""
     return Result(
         method=method,
         point_id=point.id,
@@ -50,7 +50,8 @@ def measured(point, times, repetition=0, method="measure"):
 
 
 def planted(point):
-    """A call of 1 ms in an opening of 1.5 ms; a read of 2 ms and 1.2 times its bytes."""
+    """Planted step times: open 1.5 ms with a call of 1 ms in it; read 2 ms and 1.2 times its
+    bytes."""
     moved = step_terms.terms_of(point.scenario)[2]
     return {"open": 0.0015, "open/getBlockLocations": 0.001, "read": 0.002 + 1.2 * moved}
 
@@ -73,7 +74,7 @@ def test_a_step_is_its_calls_and_the_rest():
     steps = {s.step: s.time_s_mean for s in operations.whole(measured(point, planted(point))).steps}
     assert steps["open/rest"] == pytest.approx(0.0005)
     assert "read/rest" not in steps
-    # A model's calls that nobody measured are part of the rest; the parts are never negative.
+    # Modelled calls that were not measured are part of the self time, which is never negative.
     model = measured(point, {"open": 1.0, "open/getBlockLocations": 0.4, "open/other": 0.3})
     asked = [("read", "open/getBlockLocations")]
     assert operations.whole(model, asked).steps[-1].time_s_mean == pytest.approx(0.6)
@@ -136,7 +137,8 @@ def test_nothing_measured_says_nothing():
 def three_datanodes(
     *counts, changes=None, size="16 MiB", work="sequential_write", adapter="600 Mbit/s", **own
 ):
-    """A write to three equal DataNodes, in groups of these sizes; of these other disks."""
+    """The situation of a write to three DataNodes, in groups of these counts, with changed
+    disks."""
     rates = {"read_rate": "60 MiB/s", "write_rate": "60 MiB/s", "latency": "0 s"}
     node = {"roles": {"datanode": 1}, "disk": rates, "adapter": {"bandwidth": adapter}}
     nodes = [{"name": f"group-{n}", "count": count, **node} for n, count in enumerate(counts)]
@@ -156,14 +158,17 @@ def three_datanodes(
 
 @pytest.mark.parametrize("counts", [(2, 1), (1, 2), (1, 1, 1)])
 def test_equal_nodes_cost_the_same_however_they_are_grouped(counts):
-    """Replicas are forced at different nodes at once: none waits for another one's disk."""
+    """Grouping equal nodes does not change the cost.
+
+    Replicas are forced on different nodes at the same time, so none waits for another node's disk.
+    """
     whole, parts = (Situation(three_datanodes(*each)) for each in ((3,), counts))
     together = whole.costs(whole.constants)["write"].latency_s
     assert parts.costs(parts.constants)["write"].latency_s == pytest.approx(together, rel=1e-6)
 
 
 def test_replicas_are_forced_as_soon_as_on_the_slowest_of_unequal_disks():
-    """Each node takes its own time, not that of a mean disk."""
+    """Each replica takes the time of its own disk, so the slowest disk determines the time."""
     slow, fast = {"write_rate": "20 MiB/s"}, {"write_rate": "60 MiB/s"}
     found = []
     for changes in ((fast, fast), (slow, slow), (fast, slow)):
@@ -174,7 +179,7 @@ def test_replicas_are_forced_as_soon_as_on_the_slowest_of_unequal_disks():
 
 
 def test_blocks_read_from_other_nodes_share_the_limits_of_all_their_disks():
-    """A disk that may be ahead of its rate holds up one long block, not many at three nodes."""
+    """A disk's burst credit covers a single long block, but not many blocks on three nodes."""
     limits = {"read_rate": "30 MiB/s", "burst": "100 ms"}
     disk_s, link_s = 64 / 30, 64 * 2**20 * 8 / 600e6
     for block, least_s, most_s in (
@@ -191,7 +196,10 @@ def test_blocks_read_from_other_nodes_share_the_limits_of_all_their_disks():
 
 @pytest.mark.parametrize(("server_s", "adapter"), [(0.006, 0.0), (0.004, 1.0)])
 def test_who_waits_for_the_network_is_not_in_anothers_way(server_s, adapter):
-    """Fitted at short latencies, held against a closed network solved at a long one."""
+    """Clients that wait for the network do not delay others.
+
+    Fitted at short latencies, compared with a closed network solved at a long latency.
+    """
     own = {
         "name": "latencies",
         "sweep": [
@@ -221,7 +229,11 @@ def test_who_waits_for_the_network_is_not_in_anothers_way(server_s, adapter):
 
 
 def test_packets_held_back_wait_for_the_processors_that_clients_keep_busy():
-    """On one machine a longer latency is a process; fitted at 50 and 200 us, told at 1 ms."""
+    """Delayed packets wait for the processors that clients keep busy.
+
+    On one machine a longer latency is produced by a process; fitted at 50 and 200 us, predicted at
+    1 ms.
+    """
     crossing_s, server_s = 1e-4, 0.002
     base = scenario().model_dump(exclude={"sweep", "judge", "name"})
     base["deployment"]["shared_cores"] = 2
@@ -254,7 +266,8 @@ def test_packets_held_back_wait_for_the_processors_that_clients_keep_busy():
 
 
 def test_the_last_block_is_waited_for_beside_all_bytes():
-    """A close waits for what the client had handed over: a block at most, of one or of four."""
+    """In addition to all bytes, a close waits for data that are still on their way, at most one
+    block."""
     base = scenario(("8192 KiB", "512 KiB")).model_dump(exclude={"name"})
     base["file_system"]["block_size"] = "1 MiB"
     points = build(Scenario, {**base, "name": "last-block"}).points()
@@ -279,7 +292,7 @@ def test_the_last_block_is_waited_for_beside_all_bytes():
 
 
 def test_a_step_that_carries_no_file_takes_no_time_by_its_bytes():
-    """Whatever grows with the size beside it, an open asks for no data and a read does."""
+    """A step that moves no file data has no term in bytes: an open has none, a read has one."""
     times = {"open": 2.0, "open/getBlockLocations": 1.0, "read": 3.0}
     seen = [
         measured(
@@ -299,7 +312,10 @@ def test_a_step_that_carries_no_file_takes_no_time_by_its_bytes():
 
 
 def test_windows_grow_no_further_than_the_way_holds():
-    """1 MiB at 1 ms: a shaper lets 18 windows go at once, more than 300 Mbit/s hold."""
+    """Windows stop growing at the capacity of the path.
+
+    1 MiB at 1 ms: a shaper lets 18 windows pass at once, more than 300 Mbit/s hold.
+    """
     waits = []
     for bandwidth in ("300 Mbit/s", "100 Gbit/s"):
         given = three_datanodes(3, size="1 MiB", adapter=bandwidth, block_size="1 MiB")
@@ -310,7 +326,10 @@ def test_windows_grow_no_further_than_the_way_holds():
 
 
 def test_functions_err_as_far_up_as_down():
-    """Least squares of p / y - 1 would fall below noisy times; ratios are fitted evenly."""
+    """Errors of fitted functions are balanced.
+
+    Least squares of p / y - 1 would underestimate noisy times, so ratios are fitted.
+    """
     scores = []
     for seed in range(5):
         random = np.random.default_rng(seed)
@@ -327,7 +346,10 @@ def test_functions_err_as_far_up_as_down():
 
 
 def test_what_is_left_weighs_as_sure_as_it_was_measured():
-    """Functions err by 5 %; three configurations in four are repeated with an own noise of 60 %."""
+    """Residuals are weighted by the inverse variance of the means.
+
+    Planted: an error of 5 %; three of four configurations have repetitions with a noise of 60 %.
+    """
     spreads = []
     for seed in range(5):
         random = np.random.default_rng(seed)
@@ -341,12 +363,13 @@ def test_what_is_left_weighs_as_sure_as_it_was_measured():
             ]
         (read,) = step_functions.fit(results)
         spreads.append(read.relative_sd)
-    # All alike, they would leave 0.27.
+    # With equal weights the residual would be 0.27.
     assert 0.04 < np.median(spreads) < 0.14
 
 
 def test_each_number_of_clients_has_a_line_of_its_own_in_the_figures():
-    """Four clients at every size, one beside them: two lines with nothing between them."""
+    """Each number of clients has its own line: four clients at every size, and one client, with a
+    gap between."""
     found = operations.operations(runs(repetitions=2))
     reads = [one for one in found.steps if one.step == "read"]
     lines = section.lines_of(reads)

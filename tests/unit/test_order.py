@@ -1,4 +1,4 @@
-"""Orders of configurations: ratios, pairs, and only what no model has seen."""
+"""Ranking of configurations: ratios, agreeing pairs, and only workloads without a fitted model."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_ratios_and_pairs_of_one_load():
     assert [place.measured for place in places] == [1.0, 2.0, 4.0]
     assert [place.labels["file_system.copies"] for place in places] == ["4", "2", "1"]
     assert [place.predicted["sequence"] for place in places] == pytest.approx([1.0, 0.75, 1.5])
-    # Of three pairs one is the wrong way round; who predicts one rate for all has no order.
+    # One of three pairs has the wrong order; a method with equal rates for all has no order.
     assert found[0].pairs == {"sequence": pytest.approx(2 / 3), "mean": 0.0}
 
 

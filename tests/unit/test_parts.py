@@ -1,4 +1,4 @@
-"""The part that limits, read off call profiles of pipelines whose truth is arithmetic."""
+"""The limiting part, computed from call profiles of pipelines whose true savings are known."""
 
 from __future__ import annotations
 
@@ -57,7 +57,8 @@ def profile(service: str, rows: list[dict], runnable_ms: int = 0) -> File:
 
 
 def lane(under: str, wait: int, disk: int, send: int = 0) -> list[dict]:
-    """Ten blocks received: waited for, passed on, kept at their end."""
+    """The rows of a node that receives ten blocks: it waits for each, forwards it, and syncs at its
+    end."""
     return [
         {"above": -1, "under": under, "remote": True},
         step(0, "block", wait + disk + send + 20, wait + disk + send),
@@ -77,8 +78,11 @@ def found(
     unexplained: int = 0,
     asked: int = 0,
 ) -> PartRanking:
-    """A client writes through one and two; waits and disks are theirs, in milliseconds; while it
-    streams it asks the server once more."""
+    """The ranking for a client that writes through nodes one and two.
+
+    `waits` and `disks` are the nodes' times in milliseconds; `asked` is the time of a call to the
+    server during the stream.
+    """
     whole = max(waits) + max(disks) + rpc + unexplained
     files = [
         profile(
@@ -118,9 +122,9 @@ def of(report: PartRanking, part: str) -> PartGain:
 def test_a_slow_disk_is_named_wherever_it_stands_in_the_pipeline(disks, slow):
     report = found((200, 205), disks)
     assert report.parts[0].part == f"{slow}: disk"
-    # Halving 900 ms of 1205 leaves 450, still more than the other disk's 100.
+    # Halving 900 of 1205 ms leaves 450 ms, more than the other disk's 100 ms.
     assert report.parts[0].saving == pytest.approx(450 / 1205)
-    # Ninefold, both disks take the same; faster than that gains nothing.
+    # With a factor of nine both disks take equal times; a larger factor gains nothing more.
     nine, more = (found((200, 205), disks, factor=k).parts[0].saving for k in (9.0, 90.0))
     assert nine == pytest.approx(800 / 1205)
     assert more == pytest.approx(800 / 1205)
@@ -142,7 +146,7 @@ def test_a_wait_behind_a_wait_is_not_blamed_twice():
 
 def test_a_link_inside_the_pipeline_is_told_from_the_one_before_it():
     report = found((100, 900), (50, 60))
-    # Of 900 ms one itself waited 100, so 800 are the link's behind it.
+    # Node one itself waits 100 of the 900 ms, so 800 ms are due to the link after it.
     assert report.parts[0].part in ("one: link", "two: link")
     assert report.parts[0].saving == pytest.approx(400 / 1060, rel=0.01)
 
@@ -150,7 +154,7 @@ def test_a_link_inside_the_pipeline_is_told_from_the_one_before_it():
 def test_a_processor_that_threads_wait_for_is_told_from_the_network():
     starved = found((200, 205), (50, 60), rpc=1000, served=100, runnable=950)
     assert starved.parts[0].part == "names: processor"
-    # All calls are as slow, so it may be the network as well that makes them so.
+    # All calls are equally slow, so the network may be the cause as well.
     assert starved.parts[0].verdict == "cannot tell"
     assert starved.parts[0].saving == pytest.approx(475 / 1265)
     idle = found((200, 205), (50, 60), rpc=1000, served=100, runnable=110)
@@ -160,7 +164,7 @@ def test_a_processor_that_threads_wait_for_is_told_from_the_network():
 def test_a_link_no_worse_than_the_next_may_gain_nothing():
     report = found((900, 905), (50, 60))
     slow = report.parts[0]
-    # Ends whose best exchanges are alike: whichever is faster, the other is waited for.
+    # Both ends have equally fast exchanges: if one link becomes faster, the other limits.
     assert slow.part.endswith(": link")
     assert slow.least == 0
     assert slow.verdict == "cannot tell"
@@ -172,7 +176,7 @@ def test_waits_that_no_pipeline_explains_may_be_for_any_part():
         return disk.most * (1205 + unexplained)
 
     assert high(0) == pytest.approx(450)
-    # The blocks' own work of 40 ms has its place in the wait already.
+    # The blocks' own work of 40 ms overlaps the wait.
     assert high(200) == pytest.approx(450 + (200 - 40) / 2)
 
 
@@ -189,7 +193,7 @@ def test_calls_beside_are_the_server_s_as_well():
     )
     before, after = (of(report, "names: processor") for report in (alone, both))
     assert after.saving - before.saving == pytest.approx(0.4 * 150 / 1205)
-    # Whoever streams may have waited for something else meanwhile.
+    # The streaming thread may have waited for something else in the meantime.
     assert after.least == pytest.approx(before.least)
 
 

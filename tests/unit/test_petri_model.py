@@ -35,7 +35,8 @@ def point(name="metadata", clients=4, nodes=SERVERS, system="hdfs", **keys):
 
 
 def measured(clients, factor):
-    """A measurement whose rate is the sequence model's at its priors, times a factor."""
+    """A measurement whose rate is that of the sequence model with prior constants, times a
+    factor."""
     here = point(clients=clients, operation="stat")
     situation = Situation(here.scenario)
     rate = situation.predict(situation.constants).rate_per_s * factor
@@ -65,7 +66,7 @@ def test_littles_law_holds_for_what_is_reported():
     here = point("sequential_read", clients=8, operations_per_client=100)
     result = petri.make("petri").run(here)
     inside = result.value("rate_per_s") * result.value("latency_s_mean.read")
-    # Clients end at different times, so a little less than all of them are at work on average.
+    # Clients end at different times, so slightly fewer than all are active on average.
     assert 0.93 * 8 <= inside <= 8 * 1.001
 
 
@@ -112,12 +113,12 @@ def test_a_prefix_has_the_rate_of_the_whole():
     whole = petri.simulate(situation, situation.constants, firings=10**9, replications=8)
     assert part.operations < whole.operations == 2000
     error = np.hypot(part.errors["rate"], whole.errors["rate"])
-    # The whole has a tail, in which some clients are done: below 1 % of 2000 operations.
+    # The whole run has a tail, in which some clients have ended: below 1 % of 2000 operations.
     assert part.rate_per_s == pytest.approx(whole.rate_per_s, rel=float(3 * error) + 0.01)
 
 
 def test_written_back_work_limits_the_rate():
-    """Far more data than memory: in the end the disks decide."""
+    """Far more data than memory: write-back by the disks limits the rate."""
     nodes = [
         {
             "name": "one",

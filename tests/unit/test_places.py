@@ -1,4 +1,4 @@
-"""A scenario says where clients run: threads, processes, nodes, and by whom they are started."""
+"""A scenario states where clients run (threads, processes, nodes) and what starts them."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_a_measurement_at_the_nodes_of_a_local_cluster(monkeypatch, tmp_path):
 
 
 def test_the_page_shows_speed_up():
-    """Planted: threads do not scale at all, processes do in full."""
+    """The page shows the speed-up. Planted: threads do not scale, processes scale perfectly."""
     results = []
     for count in (1, 2, 4):
         threads = scenario(sizes=["4 KiB"], clients=(count,), hold_out=()).points()[0]
@@ -84,7 +84,7 @@ def test_the_page_shows_speed_up():
 
 
 def spread_over(result, rate, **workload):
-    """The same configuration with these keys varied, and another rate."""
+    """A copy of a result with these keys varied and another rate."""
     keys = {f"workload.{key}": value for key, value in workload.items()}
     told = result.point.scenario.with_values(keys)
     labels = {**result.point.labels, **keys}
@@ -92,13 +92,16 @@ def spread_over(result, rate, **workload):
 
 
 def shares(page):
-    """What a table's rows end with, in per cent."""
+    """The last cells of a table's rows, in per cent."""
     cells = [cell for cell in page.replace("<td", "\n<td").splitlines() if "%" in cell]
     return [cell.partition(">")[2].partition("<")[0] for cell in cells]
 
 
 def test_one_node_is_the_first_point_of_several():
-    """Planted: four clients a node, three quarters of what they should give on two nodes."""
+    """The configuration with one node is the first point of the series over nodes.
+
+    Planted: four clients per node; two nodes give three quarters of twice the rate.
+    """
     point = scenario(sizes=["4 KiB"], clients=(4,), hold_out=()).points()[0]
     alone = spread_over(measured(point, 1.0), 100.0)
     two = spread_over(alone, 150.0, nodes=2, clients=8)
@@ -111,7 +114,10 @@ def test_one_node_is_the_first_point_of_several():
 
 
 def test_threads_stand_beside_processes():
-    """Planted: four processes are twice as fast in both repetitions, two are half as fast."""
+    """Threads are compared with processes.
+
+    Planted: four processes are twice as fast in both repetitions, two processes are half as fast.
+    """
     point = scenario(sizes=["4 KiB"], clients=(4,), hold_out=()).points()[0]
     threads = [spread_over(measured(point, 1.0), rate, processes=0) for rate in (100.0, 400.0)]
     four = [spread_over(one, 2 * one.value(), processes=4) for one in threads]

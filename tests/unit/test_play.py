@@ -1,4 +1,4 @@
-"""The token game in a terminal: what is shown, what a choice fires, what is no choice."""
+"""The token game in a terminal: what is shown, what a choice fires, and wrong choices."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ PROTOCOL = Path(__file__).parents[2] / "scenarios" / "nets" / "protocol.cpn"
 
 
 def played(net: Net, *answers: str) -> tuple[int, list[str]]:
-    """The steps and the lines said to a player with these answers, whose input then ends."""
+    """(number of steps, printed lines) of the token game with these answers, after which the input
+    ends."""
     said, left = [], list(answers)
 
     def ask(_prompt: str) -> str:
@@ -27,7 +28,7 @@ def played(net: Net, *answers: str) -> tuple[int, list[str]]:
 
 
 def sorting() -> Net:
-    """Two ways for each of three jobs, one of which takes a second."""
+    """A net with two transitions for each of three jobs; one takes a second."""
     net = Net("sorting")
     job = net.colour("job", id=int)
     new = net.place("new", job, [1, 2, 3])
@@ -50,7 +51,7 @@ def test_a_choice_fires_the_binding_with_its_number():
         "wait with j = (3)",
     ]
     assert "fired hurry with j = (2)" in said
-    # One binding of each transition is gone with the token.
+    # The bindings with the fired token, one of each transition, are gone.
     assert choices[5:] == ["hurry with j = (1)", "hurry with j = (3)", "wait with j = (3)"]
 
 

@@ -1,4 +1,4 @@
-"""PNML in and out: what is read is what was written, and malformed files give one line each."""
+"""PNML files: a net that is written and read again is the same; malformed files give one line."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ GOOD = """<?xml version="1.0"?>
 
 def test_a_bounded_buffer_behaves_as_drawn():
     report = state_space(pnml.read(GOOD))
-    # 0 to 3 are full; putting is possible below 3, getting a pair from 2 on.
+    # The place holds 0 to 3 tokens; putting is enabled below 3, getting a pair from 2 on.
     assert (report.markings, report.arcs) == (4, 5)
     assert report.bounds == {"free": (0, 3), "full": (0, 3)}
     assert report.live_transitions == ["put", "get"]
 
 
 def random_net(seed: int) -> Net:
-    """Few places, weights up to three, now and then an inhibitor or a reset arc."""
+    """A random net of few places, with weights up to three and some inhibitor and reset arcs."""
     chance = random.Random(seed)
     net = Net(f"random{seed}")
     places = [net.place(f"p{at}", initial=[()] * chance.randrange(4)) for at in range(4)]
@@ -112,7 +112,8 @@ def test_malformed_files(old, new, words):
 
 @pytest.mark.parametrize("seed", range(150))
 def test_damaged_files_never_do_more_than_give_one_line(seed):
-    """Bytes are dropped, doubled and swapped; a file is read right or refused in one line."""
+    """A file with deleted, doubled and swapped bytes is read or refused in one line, but never
+    crashes."""
     chance = random.Random(seed)
     text = GOOD
     for _ in range(chance.randint(1, 4)):
@@ -133,7 +134,7 @@ def test_damaged_files_never_do_more_than_give_one_line(seed):
 
 
 def refusal(text: str) -> str:
-    """Why a file is refused; nothing when it is read."""
+    """The reason why a file is refused; empty if it is read."""
     try:
         check(pnml.read(text))
     except InputError as error:

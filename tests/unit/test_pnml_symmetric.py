@@ -1,4 +1,4 @@
-"""Symmetric nets of PNML: sorts, terms and known state spaces; one line where they are wrong."""
+"""Symmetric nets of PNML: sorts, terms and known state spaces; one line for errors."""
 
 from __future__ import annotations
 
@@ -36,7 +36,8 @@ def everyone(sort: str) -> str:
 
 
 def net(sorts: str, variables: dict[str, str], places: dict, transitions: dict) -> str:
-    """Places with a sort and a marking; transitions with a condition, inputs and outputs."""
+    """The PNML text of a net: places with a sort and a marking, transitions with a condition and
+    arcs."""
     declared = sorts + "".join(
         f"<variabledecl id='{name}' name='{name}'><usersort declaration='{sort}'/></variabledecl>"
         for name, sort in variables.items()
@@ -66,7 +67,10 @@ def net(sorts: str, variables: dict[str, str], places: dict, transitions: dict) 
 
 
 def philosophers(count: int) -> str:
-    """As the Model Checking Contest has them: one fork after the other, in either order."""
+    """The PNML text of the Model Checking Contest's philosophers.
+
+    A philosopher takes one fork after the other, in either order.
+    """
     constants = "".join(f"<feconstant id='P{at}' name='{at}'/>" for at in range(count))
     sort = (
         "<namedsort id='Philo' name='Philo'>"
@@ -96,7 +100,7 @@ def philosophers(count: int) -> str:
 
 @pytest.mark.parametrize("count", [3, 5])
 def test_the_philosophers_of_the_contest(count: int):
-    """A fork lies, or is in one of two hands: 3^n markings, 243 for five; two are dead."""
+    """A fork is on the table or in one of two hands: 3^n markings, 243 for five; two are dead."""
     report = engine.state_space(pnml.read(philosophers(count)))
     assert report.markings == 3**count
     assert report.dead_markings == 2

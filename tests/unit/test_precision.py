@@ -1,4 +1,4 @@
-"""Runs until a mean is as precise as asked, rates with the interval of their seconds, ramps."""
+"""Runs until a mean has the requested precision, intervals of rates from their seconds, ramps."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from support.synthetic import scenario
 
 
 def second(count: float) -> Second:
-    """A second in which so many operations ended, rounded."""
+    """A second in which this number of operations ended, rounded."""
     return Second(count=round(count), errors=0, bytes=0, latency_ns_sum=0, latency_ns_max=0)
 
 
 def autocorrelated(rng: np.random.Generator, count: int, phi: float = 0.7) -> np.ndarray:
-    """A first-order series around 1000, whose mean is known to lie there."""
+    """A first-order autoregressive series with mean 1000."""
     noise, value, series = rng.normal(size=count), 0.0, []
     for one in noise:
         value = phi * value + one
@@ -39,7 +39,7 @@ def test_the_interval_of_correlated_seconds_holds_the_mean_as_often_as_it_says()
         found = rate_interval([second(one) for one in [*series, 0]], None, turn)
         assert found is not None
         held += found.low_per_s <= 1000 <= found.high_per_s
-        # Seconds drawn one by one, as if they knew nothing of each other.
+        # Seconds drawn one by one, as if they were independent.
         low, high = np.quantile(resampled_means(series, 1, turn), [0.025, 0.975])
         held_by_singles += low <= 1000 <= high
     assert held >= 176, held
@@ -65,7 +65,7 @@ def test_half_a_width_is_that_of_students_interval():
 
 
 class Noisy:
-    """A made-up instrument: its second configuration is noisy, its first is not."""
+    """A fake instrument whose second configuration is noisy and whose first is not."""
 
     name = "measure"
 
@@ -90,7 +90,7 @@ def asked(**run):
 
 
 def counted(asked, tmp_path) -> list[int]:
-    """Runs of whole reads of the quiet size, and of the noisy one."""
+    """Numbers of runs of reads, for the configuration without noise and for the noisy one."""
     results = sweep(asked, [Noisy()], open_run(asked, tmp_path), lambda *_: None)
     reads = [point for point in asked.points() if point.scenario.workload.name.endswith("read")]
     return [sum(r.point_id == point.id for r in results) for point in reads]

@@ -45,7 +45,7 @@ methods = ["sequence"]
 
 
 def quantities(share: float = 1.0) -> list[calibrate.Quantity]:
-    """What a host might measure: means at `share` of MEASURED, five per cent apart."""
+    """Measured quantities of a host, with means of `share` times MEASURED, five per cent apart."""
     return [
         calibrate.quantity(name, unit, [mean * share * 0.95, mean * share * 1.05])
         for name, (unit, mean) in MEASURED.items()
@@ -53,7 +53,7 @@ def quantities(share: float = 1.0) -> list[calibrate.Quantity]:
 
 
 def written(tmp_path, profile='profile = "hosts.toml"', of_node="") -> Scenario:
-    """A scenario beside the profile of a testbed of two groups."""
+    """A scenario in the same folder as the profile of a testbed of two groups."""
     path = tmp_path / "scenario.toml"
     path.write_text(SCENARIO.format(profile=profile, of_node=of_node))
     plain = SCENARIO.format(profile="", of_node="")
@@ -72,7 +72,7 @@ def test_a_deployment_takes_what_it_leaves_out_and_keeps_what_it_says(tmp_path):
     assert client.disk.latency == pytest.approx(4e-3, rel=1e-3)
     assert (brick.copy_rate, brick.call_time) == (pytest.approx(3e9), pytest.approx(9e-7))
     assert (brick.count, brick.roles) == (2, {"brick": 1})
-    # Half of the quickest round trip.
+    # Half of the shortest round trip.
     network = written(tmp_path).deployment.network
     assert network.latency == pytest.approx(1.5e-3, rel=1e-3)
     assert network.loopback_latency == pytest.approx(2e-5, rel=1e-3)
@@ -86,7 +86,7 @@ def test_predictions_use_it_and_configurations_keep_it(tmp_path):
     def rate(scenario: Scenario) -> float:
         return discover.method("sequence").run(Point(scenario=scenario, labels={})).value()
 
-    # The measured adapter of 50 MB/s is slower than the default one of 10 Gbit/s.
+    # The measured adapter of 50 MB/s is slower than the default of 10 Gbit/s.
     assert rate(given) < 0.5 * rate(plain)
     assert given.points()[0].id != plain.points()[0].id
     varied = given.with_values({"workload.clients": 2})

@@ -1,4 +1,4 @@
-"""Traces of strace and Darshan become streams, and recorded streams themselves again."""
+"""Traces of strace and Darshan become streams; recorded streams are read back unchanged."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def test_calls_are_followed_through_descriptors_children_and_directories():
         ("delete", 10, "/data/b", 0, 0),
     ]
     assert done()[-2].new_path == "/data/b"
-    # A call that was interrupted by others' began when it began.
+    # A call whose line is interrupted by other processes keeps its own start time.
     assert [one.start_s for one in done()][3:5] == [100.6, 100.6]
 
 
@@ -132,15 +132,16 @@ def test_a_trace_becomes_a_stream_that_the_core_takes():
         "rename",
         "delete",
     ]
-    # The child reads its parent's file: opened by itself, as it has no descriptors of another.
+    # The child reads its parent's file, which it has to open, since clients do not share
+    # descriptors.
     assert [(one[2], one[7]) for one in told[1]] == [("open", 0), ("pread", 0), ("stat", 0)]
     assert found.starts_s[0] == 0.0
     assert found.starts_s[-1] == pytest.approx(1.7)
-    # What is read was there before: as long as the reads need it.
+    # Files that are read exist before the run, as long as the reads require.
     assert _core.prepared_bytes(spec.text) == 8197
 
 
-# A run of sixteen processes that writes one file through MPI-IO, as Darshan's own tests have it.
+# A log of Darshan's own tests: sixteen processes write one file through MPI-IO.
 LOGS = Path(find_spec("darshan").origin).parent  # type: ignore[union-attr,arg-type]
 SIMPLE = LOGS / "tests" / "input" / "sample-dxt-simple.darshan"
 
@@ -148,7 +149,7 @@ SIMPLE = LOGS / "tests" / "input" / "sample-dxt-simple.darshan"
 def test_a_darshan_log_is_read_by_darshans_package():
     found = replay.load(SIMPLE, "darshan", Recording(), 1)
     told = [(one.operation, one.file, one.offset_bytes, one.size_bytes) for one in found.given]
-    # MPI-IO's call of 4000 bytes and the one of POSIX below it move the same bytes once.
+    # MPI-IO's call of 4000 bytes and the POSIX call that it makes count once.
     assert told == [
         ("open", 0, 0, 0),
         ("pwrite", 0, 0, 40),
@@ -231,7 +232,8 @@ def test_what_is_wrong_is_named(tmp_path, told, message):
 
 @pytest.mark.skipif(shutil.which("strace") is None, reason="needs strace")
 def test_a_real_command_is_traced_and_done_again(tmp_path):
-    """Every byte that the command wrote is written again, in the trace's time and at a tenth."""
+    """All bytes that a traced command wrote are written again, at the trace's speed and at ten
+    times it."""
     work, trace = tmp_path / "work", tmp_path / "trace"
     work.mkdir()
     script = (
@@ -309,7 +311,10 @@ def test_queued_block_requests_are_reads_and_writes_of_their_devices():
 
 @pytest.mark.parametrize("form", ["dxt", "blkparse"])
 def test_traces_of_several_processes_are_done_at_their_times(tmp_path, form):
-    """By two clients on real files: nothing begins early, and as many times as fast as asked."""
+    """Two clients replay several processes' trace on real files.
+
+    No operation starts early, and the speed is the requested multiple.
+    """
     (tmp_path / "trace").write_text({"dxt": DXT, "blkparse": BLOCKS}[form])
     last_s = max(_replay(tmp_path / "trace", form, 0.0)[0].starts_s)
     for factor in (0.0, 1.0, 4.0):
@@ -338,7 +343,8 @@ def _replay(path: Path, form: str, factor: float) -> tuple[Replay, Stream]:
 
 
 def test_a_stream_recorded_without_times_is_refused():
-    """Eight of its rows are as long as seven of those with times."""
+    """A stream recorded without times is refused, although eight of its rows are as long as seven
+    with times."""
     spec = {
         "seed": 3,
         "clients": 1,
@@ -355,7 +361,8 @@ def test_a_stream_recorded_without_times_is_refused():
 
 
 def test_a_recorded_load_is_done_again_at_its_own_times(tmp_path):
-    """A Poisson load of two clients: what was begun when comes again, twice as fast."""
+    """A recorded Poisson workload of two clients is replayed at its own start times, twice as
+    fast."""
     stream = {
         "seed": 4,
         "clients": 2,
@@ -379,12 +386,13 @@ def test_a_recorded_load_is_done_again_at_its_own_times(tmp_path):
     for client in (0, 1):
         for due_s, begun_s in zip(due[client], begun[client], strict=True):
             assert begun_s >= due_s / 2 - 1e-6
-        # The machine may be late, but not for long.
+        # The machine may delay operations, but not for long.
         assert begun[client][-1] < due[client][-1] / 2 + 1.0
 
 
 def test_a_recorded_run_replays_as_itself(tmp_path):
-    """By the command line: a run is recorded, replayed, and recorded again."""
+    """On the command line, a run is recorded, replayed, and recorded again with the same
+    operations."""
 
     def measured(text: str, name: str) -> list[tuple]:
         path, kept = tmp_path / f"{name}.toml", tmp_path / f"{name}.stream"

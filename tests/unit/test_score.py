@@ -1,4 +1,4 @@
-"""A processor's score: what the program says is read, and what is no number is refused."""
+"""A processor's score: the probe's output is parsed, and output that is no number is refused."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dfslab.testbeds.hosts.score import score
 
 
 class Here:
-    """A host that is this machine, or one that says something else."""
+    """A host that is this machine, or that prints given text."""
 
     name = "here"
 

@@ -20,15 +20,15 @@ from dfslab.studies.runs.rate_search import RateRun, search
 from support.synthetic import scenario
 
 SERVICE_S = 1e-3
-# Twice the service time is the mean response of M/D/1 at two thirds of its capacity, whose power
-# is largest at 2 - sqrt 2 of it.
+# The mean response of M/D/1 is twice the service time at two thirds of its capacity; its power is
+# largest at 2 - sqrt 2 of the capacity.
 TRUTH_PER_S = 2 / 3 / SERVICE_S
 LONG_SEED = 15
 KNEE_PER_S = (2 - math.sqrt(2)) / SERVICE_S
 
 
 def lindley(rate_per_s: float, number: int, count: int = 10_000) -> RateRun:
-    """M/D/1 by Lindley's recursion."""
+    """A run of an M/D/1 server, simulated by Lindley's recursion."""
     draw = random.Random(number)
     wait_s = total_s = clock_s = 0.0
     for _ in range(count):
@@ -41,7 +41,7 @@ def lindley(rate_per_s: float, number: int, count: int = 10_000) -> RateRun:
 
 
 def easily(rate_per_s: float, number: int, value_s: float = 1e-6) -> RateRun:
-    """A server that is never late."""
+    """A run of a server that is never late."""
     return RateRun(rate_per_s, value_s, value_s, rate_per_s, span_s=1.0)
 
 
@@ -56,24 +56,25 @@ def test_the_objective_breaks_where_queueing_theory_says():
     rates = [row.offered_per_s for row in document.curve]
     assert terminal.search_tables(document)[0].row_count == len(rates)
     assert rates == sorted(rates)
-    # Overload is never taken for an answer: what cannot keep up fails, whatever its times are.
+    # A saturated rate fails, whatever its response times are.
     assert all(rate.verdict == "fails" for rate in found.rates if rate.saturated)
 
 
 @dataclass(frozen=True)
 class Watched:
-    """A run on a real server of one client, worked out again from its spans and due times."""
+    """A run on a real server with one client, recomputed from its spans and scheduled starts."""
 
     offered_per_s: float
     seen: RateRun
-    # Of the operations' ends; of the same arrivals at a server that takes SERVICE_S and no more.
+    # Mean response from the operations' ends, and mean response of an ideal server with SERVICE_S
+    # for the same arrivals.
     response_s_mean: float
     ideal_s_mean: float
     behind_s: float
 
 
 def watched(rate_per_s: float, number: int, count: int = 120) -> Watched:
-    """Poisson arrivals at a target that takes 1 ms, or as much longer as the machine makes it."""
+    """A run of Poisson arrivals at a target that takes 1 ms, or longer on a slow machine."""
     draw = random.Random(number)
     dues_s = list(itertools.accumulate(draw.expovariate(rate_per_s) for _ in range(count)))
     stream = {
@@ -118,8 +119,11 @@ def watched(rate_per_s: float, number: int, count: int = 120) -> Watched:
 
 
 def test_a_real_server_is_found_to_do_what_it_did():
-    """However slow the machine makes it: a server that takes at least 1 ms, whose runs say when
-    each operation was due, began and ended. From these everything is worked out again."""
+    """The search's result equals the result recomputed from each operation's scheduled start, start
+    and end.
+
+    The server takes at least 1 ms, and longer on a slow machine.
+    """
     runs: list[Watched] = []
 
     def probe(rate_per_s: float, number: int) -> RateRun:
@@ -137,11 +141,11 @@ def test_a_real_server_is_found_to_do_what_it_did():
     found = search(told, probe)
     print(json.dumps(asdict(found.document())))
     for each in runs:
-        # Responses count from when operations were due, and nothing is left out of them.
+        # Response times count from the scheduled starts, and include all operations.
         assert each.seen.response_s_mean == pytest.approx(each.response_s_mean, abs=2e-6)
         assert each.response_s_mean >= each.ideal_s_mean
         assert each.seen.behind_s == pytest.approx(each.behind_s, abs=1e-4)
-        # Above its capacity the real server is behind, however fast the machine is.
+        # Above its capacity the real server is behind schedule, however fast the machine is.
         assert each.offered_per_s < 1.4 / SERVICE_S or not each.seen.kept_up
     for rate in found.rates:
         its = [each for each in runs if each.offered_per_s == rate.offered_per_s]
@@ -158,8 +162,11 @@ def test_a_real_server_is_found_to_do_what_it_did():
 
 
 def test_a_random_schedule_is_judged_by_what_it_asked_for():
-    """The arrivals of this seed take 8 % longer than 60 a second would; the server, which could do
-    a thousand, is not to blame, and a search that blamed it would find no rate at all."""
+    """A random schedule is judged by its own rate, not by the requested one.
+
+    This seed's arrivals take 8 % longer than at 60 per second, although the server could do a
+    thousand. A search that blamed the server would find no rate.
+    """
     seen = lindley(60.0, LONG_SEED, 700)
     assert seen.rate_per_s < 0.95 * 60
     assert seen.offered_per_s == pytest.approx(seen.rate_per_s, rel=1e-3)
@@ -167,7 +174,7 @@ def test_a_random_schedule_is_judged_by_what_it_asked_for():
     told = Search(objective=f"response_s_mean <= {2e3 * SERVICE_S} ms", lowest="60 /s")
     found = search(told, lambda rate, number: lindley(rate, LONG_SEED + number, 700))
     assert found.meets_per_s > 0.5 * TRUTH_PER_S
-    # One that is behind by a tenth of its schedule does not keep up, whatever was asked for.
+    # A run that is behind by a tenth of its schedule is saturated, whatever rate was requested.
     assert not lindley(1.12 / SERVICE_S, 1).kept_up
 
 
@@ -179,7 +186,10 @@ def test_a_file_system_without_limits_in_reach_says_so():
 
 
 def test_rates_are_told_to_the_workload(tmp_path):
-    """Through the whole measurement, with a tail that asks for more operations than the length."""
+    """The workload runs at the requested rate.
+
+    The objective's quantile requires more operations than the run's length has.
+    """
     table = scenario().model_dump(mode="json")
     table["sweep"] = []
     table["file_system"] = {"name": "local", "access": {"directory": str(tmp_path)}}
@@ -189,7 +199,7 @@ def test_rates_are_told_to_the_workload(tmp_path):
     seen = RateProbe(asked)(400.0, 1)
     assert seen.complete
     assert 0 < seen.value_s < math.inf
-    # 100 random arrivals at least: the seed says how many a second they are, not the machine.
+    # At least 100 random arrivals: the seed determines their rate, not the machine.
     assert seen.offered_per_s == pytest.approx(400, rel=0.25)
     table["run"]["search"]["objective"] = "latency_s_p99.read <= 1 s"
     with pytest.raises(InputError, match=r"objective = 'read': the workload does only: create"):
@@ -199,7 +209,7 @@ def test_rates_are_told_to_the_workload(tmp_path):
 def test_what_cannot_be_searched_is_one_clear_line(tmp_path):
     with pytest.raises(InputError, match=r"run\.search\.lowest = '200 /s': must be at most high"):
         build(Search, {"lowest": "200 /s", "highest": "100 /s"})
-    # Its p99 would be that of twenty operations, however long a run is to be.
+    # Its p99 would be that of twenty operations, however long the run is.
     for name in ("dfsperf_mixture", "mdtest_easy"):
         table = scenario().model_dump(mode="json")
         table |= {"sweep": [], "workload": {"name": name}, "judge": {}}

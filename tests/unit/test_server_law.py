@@ -1,4 +1,4 @@
-"""The metadata server's law on made-up runs: a planted law, planted shares, planted bursts."""
+"""The metadata server's law on synthetic runs with planted law, shares and bursts."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ OPERATIONS = 32
 
 
 def scenario():
-    """Two shares of a NameNode, closed by clients, and one peak."""
+    """A scenario with two processor shares of a NameNode, numbers of clients, and one peak."""
     nodes = [
         {"name": "master", "cores": 1, "roles": {"namenode": 1}},
         {"name": "server", "roles": {"datanode": 1}},
@@ -47,7 +47,8 @@ def scenario():
 
 
 def result(point, repetition, noise=1.0):
-    """The planted law: x ln x, a quarter of a core four times slower; a peak goes as the fluid."""
+    """Planted: x ln x, four times as slow at a quarter of a core; a peak follows the fluid
+    formula."""
     asked, share = point.scenario.workload, point.scenario.deployment.node[0].share
     clients = asked.clients
     response = noise * K_S / share * max(clients * np.log(max(clients, 1.5)), 0.5)

@@ -1,4 +1,4 @@
-"""A host's share of its processors: not while its daemons start, and always afterwards."""
+"""A host's processor share: lifted while its daemons start, in effect afterwards."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dfslab.testbeds.hosts.cluster import Cluster
 
 @pytest.fixture
 def cluster():
-    """A cluster whose limits are only written down."""
+    """A cluster whose limits are only recorded."""
     nodes = [
         {"name": "small", "cores": 2, "share": 0.25, "roles": {"a": 1}},
         {"name": "whole", "cores": 2, "roles": {"b": 1}},

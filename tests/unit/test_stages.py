@@ -1,4 +1,4 @@
-"""Processor seconds by stage, by a clock that the test moves."""
+"""Processor seconds by stage, with a clock that the test advances."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from support import synthetic
 
 
 class Clock:
-    """Seconds that pass when a stage says so."""
+    """A clock whose time a test sets by `now_s`."""
 
     def __init__(self):
         self.now_s = 0.0
@@ -60,7 +60,7 @@ def test_a_study_that_finds_nothing_is_no_stage():
 
 
 class Works:
-    """A method that takes a second of the clock for each configuration."""
+    """An instrument that takes one second of the clock for each configuration."""
 
     def __init__(self, name, clock):
         self.name, self._clock = name, clock
@@ -71,7 +71,7 @@ class Works:
 
 
 class Learns(Works):
-    """The same as a model: it takes ten seconds more to be fitted."""
+    """A model that takes one second for each configuration and ten seconds for its fit."""
 
     def fit(self, results):
         self._clock.now_s += 10.0
@@ -93,7 +93,10 @@ def test_a_sweep_loads_and_fits(tmp_path):
 
 
 def test_a_run_says_its_seconds_by_stage(tmp_path):
-    """By a clock that counts how often it is looked at, so that every stage took a whole number."""
+    """A run reports its seconds by stage.
+
+    The clock counts its readings, so every stage takes an integer number of seconds.
+    """
     looked = iter(range(1000))
     scenario = synthetic.scenario(
         sizes=["64 KiB", "1 MiB", "4 MiB"], clients=(1, 2), methods=["measure", "mean"]
@@ -106,6 +109,6 @@ def test_a_run_says_its_seconds_by_stage(tmp_path):
     done = laboratory.run(plan, tmp_path, fresh=True, always_page=True)
     found = run_document.of(done)["processor_time"]
     assert list(found) == ["loading_s", "fitting_s", "cross_validating_s", "page_s"]
-    # One for each time that a stage began: a sweep and its end, a model and five studies, …
+    # One second for each time that a stage began: a sweep and its end, a model and five studies, …
     assert found == {"loading_s": 2.0, "fitting_s": 6.0, "cross_validating_s": 1.0, "page_s": 1.0}
     assert "learning_s" not in found

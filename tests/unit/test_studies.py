@@ -1,4 +1,4 @@
-"""Sweeps that resume, comparisons that add up, folds that never split a configuration."""
+"""Sweeps that resume, comparisons that add up, folds that keep configurations whole."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SILENT = lambda *_: None  # noqa: E731
 
 
 class Instrument:
-    """Measures the planted law and counts its runs."""
+    """An instrument that measures the planted law and counts its runs."""
 
     name = "measure"
 
@@ -41,7 +41,7 @@ class Instrument:
 
 
 class Spy:
-    """A model that remembers what it was shown."""
+    """A model that records the results on which it was fitted."""
 
     name = "spy"
 
@@ -124,19 +124,19 @@ def test_some_failures_are_borne_and_many_are_not(tmp_path):
     ] * 2
     assert points[0].id not in {result.point_id for result in spy.shown}
     assert points[0].id not in {row.point_id for row in compare(results).rows}
-    # What failed is tried again, what succeeded is not.
+    # A failed run is repeated, a successful one is not.
     again = Instrument()
     sweep(scenario, [again], store.open_run(scenario, tmp_path), SILENT)
     assert again.ran == [(points[0].id, 0), (points[0].id, 1)]
     everything = Instrument(fails={point.id for point in points})
     with pytest.raises(RunFailed, match="measure: made to fail"):
         sweep(scenario, [everything], store.open_run(scenario, tmp_path, fresh=True), SILENT)
-    # One pass over all configurations is enough to know.
+    # One failed pass over all configurations ends the sweep.
     assert len(everything.ran) == len(points)
 
 
 class Choosy(Spy):
-    """A model that cannot learn from so little."""
+    """A model that cannot be fitted to few results."""
 
     name = "choosy"
 
@@ -239,7 +239,7 @@ def test_kill_nine_in_the_middle_loses_nothing(tmp_path):
     assert len({folder.resolve() for folder in folders}) == len(finished) == 1
     ran = (tmp_path / "ran").read_text().splitlines()
     assert len(set(ran)) == wanted
-    # A kill between the end of a run and its file costs that one run, never more.
+    # A kill between the end of a run and the writing of its file loses that run only.
     assert wanted <= len(ran) <= wanted + 3
 
 
@@ -267,7 +267,7 @@ def test_ten_kills_at_random_leave_the_same_set_of_runs(tmp_path):
     (folder,) = {path.parent.resolve() for path in (tmp_path / "runs").glob("*/*/complete")}
     table = duckdb.sql(f"select distinct point_id, repetition from '{folder}/results.parquet'")
     assert set(table.fetchall()) == wanted, f"seed {seed}"
-    # Only what was running when it was killed may have run again.
+    # Only the run that was in progress at the kill may have been repeated.
     assert lines(tmp_path / "ran") <= len(wanted) + 10
 
 

@@ -1,4 +1,4 @@
-"""What tests share keeps its word: waiting by an injected clock, the command as a process would."""
+"""Test helpers behave as documented: waiting by an injected clock, the command as in a process."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from support.waiting import wait_until
 
 
 class Clock:
-    """Time passes only while somebody sleeps."""
+    """A clock that advances during `sleep` only."""
 
     def __init__(self):
         self.now_s = 0.0

@@ -1,4 +1,4 @@
-"""Beds of tiny Python daemons: recorded, listed, judged, taken down whole, whatever happened."""
+"""Testbeds of small Python daemons: recorded, listed, judged and taken down completely."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.usefixtures("no_testbed_left")
 
 
 def in_other_process(tmp_path: Path, action: str) -> subprocess.Popen:
-    """A process that starts a testbed, prints its id, and does `action`."""
+    """A process that starts a testbed, prints the testbed's id, and performs `action`."""
     source = f"""
 import os, signal, sys, time
 sys.path.insert(0, {str(Path(__file__).parents[1])!r})
@@ -191,7 +191,7 @@ def test_ports_that_are_taken_or_reserved_are_not_given():
 
 
 def test_an_interruption_waits_for_the_take_down(monkeypatch):
-    """Ctrl-C during the clean-up after Ctrl-C."""
+    """A second Ctrl-C during the take-down waits for its end."""
     testbed = Testbed.up({})
     dismantle = registry.dismantle
 
@@ -207,7 +207,7 @@ def test_an_interruption_waits_for_the_take_down(monkeypatch):
 
 
 def test_jars_come_whole_or_not_at_all(tmp_path, monkeypatch):
-    """A made-up Maven, so that no download is needed: it copies one jar, or fails half-way."""
+    """Jars appear all or none. A fake Maven copies one jar, or fails half-way."""
     monkeypatch.setenv("DFSLAB_CACHE", str(tmp_path / "cache"))
     programs = tmp_path / "bin"
     programs.mkdir()

@@ -1,4 +1,4 @@
-"""The trace border from Python: what is written is profiled, in both formats, to the nanosecond."""
+"""Traces across the border to Rust: written spans are profiled exactly, in both OTLP formats."""
 
 import json
 from pathlib import Path
@@ -14,7 +14,7 @@ START = 1_700_000_000 * SECOND
 
 
 def block_writes(blocks, packets):
-    """Spans of `blocks` block writes, each a receiveBlock over some receivePackets."""
+    """Spans of `blocks` block writes, each a receiveBlock with some receivePackets."""
     spans = []
     for block in range(blocks):
         begin = START + block * SECOND
@@ -118,7 +118,8 @@ def test_wrong_calls_are_refused(tmp_path):
 
 
 def test_a_clock_that_is_ahead_is_told_and_set_back(tmp_path):
-    """Two hosts write each its own file; the server's clock is a minute ahead."""
+    """Two hosts write one file each; the server's clock is a minute ahead, which is reported and
+    corrected."""
     minute_ns, start_ns = 60 * 10**9, 1_700_000_000 * 10**9
 
     def written(host: str, spans: list[dict]) -> Path:

@@ -1,4 +1,4 @@
-"""What a user chooses of a trace: calls, names, a format; what that leaves out is told."""
+"""A user's choices on a trace: calls, names, format; what they leave out is reported."""
 
 from __future__ import annotations
 
@@ -38,7 +38,8 @@ def span(trace, number, parent, name, begin, end, failed=False):
 
 @pytest.fixture
 def otlp(tmp_path):
-    """Three writes: one attempt, two, and three, each of 100 ns; the last of each succeeds."""
+    """A file of three writes with one, two and three attempts of 100 ns each, of which the last
+    succeeds."""
     spans = []
     for trace in (1, 2, 3):
         spans.append(span(trace, 1, 0, "write", 0, 1000))

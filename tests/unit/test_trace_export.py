@@ -1,4 +1,4 @@
-"""Exports hold every own nanosecond, and read back as the trees that they were."""
+"""Exports contain all self time to the nanosecond, and give the same trees when read back."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ def test_a_long_tree_shows_its_longest_calls(tmp_path):
 
 
 def fields(told: bytes) -> Iterator[tuple[int, int | bytes]]:
-    """(tag, value) of a protobuf message: numbers, or the bytes of all else."""
+    """(tag, value) of each field of a protobuf message; a value is a number or bytes."""
     at = 0
 
     def number() -> int:

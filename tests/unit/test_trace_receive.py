@@ -1,4 +1,4 @@
-"""The OTLP receiver: what is sent is counted, what is wrong is refused, Ctrl-C leaves all valid."""
+"""The OTLP receiver counts messages, refuses wrong ones, and leaves valid files after Ctrl-C."""
 
 from __future__ import annotations
 
@@ -77,7 +77,11 @@ def test_what_is_wrong_is_refused_and_counted(tmp_path):
 
 
 def test_for_so_long_it_receives(tmp_path):
-    """Time passes only between two profiles, so what came before is in all but the first."""
+    """With a duration, the receiver ends by itself.
+
+    The clock advances only between two profiles, so all profiles but the first contain what was
+    sent.
+    """
     clock, texts = ManualClock(), []
     sent = message(tmp_path, 1, "protobuf")
     found = receive.receive(0, 0.4, 1.0, texts.append, lambda port: post(port, sent), clock)

@@ -1,4 +1,4 @@
-"""Traces read by the nodes of a Dask cluster: the bytes of one reader, in whatever order."""
+"""Traces read by the workers of a Dask cluster give the bytes of one reader, in any order."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ COUNT = 6
 
 @pytest.fixture(scope="module")
 def scheduler():
-    """A real cluster of two nodes."""
+    """The scheduler's address of a real cluster with two workers."""
     with workers.started([ClientHost("one"), ClientHost("two")]) as address:
         yield address
 
 
 @pytest.fixture
 def files(tmp_path):
-    """Files of some call trees each; every tree has a trace of its own."""
+    """Files of some call trees each; every tree has its own trace."""
     draw, paths = random.Random(SEED), []
     for number in range(COUNT):
         spans, after = [], itertools.count(1)
@@ -65,7 +65,7 @@ def test_the_bytes_are_those_of_a_serial_merge(scheduler, files):
 
 
 def test_files_that_share_traces_are_read_together(scheduler, files, tmp_path):
-    # The same call trees in two files: their traces have the same identities.
+    # The same call trees are in two files, whose traces have the same ids.
     halves = [tmp_path / "left.json", tmp_path / "right.json"]
     ids = {"traceId": "1" * 32, "startTimeUnixNano": "5"}
     for half, own in zip(

@@ -1,4 +1,4 @@
-"""Traces as tables: sums survive to the nanosecond, SQL reaches no file, mistakes are one line."""
+"""Traces as tables: exact sums in ns, SQL without file access, one line for errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The live view of traces: what the last seconds did, until all has ended or Ctrl-C."""
+"""The live view of traces: work of the last seconds, until all processes end or Ctrl-C."""
 
 from __future__ import annotations
 
@@ -58,7 +58,8 @@ def received(folder: Path, spans: int, ended: bool) -> None:
 
 
 def written(folder: Path, at_s: int, times: int, last: bool = False) -> None:
-    """Every process's profile after it did the same so many times, a second each."""
+    """Write the profile of every process after `times` repetitions of the same work, one second
+    each."""
     for name, file in files(SMALL_FILES):
         sums = ("count", "total_ns", "self_ns", "bytes")
         rows = [
@@ -85,7 +86,7 @@ def test_it_looks_at_running_jvms(tmp_path):
     answer = CliRunner().invoke(app, ["trace", "top", str(tmp_path), "--once", "--json"])
     assert answer.exit_code == 0, answer.output
     before = json.loads(answer.stdout)
-    # A second process writes its profile: the next look has both, one under the other.
+    # A second process writes its profile, so the next reading merges both.
     for name, other in others:
         (tmp_path / f"{name}.profile.json").write_text(callprofile.written(other))
     after = trace_top.once(tmp_path)
@@ -107,7 +108,7 @@ def test_the_last_period_stands_apart_from_what_was_before(tmp_path):
     back_off = rows["client:put/close/back_off"]
     assert (back_off.count, back_off.self_s) == (50, pytest.approx(3.5))
     assert not seen.ended
-    # Nothing new was written: the last period is still the last one.
+    # No new profile was written, so the last period stays.
     assert looks.look().waits[0].count == seen.waits[0].count
     written(tmp_path, 121, times=110, last=True)
     assert not looks.look().ended, "another process may follow"
@@ -154,7 +155,7 @@ def test_it_goes_on_until_the_receiver_has_ended(tmp_path, capsys):
 
 
 def test_in_a_terminal_it_draws_until_it_is_interrupted(tmp_path):
-    """A terminal of 80 columns that sends an interrupt, as Ctrl-C does."""
+    """In a terminal of 80 columns the view is drawn until an interrupt, as Ctrl-C sends it."""
     written(tmp_path, int(time.time()), times=3)
     control, terminal = pty.openpty()
     words = [DFSLAB, "trace", "top", str(tmp_path), "--interval", "50 ms"]

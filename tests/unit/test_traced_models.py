@@ -1,4 +1,4 @@
-"""Recorded traces in the models: the operations of the load, with what each of them costs."""
+"""Recorded traces in models: the operations of the workload, with the cost of each."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ DXT = """
 
 
 def hybrid(path: Path, clients: int = 2, count: int = 60, seed: int = 7) -> Path:
-    """The paper's hybrid workload: sequential reads mixed with random reads and writes."""
+    """A trace file of the paper's hybrid workload: sequential reads, random reads and writes."""
     chance, rows = random.Random(seed), []
     for client in range(clients):
         told: list[tuple[str, int, int]] = [("open", 0, 0)]
@@ -58,7 +58,7 @@ def hybrid(path: Path, clients: int = 2, count: int = 60, seed: int = 7) -> Path
 
 
 def scenario(trace: Path, methods=("petri",), system="local", nodes=None, **workload) -> Scenario:
-    """A replay on a file system, each role on a node of its own unless told."""
+    """A replay scenario on a file system, with each role on its own node by default."""
     roles = discover.file_system(system).roles
     nodes = nodes or [
         {"name": r.name, "count": r.instances, "cores": 8, "roles": {r.name: 1}} for r in roles
@@ -82,7 +82,7 @@ def scenario(trace: Path, methods=("petri",), system="local", nodes=None, **work
 
 
 def predicted(given: Scenario, method: str = "petri"):
-    """What a model says of a scenario's one configuration."""
+    """A model's prediction of a scenario's only configuration."""
     return discover.method(method).run(Point(scenario=given, labels={}))
 
 
@@ -125,7 +125,7 @@ def test_every_description_gives_the_calls_of_a_trace(name):
 
 @pytest.mark.parametrize("system", ["local", "glusterfs", "pvfs", "nfs"])
 def test_nets_and_formulas_of_a_trace_agree_where_nobody_waits(tmp_path, system):
-    """One client alone, everything deterministic: the net's time is the formula's."""
+    """With one client and deterministic times, the net's time equals the formula's."""
     trace = hybrid(tmp_path / "one", clients=1)
     situation = Situation(scenario(trace, system=system, clients=1))
     constants = situation.constants
@@ -134,12 +134,12 @@ def test_nets_and_formulas_of_a_trace_agree_where_nobody_waits(tmp_path, system)
     assert found.operations == found.offered == 63
     assert set(found.latency_s) == set(situation.mix) == set(costs)
     for kind, latency_s in found.latency_s.items():
-        # Where a choice is drawn (half of the reads jump), the drawn ones differ from the mean.
+        # If a choice is random (half of the reads are random), its draws differ from the mean.
         assert latency_s == pytest.approx(costs[kind].latency_s, rel=0.02, abs=2e-6), kind
 
 
 def test_net_and_real_target_do_the_same_operations(tmp_path):
-    """What the load did, as it recorded it, is what the clients of the net begin, in order."""
+    """The clients of the net start the operations that a real run recorded, in the same order."""
     nodes = [{"name": "here", "roles": {"client": 1, "storage": 1}}]
     given = scenario(hybrid(tmp_path / "trace"), nodes=nodes)
     target = PosixTarget(root=str(tmp_path))
@@ -175,12 +175,13 @@ def test_net_and_real_target_do_the_same_operations(tmp_path):
 
 
 def document_kinds(situation: Situation) -> list[str]:
-    """The kinds of operations by the number that tokens carry."""
+    """Operation types in the order of the numbers that tokens carry."""
     return sorted(situation.mix)
 
 
 def test_jumps_cost_a_disk_more_than_runs(tmp_path):
-    """Reads of many units on GlusterFS: scattered ones are asked one by one."""
+    """Random reads of many units on GlusterFS take longer than sequential ones, since each is a
+    request."""
     given = scenario(hybrid(tmp_path / "trace"), system="glusterfs", cache="cold")
     trace = Situation(given).trace
     assert trace is not None
@@ -207,7 +208,7 @@ def test_at_a_traces_times_nothing_begins_early(tmp_path):
     path.write_text(DXT)
     at_times = {"form": "dxt", "clients": 1, "rate_factor": 2.0}
     found = predicted(scenario(path, **at_times))
-    # Five operations (two opens come with them); the last one is due at 0.45 s, twice as fast.
+    # Five operations, including two opens; the last one is scheduled at 0.45 s, at twice the speed.
     count = len(stream_spec(scenario(path, **at_times)).given)
     assert count / found.value("rate_per_s") == pytest.approx(0.225, rel=0.02)
     closed = predicted(scenario(path, form="dxt", clients=1))

@@ -1,4 +1,4 @@
-"""Traced steps beside a description's: one operation's time, what only one side has, errors."""
+"""Traced steps compared with those of a description: times, steps on one side only, errors."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ def test_each_step_is_told_for_one_operation():
         step("write", 0.3),
     ]
     rows = {(row.step, str(row.traced or "")): row for row in compared(ROOTS, modelled, NAMED)}
-    # What serves a call is in it, and not a second one.
+    # The handler of a call is part of the call and is not counted again.
     assert rows["create", "create"].count == 4
     assert rows["create", "create"].traced_s == pytest.approx(0.1)
     assert rows["create", "create"].error == pytest.approx(1.0)
-    # Two calls of an operation are its time together, as two steps of the description are.
+    # Two calls of one operation add up, as two steps of the description do.
     both = rows["close/ask + close/wait", "finish/rpc_ask"]
     assert both.traced_s == pytest.approx(0.2)
     assert both.modelled_s == pytest.approx(0.16)

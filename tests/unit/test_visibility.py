@@ -1,4 +1,4 @@
-"""Visibility between clients: at once on one machine, planted delays found, the rest refused."""
+"""Visibility between clients: immediate on one machine, planted delays are found, errors."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from support.waiting import wait_until
 
 
 def with_access(name: str, **how: str) -> Scenario:
-    """A scenario that reaches a file system so."""
+    """A scenario with this way of access to a file system."""
     table = scenario().model_dump(mode="json")
     table["file_system"] = {"name": name, "access": how}
     return build(Scenario, table)
@@ -40,14 +40,15 @@ def test_on_one_machine_everything_is_visible_at_once(tmp_path):
     for row in found:
         assert (row.summary.trials, row.summary.unseen) == (8, 0), row
         assert 0 <= row.summary.times.visible_s_p50_low <= row.summary.times.visible_s_p50, row
-        # The kernel shows a change before the call that makes it returns: no look is stale.
+        # The kernel shows a change before its call returns, so no poll is stale.
         assert row.summary.stale_looks == 0, row
     assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("change", observer.CHANGES)
 def test_a_planted_delay_and_its_stale_looks_are_found(change, tmp_path):
-    """The change itself comes after it was acknowledged, with time for two looks between."""
+    """A change that happens after its acknowledgement, with time for two polls in between, is
+    found."""
     path, said, answer = str(tmp_path / "file"), [], []
     observer.before(change, path, 7)
     watching = {"watch": change, "path": path, "turn": 7, "poll_s": 0.001, "limit_s": 5.0}
@@ -73,7 +74,7 @@ def test_a_planted_delay_and_its_stale_looks_are_found(change, tmp_path):
 
 
 def test_control_c_leaves_nothing(tmp_path):
-    """As a terminal sends it: to all processes of the command."""
+    """Ctrl-C, sent to all processes of the command as a terminal does, leaves no file."""
     path, data = tmp_path / "scenario.toml", tmp_path / "data"
     path.write_text(with_access("local", directory=str(data)).toml())
     data.mkdir()
@@ -86,7 +87,8 @@ def test_control_c_leaves_nothing(tmp_path):
         start_new_session=True,
     )
     deadline = time.monotonic() + 60
-    # Walking passes over what goes away meanwhile, as the trial of whether it may write there.
+    # os.walk ignores files that disappear in the meantime, such as that of the check for write
+    # access.
     while (
         not any(root != str(data) and (folders or files) for root, folders, files in os.walk(data))
         and time.monotonic() < deadline
@@ -103,7 +105,10 @@ def test_control_c_leaves_nothing(tmp_path):
 def test_a_client_answers_after_an_interrupt_before_or_behind_what_it_was_told(
     tmp_path, monkeypatch, sent
 ):
-    """Of what was not sent nobody awaits an answer; that to what was sent is passed over."""
+    """After Ctrl-C a client answers later commands.
+
+    No answer is expected for a command that was not sent; the answer to a sent command is skipped.
+    """
     client, left = Observer(HERE), str(tmp_path / "left")
     try:
         with monkeypatch.context() as patched:
@@ -121,7 +126,7 @@ def test_a_client_answers_after_an_interrupt_before_or_behind_what_it_was_told(
 
 def _interrupt(called, sent, *told):
     if not sent:
-        # As far as the number, not as far as the pipe.
+        # Interrupt after the number is assigned and before the command is written.
         called.__self__.turn += 1
     raise KeyboardInterrupt
 

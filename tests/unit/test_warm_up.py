@@ -1,4 +1,4 @@
-"""What a fresh testbed is given before it is measured: a little, and more where that is asked."""
+"""The warm-up of a fresh testbed: short by default, longer if the scenario requests it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from dfslab.testbeds.capabilities import WarmUp
 
 @pytest.fixture
 def given(monkeypatch):
-    """The plans that a fresh testbed would have been given."""
+    """A list of the plans that a fresh testbed would run."""
     plans = []
     monkeypatch.setattr(warming.fleet, "run_load", lambda plan, *more: plans.append(plan))
     return plans

@@ -1,4 +1,4 @@
-"""Whole calls: the slowest of each kind, its spans in their order, damage borne."""
+"""Exemplar traces: the slowest of each kind, its spans in order, and tolerance of damage."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every workload's stream is what its paper or tool says, operation by operation."""
+"""Every workload's stream is that of its paper or tool, operation by operation."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ CLIENTS = 3
 
 
 def asked(name: str, methods: Sequence[str] = ("measure",), **parameters) -> Scenario:
-    """A workload of three clients on a local directory."""
+    """A scenario of a workload with three clients on a local directory."""
     return build(
         Scenario,
         {
@@ -38,12 +38,12 @@ def asked(name: str, methods: Sequence[str] = ("measure",), **parameters) -> Sce
 
 
 def spec_of(name: str, **parameters) -> dict[str, Any]:
-    """What the core reads of a workload's stream by three clients."""
+    """The stream specification that the core reads, for three clients."""
     return json.loads(stream_spec(asked(name, **parameters)).text)
 
 
 def operations(name: str, client: int = 0, **parameters) -> list[tuple]:
-    """(operation, file, bytes, offset, owner, phase) of one client."""
+    """(operation, file, bytes, offset, owner, phase) of one client's operations."""
     told = _core.stream_operations(json.dumps(spec_of(name, **parameters)), client)
     return [
         (kind, file, size, offset, owner, phase)
@@ -77,7 +77,7 @@ def test_simple_write_and_read_take_every_file_once():
     read = operations("dfsperf_simple_read", files_per_client=5, file_size="300 kB")
     assert [(one[0], one[1], one[2]) for one in read] == [("read", n, 300_000) for n in range(5)]
     drawn = operations("dfsperf_simple_read", files_per_client=400, read_mode="random")
-    # Drawing with replacement leaves out one file in e: 147 of 400, deviation below 10.
+    # Drawing with replacement omits a share 1/e of the files: 147 of 400, deviation below 10.
     assert 200 < len({one[1] for one in drawn}) < 306
 
 
@@ -278,7 +278,7 @@ def test_testdfsio_is_one_large_file_each(test, kind, order):
     done = operations("testdfsio", test=test, file_size="16 MB")
     assert kinds(done) == [kind]
     assert spec_of("testdfsio", test=test)["mix"][0]["access"] == {"order": order}
-    # Leaving out as much as is read leaves half.
+    # Skipping as much as is read leaves half of the bytes.
     assert done[0][2] == (8_000_000 if test == "skip" else 16_000_000)
 
 
@@ -410,7 +410,8 @@ SMALL: dict[str, dict[str, Any]] = {
 
 
 def test_every_workload_is_run():
-    """All but replays and programs, which have tests of their own: test_replay, test_command."""
+    """Every workload is run, except replays and programs, which test_replay and test_command
+    cover."""
     assert {*SMALL, "replay", "command"} == set(discover.members(discover.WORKLOADS))
 
 
@@ -444,7 +445,10 @@ def test_it_runs_on_the_local_file_system_as_its_stream_says(name, tmp_path):
 
 @pytest.mark.parametrize("name", ["dfsperf_iterate", "dfsperf_massive", "ior_easy", "ior_hard"])
 def test_who_is_done_keeps_its_files_while_others_read_them(name, tmp_path):
-    """In processes of their own: there nothing but the stream's last phase holds them together."""
+    """A client that has finished keeps its files while other clients read them.
+
+    The clients are separate processes, which only the stream's last phase synchronises.
+    """
     spec = spec_of(name, **SMALL[name])
     plan = {
         "stream": spec,

@@ -1,4 +1,4 @@
-"""UML elements of every description, their pictures, and the exchange format read back."""
+"""UML elements of every description, their diagrams, and XMI that is read back."""
 
 from __future__ import annotations
 

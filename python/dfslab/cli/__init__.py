@@ -1,4 +1,4 @@
-"""The command line."""
+"""The command line of dfslab: it parses arguments, calls the laboratory and prints results."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import gc
 import signal
 import sys
 
-# New objects between two searches for cyclic garbage. Python's default of 700 makes the searches a
-# sixth of the start of a command, which makes many objects that stay.
+# Number of new objects between two searches for cyclic garbage. With Python's default of 700, the
+# searches take a sixth of the start time of a command, which makes many objects that stay.
 OBJECTS_BETWEEN_SEARCHES = 50_000
 
 
 def main() -> None:
-    """Entry point of `dfslab`; Ctrl-C gives one line, also while the commands are still loading.
+    """Entry point of `dfslab`; Ctrl-C prints one line, even while the commands are being imported.
 
     SIGTERM (end of a batch job) and SIGHUP (lost terminal) act as Ctrl-C, unless they are ignored.
     """
@@ -31,8 +31,10 @@ def main() -> None:
 
 
 def _at_once(words: list[str]) -> bool:
-    """Answer requests that need no command-line parser, whose import takes longer than the
-    answer."""
+    """Answer requests such as `--help` without the command-line parser; returns whether it did.
+
+    Importing the parser takes longer than the answer.
+    """
     if words in ([], ["--help"]):
         from dfslab.cli.command_table import overview
 

@@ -1,4 +1,4 @@
-"""The commands: parsing and printing only; the laboratory does the work."""
+"""The commands of `dfslab`: parsing and printing only; the laboratory does the work."""
 
 from __future__ import annotations
 
@@ -212,7 +212,7 @@ def export(
 
 
 def reopened(folder: Path, *kinds: type[StudyResult]) -> FinishedRun:
-    """A finished run with the findings of these studies."""
+    """A finished run with the findings of the studies `kinds`; notes are printed."""
     from dfslab.laboratory import Laboratory
 
     return Laboratory().reopen(folder, note, *kinds)

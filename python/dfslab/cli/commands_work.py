@@ -1,4 +1,4 @@
-"""Functions of single commands on files and folders that users name."""
+"""Implementation of single commands on files and folders that users name."""
 
 from __future__ import annotations
 
@@ -29,14 +29,20 @@ from dfslab.studies.runs.offered import RateProbe
 
 
 def design(scenario: Scenario) -> designs.DesignPlan:
-    """The runs of a scenario's design, and its cost. InputError when it declares no factor."""
+    """The runs and the cost of a scenario's design.
+
+    InputError if the scenario declares no factor.
+    """
     if not scenario.design.factor:
         raise InputError("design.factor", None, "is empty: there is nothing to design")
     return designs.plan(scenario)
 
 
 def next_runs(scenario: Scenario, data: Path, about: Mapping[str, Any]) -> list[Proposal]:
-    """The most informative runs for a question per hour of run time."""
+    """The runs that reduce the uncertainty of a question most per hour of run time.
+
+    `about`: dotted keys and values of the configurations in question.
+    """
     from dfslab.models.learnt import rows_of
     from dfslab.studies.designs.legal import legal
     from dfslab.studies.designs.next import propose
@@ -51,15 +57,15 @@ def next_runs(scenario: Scenario, data: Path, about: Mapping[str, Any]) -> list[
 
 
 def export_runs(folder: Path, output: Path) -> int:
-    """Write a run's measurements as a table of runs; the number of rows."""
+    """Write a run's measurements to a new file as a table of runs; returns the number of rows."""
     new_file("--output", output)
     return csv_runs.write(store.results_of(folder), output)
 
 
 def export(folder: Path, form: str, output: Path | None, notify: Notify = silent) -> bytes:
-    """A run in another program's format, also written to a new file if one is named.
+    """A run in another program's format, also written to `output` if it is given.
 
-    InputError with the known exporters where there is none of that name.
+    InputError with the known exporters if none is named `form`.
     """
     of_run, of_results = exporters.find(RunExporter, form), exporters.find(ResultExporter, form)
     if of_run is None and of_results is None:
@@ -78,14 +84,14 @@ def export(folder: Path, form: str, output: Path | None, notify: Notify = silent
 
 
 def _written(document: bytes, output: Path | None) -> bytes:
-    """The document, also written to the file if there is one."""
+    """The document itself, also written to a new file `output` if it is given."""
     if output is not None:
         store.write_atomically(output, document)
     return document
 
 
 def measure(laboratory: Laboratory, scenario: Scenario) -> list[Result]:
-    """Measure the first configuration, without a run folder."""
+    """Measure a scenario's first configuration, without a run folder."""
     point = check(scenario)[0]
     with laboratory.session() as session:
         session.progress = lambda share, phase: laboratory.progress(share, 1, phase)
@@ -94,7 +100,7 @@ def measure(laboratory: Laboratory, scenario: Scenario) -> list[Result]:
 
 
 def visible(laboratory: Laboratory, scenario: Scenario, trials: int) -> list[Visibility]:
-    """Time until changes of one client are visible to another, by kind of change."""
+    """Time until a change by one client is visible to another, for each kind of change."""
     point = check(scenario)[0]
     with laboratory.session() as session:
         return visibility.visibility(point.scenario, trials, session)
@@ -113,7 +119,7 @@ def search_rate(laboratory: Laboratory, scenario: Scenario) -> rate_search.Searc
 
 
 def merge_parts(files: Sequence[Path]) -> FleetLoadReport:
-    """The report of a load, merged from the answer files of its agents."""
+    """The report of one workload run, merged from the answer files of its agents."""
     try:
         return shards.of_parts([_part(path) for path in files]).report
     except shards.WrongPlan as error:

@@ -2,8 +2,8 @@
 
 DFS-Perf's arguments are the properties of its conf/testsuite/*.xml and the variables of its
 conf/dfs-perf-env.sh, given one by one or as these files; mdtest's are its options. Arguments
-without a meaning here are rejected, not ignored. A setting that only some file systems have is
-noted in the scenario's title and in the output for others.
+without a counterpart in a scenario are rejected, not ignored. A setting that only some file systems
+have is noted in the scenario's title and in the output for others.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from dfslab.spec.scenario import Scenario
 MEBI = float(1 << 20)
 BYTES = " B"
 
-# DFS-Perf's test case -> workload.
+# DFS-Perf's test case -> name of the workload.
 CASES = {
     "Metadata": "dfsperf_metadata",
     "SimpleWrite": "dfsperf_simple_write",
@@ -53,7 +53,7 @@ def _yes(text: str) -> bool:
     return text.lower() == "true"
 
 
-# DFS-Perf's property -> the workload's key and the parser of its value.
+# DFS-Perf's property -> (key of the workload, parser of the property's value).
 PROPERTIES: dict[str, tuple[str, Callable[[str], LevelValue]]] = {
     "files.per.thread": ("files_per_client", _COUNT),
     "read.mode": ("read_mode", str.lower),
@@ -69,7 +69,7 @@ PROPERTIES: dict[str, tuple[str, Callable[[str], LevelValue]]] = {
     "iterations": ("iterations", _COUNT),
     "shuffle.mode": ("shuffle", _yes),
 }
-# Settings of the file system, not of a workload: its parameter here, or its client's property.
+# Settings of the file system, not of a workload, and the parameter or client property of each.
 OF_THE_SYSTEM = ("block.size.bytes", "read.type", "write.type")
 HDFS = {"block.size.bytes": "block_size"}
 ALLUXIO = {
@@ -77,17 +77,18 @@ ALLUXIO = {
     "read.type": "alluxio.user.file.readtype.default",
     "write.type": "alluxio.user.file.writetype.default",
 }
-# DFS-Perf ends these after a time; here the number of operations is too large to end earlier.
+# DFS-Perf ends these test cases after a time, so the number of operations is set too large to end a
+# run earlier.
 TIMED = {
     "Metadata": ("op.second.per.thread", "loops"),
     "Massive": ("time.seconds", "operations_per_client"),
 }
 ENOUGH = 1_000_000
-# A thread's clients run in turn, loop by loop: concurrency is the same as with one client.
+# The clients of a thread run in turn, loop by loop: concurrency is the same as with one client.
 CLIENTS = "clients.per.thread"
-# Removing a directory with the file in it is one operation in DFS-Perf and two here.
+# Removing a directory with one file is one operation in DFS-Perf, and two operations in dfslab.
 NOT_COUNTED = "rmdir"
-# A value with one of these characters depends on expansion by a shell.
+# A value with one of these characters has to be expanded by a shell.
 SHELL_SIGNS = "$`;&|\"'"
 FRAMEWORK = (
     "DFS_PERF_DFS_ADRESS",
@@ -98,8 +99,7 @@ FRAMEWORK = (
 
 
 def read(tool: str, words: Sequence[str]) -> tuple[Scenario, Callable[[Sequence[Result]], str]]:
-    """The scenario of a tool's arguments, and the function that prints its summary of the
-    results."""
+    """(scenario of a tool's arguments, function that prints the results as the tool does)."""
     if tool == "mdtest":
         return mdtest(words), say_mdtest
     if tool != "dfs-perf":
@@ -108,8 +108,10 @@ def read(tool: str, words: Sequence[str]) -> tuple[Scenario, Callable[[Sequence[
 
 
 def dfs_perf(words: Sequence[str]) -> Scenario:
-    """The scenario of `dfs-perf CASE [FILE.xml] [PROPERTY=VALUE …]`. InputError names the
-    argument."""
+    """The scenario of `dfs-perf CASE [FILE.xml] [PROPERTY=VALUE …]`.
+
+    InputError names the wrong argument.
+    """
     if not words or words[0] not in CASES:
         given = words[0] if words else None
         raise InputError("dfs-perf", given, unknown(given or "", list(CASES)))
@@ -160,7 +162,7 @@ def _number(given: Mapping[str, str], key: str) -> int:
 
 
 def _settings(path: Path) -> dict[str, str]:
-    """The settings in a file of conf/testsuite or conf/dfs-perf-env.sh."""
+    """Property -> value, as set in a file of conf/testsuite or in conf/dfs-perf-env.sh."""
     try:
         text = path.read_text(encoding="utf-8")
         if ".sh" in path.suffixes:
@@ -178,7 +180,7 @@ def _settings(path: Path) -> dict[str, str]:
 
 
 def _variables(path: Path, text: str) -> dict[str, str]:
-    """Assignments of variables with a meaning here; others, such as report paths, are left out.
+    """Assigned variables that a scenario can express; others, such as report paths, are omitted.
 
     Nothing is executed, so a value that needs shell expansion is rejected.
     """
@@ -206,7 +208,10 @@ def _scenario(
     system: Mapping[str, str] = {},
     aside: Sequence[str] = (),
 ) -> Scenario:
-    """A scenario that measures a directory, or a server at hdfs:// or alluxio://host:port."""
+    """A scenario that measures a directory, or a server at hdfs:// or alluxio://host:port.
+
+    `aside`: notes on arguments that the scenario does not follow.
+    """
     parsed = urlparse(address)
     kinds = {"hdfs": "hdfs", "alluxio": "hadoop", "": "local", "file": "local"}
     kind = kinds.get(parsed.scheme)
@@ -245,14 +250,15 @@ def _scenario(
 
 
 class _ArgumentParser(argparse.ArgumentParser):
-    """Reports errors in one line."""
+    """An argument parser that raises errors of one line instead of printing its usage."""
 
     def error(self, message: str) -> NoReturn:
         raise InputError(self.prog, None, message)
 
 
 class _MdtestOptions(argparse.Namespace):
-    """mdtest's options by their letters; `tasks` is the number that `mpirun -np` would start."""
+    """mdtest's options by their letters; `tasks` is the number of processes that `mpirun -np`
+    starts."""
 
     tasks: int
     n: int
@@ -279,9 +285,12 @@ class _MdtestOptions(argparse.Namespace):
 
 
 def mdtest(words: Sequence[str]) -> Scenario:
-    """The scenario of mdtest's own options. InputError for options without a meaning here."""
+    """The scenario of mdtest's own options.
+
+    InputError for an option that a scenario cannot express.
+    """
     parser = _ArgumentParser(prog="mdtest", add_help=False, allow_abbrev=False)
-    # The same number of tasks that `mpirun -np` would start.
+    # The same number of tasks as `mpirun -np` starts.
     parser.add_argument("-np", type=int, default=1, dest="tasks")
     for flag, kind, default in (
         ("-n", int, 0),
@@ -298,7 +307,7 @@ def mdtest(words: Sequence[str]) -> Scenario:
         parser.add_argument(flag, type=kind, default=default, dest=flag[1])
     for flag in ("-F", "-D", "-u", "-L", "-t", "-P", "-y", "-C", "-T", "-E", "-r"):
         parser.add_argument(flag, action="store_true", dest=flag[1])
-    # Options that set how much mdtest prints.
+    # Options that only set how much mdtest prints.
     parser.add_argument("-v", action="count")
     parser.add_argument("-V", type=int)
     given = parser.parse_args(list(words), _MdtestOptions())
@@ -327,7 +336,7 @@ def mdtest(words: Sequence[str]) -> Scenario:
         "fsync": given.y,
         "read": phases != "CTr",
     }
-    # Directories are created, too, unless only files are requested.
+    # Directories are created as well, unless only files are requested.
     if given.z or not given.F:
         if given.N:
             raise InputError("mdtest.-N", given.N, "only with -F and without -z")
@@ -339,7 +348,8 @@ def mdtest(words: Sequence[str]) -> Scenario:
 
 
 def say_dfs_perf(case: str, results: Sequence[Result]) -> str:
-    """DFS-Perf's totals: MB/s (of 2^20 bytes) of reads and writes, operations per second."""
+    """DFS-Perf's totals as text: MB/s (of 2^20 bytes) of reads and writes, operations per
+    second."""
     clients = results[0].point.scenario.workload.clients
     whole = all(
         result.complete or (case in TIMED and _only_time_was_over(result)) for result in results
@@ -360,12 +370,13 @@ def say_dfs_perf(case: str, results: Sequence[Result]) -> str:
 
 
 def _only_time_was_over(result: Result) -> bool:
-    """Whether only the time limit ended the run: nothing failed, and no process was lost."""
+    """Whether the run ended at its time limit only: no operation failed, and no process was
+    lost."""
     load = result.load
     return load is not None and not load.errors and not any(p.lost for p in load.places or ())
 
 
-# Phase here -> line of mdtest's summary.
+# Phase of the workload -> line of mdtest's summary.
 LINES = {
     "directory create": "Directory creation",
     "directory remove": "Directory removal",
@@ -381,7 +392,7 @@ LINES = {
 
 
 def say_mdtest(results: Sequence[Result]) -> str:
-    """mdtest's summary: maximum, minimum, mean and deviation of every phase's rate."""
+    """mdtest's summary as text: maximum, minimum, mean and deviation of every phase's rate."""
     rows: dict[str, list[float]] = {}
     for result in results:
         for one in rates_of(result):
@@ -401,7 +412,8 @@ def say_mdtest(results: Sequence[Result]) -> str:
 
 @dataclass(frozen=True)
 class OperationRate:
-    """Rates of the operations of one name in a phase (phase "" in a load without phases)."""
+    """Rates of all operations of one type in a phase; the phase is "" in a workload without
+    phases."""
 
     phase: str
     operation: str
@@ -410,10 +422,10 @@ class OperationRate:
 
 
 def rates_of(result: Result) -> list[OperationRate]:
-    """Rate and throughput of every phase's operations, in the stream's order.
+    """Rate and throughput of each operation type of every phase, in the stream's order.
 
-    A result without phases has one, of all its operations. They ran concurrently, so they share its
-    window.
+    A result without phases is one phase of all operations, which ran concurrently, so their rates
+    refer to the same window of time.
     """
     if result.load is None:
         return []

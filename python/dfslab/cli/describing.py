@@ -1,4 +1,4 @@
-"""The output of `dfslab show filesystem`: a description as tables, formulas, pictures, a net."""
+"""The output of `dfslab show filesystem`: a description as tables, formulas, diagrams, or a net."""
 
 from __future__ import annotations
 
@@ -18,12 +18,15 @@ from dfslab.report.diagrams.uml import uml
 from dfslab.spec.model import InputError, unknown
 from dfslab.spec.systems.filesystem import FileSystem
 
-# The forms for people; exporters of descriptions add those for other tools.
+# The forms for people; exporters of descriptions add the forms of other tools.
 FORMS = ("table", "formula", "mermaid", "plantuml", "net")
 
 
 def filesystem(name: str, form: str, operation: str) -> tuple[Any, list[Any]]:
-    """(JSON document, text for people) of a description in one form."""
+    """(JSON document, text for people) of a file system's description in one form.
+
+    `operation`: the only operation to show; empty: all. InputError for an unknown name.
+    """
     system = discover.file_system(name)
     exporter = exporters.find(DescriptionExporter, form)
     if form not in FORMS and exporter is None:

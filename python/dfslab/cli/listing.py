@@ -1,4 +1,4 @@
-"""`dfslab list`: the members found by discovery, by package, without importing them."""
+"""`dfslab list`: the members that discovery finds in each room, without importing them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dfslab import discover
 
 
 def members() -> dict[str, list[dict[str, str]]]:
-    """All members found by discovery, by package."""
+    """Room -> members, each as a row of name, title and origin."""
     return {
         "filesystems": [
             {
@@ -40,7 +40,7 @@ def _titled(room: discover.Room) -> list[dict[str, str]]:
     found = discover.members(room)
     for name, path in found.items():
         if not discover.is_ours(path):
-            # Tests check our own members; a broken one from elsewhere is reported here.
+            # Tests check our own members; errors of members from elsewhere are reported here.
             _LOADED[room](name)
     return [
         {"name": name, "title": discover.title(path), "from": discover.source(path)}
@@ -66,7 +66,7 @@ def _importer(name: str) -> object:
     return importer(name)
 
 
-# How a member is loaded; DiscoveryError if it breaks its contract.
+# Room -> function that loads a member by name; DiscoveryError if the member breaks its interface.
 _LOADED: dict[discover.Room, Callable[[str], object]] = {
     discover.WORKLOADS: discover.workload,
     discover.SECTIONS: _section,
@@ -76,7 +76,7 @@ _LOADED: dict[discover.Room, Callable[[str], object]] = {
 
 
 def lines(found: dict[str, list[dict[str, str]]]) -> list[str]:
-    """The members as text: one package after the other, in columns."""
+    """The members as lines of text: one room after the other, in columns."""
     cells = {room: [_cells(row) for row in rows] for room, rows in found.items()}
     every = [row for rows in cells.values() for row in rows]
     widths = [max(len(row[place]) for row in every) for place in range(3)]
@@ -90,7 +90,7 @@ def lines(found: dict[str, list[dict[str, str]]]) -> list[str]:
 
 
 def _cells(row: dict[str, str]) -> list[str]:
-    """The path of a file, relative to this package if it is inside, else absolute."""
+    """Name, title, "testbed" if there is one, and file path (relative if inside this package)."""
     path = Path(row["from"])
     own = path.is_relative_to(discover.PACKAGE)
     place = str(path.relative_to(discover.PACKAGE)) if own else str(path)
@@ -98,6 +98,6 @@ def _cells(row: dict[str, str]) -> list[str]:
 
 
 def show(as_json: bool) -> None:
-    """Print it."""
+    """Print the members, as JSON or as text."""
     found = members()
     print(json.dumps(found) if as_json else "\n".join(lines(found)))

@@ -1,4 +1,4 @@
-"""`dfslab net`: draws, checks and fires nets from files."""
+"""`dfslab net`: draws nets from files, checks them, and plays the token game."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def check(
     try:
         space = _shown(engine.state_space(net, markings))
     except InputError as error:
-        # Sizes are known in any case; a net with random tokens has no state space.
+        # The sizes of a net are always known; a net with random tokens has no state space.
         space = {"refused": str(error)}
     if as_json:
         print(json.dumps({"sizes": _shown(sizes), "state_space": space}))
@@ -63,7 +63,7 @@ def check(
 
 
 def _shown(document: Document) -> Mapping[str, Any]:
-    """A document as JSON data, without what the engine left out."""
+    """A document as JSON data, without the fields that the engine did not set."""
     return document.model_dump(mode="json", exclude_unset=True)
 
 

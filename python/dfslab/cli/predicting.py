@@ -1,4 +1,4 @@
-"""Predictions without a run: configurations by one method, and what a metadata server can take."""
+"""Predictions without a run: configurations by one method, and limits of a metadata server."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ if TYPE_CHECKING:
 
 
 def _measured(folder: Path) -> list[Result]:
-    """What was measured in a run. InputError where the folder is none."""
+    """The measurements of a run. InputError if the folder is no run folder."""
     from dfslab.studies.runs.store import results_of
 
     return [one for one in results_of(folder) if one.method == "measure"]
 
 
 def check_method(name: str) -> None:
-    """InputError where no model has that name."""
+    """InputError if no model has this name."""
     discover.named(discover.MODELS, name, "--method")
 
 
 def predict(
     scenario: Scenario, method: str, fitted_on: Path | None, report: Progress
 ) -> list[Result]:
-    """Predictions of one method; learnt from a run folder where one is given."""
+    """Predictions by one method, fitted on the run folder `fitted_on` if it is given."""
     model = discover.model(method)
     points = check(scenario)
     if fitted_on is not None:
@@ -50,7 +50,11 @@ def predict(
 def metadata_limits(
     scenario: Scenario, bound_s: float, burst_s: float | None, fitted_on: Path | None
 ) -> list[tuple[Point, metadata_server.ServerLimits]]:
-    """What the metadata server can take, for every distinct deployment and file system."""
+    """Limits of the metadata server for every distinct deployment and file system.
+
+    `bound_s`: bound on the mean response time in a burst. `burst_s`: length of a burst; None: 1, 10
+    and 60 s.
+    """
     from dfslab.models.fit.demand import calibrate
     from dfslab.models.queue import metadata_server
 

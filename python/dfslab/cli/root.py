@@ -1,4 +1,4 @@
-"""The root of the commands: each is imported when it is called; errors become one line."""
+"""The root of the command line: each command is imported when called; errors become one line."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ INTERRUPTED = 130
 
 
 def module(name: str) -> Any:
-    """The module of commands of that name."""
+    """Import the module of commands `dfslab.cli.NAME`."""
     return importlib.import_module(f"dfslab.cli.{name}")
 
 
 def command(name: str) -> Any:
-    """The command of that name, a group among them; None where there is none."""
+    """The command or group of commands with this name, imported; None if there is none."""
     entry = COMMANDS.get(FORMER.get(name, name))
     if entry is None:
         return None
@@ -35,7 +35,8 @@ def command(name: str) -> Any:
 
 
 class _OnDemand(TyperGroup):
-    """The commands of the table; a command's module is imported when the command is called."""
+    """A Typer group of the commands in the table; a command's module is imported when it is
+    called."""
 
     def list_commands(self, ctx: Any) -> list[str]:
         return list(COMMANDS)
@@ -70,15 +71,16 @@ def _common(
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
     ] = False,
 ) -> None:
-    """Options of every command."""
+    """Options that every command has."""
 
 
 def main() -> None:
-    """Entry point: 0 done, 1 the run failed, 2 the input is wrong, 130 interrupted."""
+    """Entry point; exits with 0 (done), 1 (the run failed), 2 (wrong input) or 130
+    (interrupted)."""
     try:
         code = app(standalone_mode=False, prog_name="dfslab")
         if code == INTERRUPTED:
-            # Typer turns Ctrl-C into its own exit code.
+            # Typer would end with another exit code on Ctrl-C, so handle Ctrl-C here.
             raise KeyboardInterrupt
     except InputError as error:
         _stop(f"dfslab: {error}", 2)
@@ -95,7 +97,7 @@ def main() -> None:
 
 
 def _stop_for_failure(error: Exception) -> None:
-    """Exit after a failure that is not due to the input."""
+    """Print one line and exit after a failure that is not due to the input."""
     from dfslab.discover import DiscoveryError
     from dfslab.method import RunFailed
     from dfslab.testbeds.errors import TestbedError
@@ -106,16 +108,17 @@ def _stop_for_failure(error: Exception) -> None:
 
 @runtime_checkable
 class _Formatted(Protocol):
-    """An error of Click, whose own class Typer does not export."""
+    """The base class of Click's errors, which Typer does not export."""
 
     def format_message(self) -> str:
-        """The error as a sentence."""
+        """The error message as a sentence."""
 
 
 def _stop_for_usage(error: Exception) -> None:
-    """Exit after a wrong command line; Click's message says what is allowed."""
+    """Print one line and exit after a wrong command line; Click's message states what is
+    allowed."""
     if isinstance(error, _Formatted):
-        # Without a command the help was printed, and nothing is added.
+        # Without a command, Typer has printed the help, so add nothing.
         text = error.format_message()
         _stop(f"dfslab: {text}".replace("\n", " ") if text else "", 2)
 

@@ -1,4 +1,4 @@
-"""Shared by all commands: argument types, lazily imported modules, progress, printing."""
+"""Code that all commands use: argument types, lazily imported modules, progress, printing."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ Budget = Annotated[
     str, typer.Option("--budget", metavar="TIME", help='Plan the design within it: "20min".')
 ]
 Fresh = Annotated[bool, typer.Option("--fresh", help="Do not resume an unfinished run.")]
-# A path on the command line is relative to the working directory.
+# The key whose path on the command line is relative to the working directory.
 TRACE = "workload.trace"
 SHOW_FORMS = "table, formula, mermaid, plantuml, xmi, net"
 
 
-# Imported when a command needs them, so that wrong input is rejected quickly.
+# These modules are imported on first use, so that wrong input is rejected quickly.
 if TYPE_CHECKING:
     from dfslab.cli import commands_work, describing, listing, predicting
     from dfslab.cli import compat as compats
@@ -85,11 +85,12 @@ def read_scenario(
     scheduler: str = "",
     methods: Sequence[str] = (),
 ) -> Scenario:
-    """The scenario of a file with the command line's changes, checked. InputError when it is wrong.
+    """Read a scenario file, apply the command line's changes, and check the result.
 
-    For a command with its own `methods`, those of the scenario are not checked.
+    InputError if the scenario is wrong. With `methods`, which the command uses instead, the methods
+    of the scenario are not checked.
     """
-    # Importing this takes half of the start time of commands that read no scenario.
+    # Importing this module takes half of the start time of commands that read no scenario.
     from dfslab.spec import units
     from dfslab.spec.check import check, read_checked
     from dfslab.spec.inheritance import absolute_path
@@ -118,7 +119,7 @@ def read_scenario(
 
 
 def time_s(key: str, text: str) -> float:
-    """A positive time in seconds from the command line. InputError when it is invalid."""
+    """A positive time in seconds, parsed from the option `key`. InputError if it is invalid."""
     from dfslab.spec.units import parse
 
     try:
@@ -132,7 +133,7 @@ def time_s(key: str, text: str) -> float:
 
 @contextmanager
 def of(path: Path) -> Iterator[None]:
-    """Add the scenario's name to input errors raised in the block."""
+    """A context that adds the scenario's name to input errors raised in it."""
     try:
         yield
     except InputError as error:
@@ -140,7 +141,7 @@ def of(path: Path) -> Iterator[None]:
 
 
 def literal(text: str) -> Any:
-    """A value from the command line: a number, a list, or the text itself."""
+    """Parse a value of the command line as a number or a list; otherwise return the text."""
     try:
         return json.loads(text)
     except json.JSONDecodeError:
@@ -148,7 +149,7 @@ def literal(text: str) -> Any:
 
 
 class Reporter:
-    """Moves the progress bar by `reporter(done, total, text)`; `watch` is for loads in a
+    """A progress callback that moves a bar; `watch` receives live values of workload runs in a
     terminal."""
 
     def __init__(self, progress: Progress, watch: Watch | None) -> None:
@@ -160,10 +161,9 @@ class Reporter:
 
 
 def with_progress(as_json: bool, work: Callable[..., Any]) -> Any:
-    """Run `work(report)`; `report(done, total, text)` moves the bar.
+    """Run `work(report)` and return its result; `report(done, total, text)` moves a progress bar.
 
-    In a terminal whose standard output is not for a program, loads are shown second by second; logs
-    get lines.
+    A terminal also shows workload runs each second, unless the output is JSON. Logs get lines.
     """
     console = terminal.console(as_json)
     if not console.is_terminal:
@@ -191,7 +191,7 @@ def with_progress(as_json: bool, work: Callable[..., Any]) -> Any:
 
 
 def with_laboratory(as_json: bool, work: Callable[[Laboratory], Found]) -> Found:
-    """Run `work(laboratory)`, whose progress and loads are shown as in `with_progress`."""
+    """Run `work(laboratory)` and return its result, with progress shown as by `with_progress`."""
     from dfslab.laboratory import Laboratory
 
     def begun(report: Reporter | LineReporter) -> Found:
@@ -202,20 +202,20 @@ def with_laboratory(as_json: bool, work: Callable[[Laboratory], Found]) -> Found
 
 
 def note(text: str) -> None:
-    """Print a line about the work itself, separate from its result; nothing for an empty text."""
+    """Print a line about the run to standard error, separate from its result; nothing if empty."""
     if text:
         print(f"dfslab: {text}", file=sys.stderr)
 
 
 def _encoded(value: object) -> object:
-    """A value that JSON does not know: documents by their fields, everything else as text."""
+    """A JSON value for an object that JSON does not know: a document's fields, or its text."""
     if is_dataclass(value) and not isinstance(value, type):
         return asdict(value)
     return str(value)
 
 
 def emit(as_json: bool, document: object, *tables: object) -> None:
-    """Print one JSON document, or tables and lines for people."""
+    """Print one JSON document, or else tables and lines for people."""
     if as_json:
         print(json.dumps(document, default=_encoded, allow_nan=False))
         return
@@ -224,6 +224,6 @@ def emit(as_json: bool, document: object, *tables: object) -> None:
     console = terminal.console(False)
     for table in tables:
         if isinstance(table, str):
-            print(table)  # not wrapped: programs may read this text, too
+            print(table)  # not wrapped, because programs may read this text
         else:
             console.print(terminal.drawn(table) if isinstance(table, Table) else table)

@@ -21,7 +21,7 @@ from dfslab.testbeds.settings import Setting
 
 @dataclass(frozen=True)
 class RequestedHardware:
-    """The hardware that a command asks for; 0 and "" where it asks for nothing."""
+    """The hardware that a command requests; 0 and "" mean no request."""
 
     servers: int = 0
     clients: int = 0
@@ -32,7 +32,7 @@ class RequestedHardware:
 
 @dataclass(frozen=True)
 class StartedHost:
-    """A host of a testbed: its first process, and how many of each role it plays."""
+    """A host of a testbed: its first process, and the number of processes of each role."""
 
     name: str
     address: str
@@ -42,8 +42,8 @@ class StartedHost:
 
 @dataclass(frozen=True)
 class Started:
-    """A testbed that was started, as `dfslab testbed up` shows it; without hosts on this machine
-    as it is."""
+    """A started testbed, as `dfslab testbed up` shows it; `hosts` is empty if it has no hosts of
+    dfslab."""
 
     name: str
     uri: str
@@ -60,7 +60,10 @@ def up(
     requested: RequestedHardware,
     notify: Callable[[str], None],
 ) -> Started:
-    """Start a testbed that outlives this process, on hosts with the requested hardware."""
+    """Start a testbed that outlives this process, on hosts with the requested hardware.
+
+    `given`: parameters of the file system. InputError if a parameter is wrong.
+    """
     kind = testbed_class(name, "testbed")
     system = discover.file_system(name)
     values = dict(kind.typed(given))
@@ -98,17 +101,17 @@ def up(
 
 
 def existing(place: str, web_address: str) -> ExistingFileSystem:
-    """What an existing mount or server reports about itself."""
+    """The properties that an existing mount or server reports, without writing to it."""
     return looking.existing(place, web_address)
 
 
 def check() -> tuple[Feature, ...]:
-    """Every feature of this machine that testbeds use."""
+    """Every feature of this machine's kernel and user that testbeds need."""
     return kernel.features()
 
 
 def down(name: str) -> list[str]:
-    """Take down one testbed, all (--all), or the abandoned ones (--stale)."""
+    """Take down one testbed (or `--all`, or `--stale`: the abandoned ones); returns their names."""
     known = [testbed.name for testbed in status("")]
     if name not in (registry.ALL, registry.STALE) and name not in known:
         allowed = f"no such testbed; there are: {', '.join(known) or 'none'}"
@@ -117,11 +120,11 @@ def down(name: str) -> list[str]:
 
 
 def stale() -> list[str]:
-    """The abandoned testbeds, with the reason for each."""
+    """The abandoned testbeds, each with the reason why it counts as abandoned."""
     return [f"{testbed.name}: {testbed.why}" for testbed in status("") if testbed.state == "stale"]
 
 
 def status(name: str) -> list[TestbedStatus]:
-    """The testbeds of this machine."""
+    """The status of the testbeds of this machine; with a name, only of that one."""
     testbeds = registry.list_testbeds()
     return [testbed for testbed in testbeds if not name or testbed.name == name]

@@ -1,8 +1,9 @@
 """The interface of exporters, which write documents of dfslab in other programs' formats.
 
-An exporter is one module that declares `TITLE` and `EXPORTER`: in `exports/formats`, in the folder
-of that name in a folder of DFSLAB_PATH, or behind an entry point of the group `dfslab.exporters`.
-Its class says what it takes, and so which command offers it.
+An exporter is one module that declares `TITLE` and `EXPORTER`. It is found in `exports/formats`, in
+the same folder of a folder of DFSLAB_PATH, or behind an entry point of the group
+`dfslab.exporters`. The exporter's class states what it takes, which determines the command that
+offers it.
 """
 
 from __future__ import annotations
@@ -26,7 +27,8 @@ KEY = "exporter"
 
 @dataclass(frozen=True)
 class Exporter:
-    """What all exporters declare. `suffix`: of the files that hold the format, such as ".csv"."""
+    """The attributes that all exporters have; `suffix` is that of the written files, such as
+    ".csv"."""
 
     title: str
     suffix: str
@@ -34,7 +36,7 @@ class Exporter:
 
 @dataclass(frozen=True)
 class Companion:
-    """A second file that belongs to the first and has the same name but for the suffix."""
+    """An exporter of a second file, which has the name of the first file with another suffix."""
 
     suffix: str
     write: Callable[[Sequence[Result]], bytes]
@@ -44,7 +46,7 @@ class Companion:
 class ResultExporter(Exporter):
     """Writes the results of a run (`dfslab report RUN --as NAME`).
 
-    `companion`: only written where the first file is.
+    `companion`: second file, which is written only if the first is written to a file.
     """
 
     write: Callable[[Sequence[Result]], bytes]
@@ -60,7 +62,8 @@ class RunExporter(Exporter):
 
 @dataclass(frozen=True)
 class Written:
-    """The document of a trace; `note` says what was left out of it, if anything."""
+    """The exported document of a trace; `note` states what was left out of the document, if
+    anything."""
 
     document: bytes
     note: str = ""
@@ -94,7 +97,7 @@ KindOf = TypeVar("KindOf", bound=Exporter)
 
 
 def exporter(name: str) -> Exporter:
-    """The exporter of that name. DiscoveryError if its module declares none."""
+    """The exporter `name`. DiscoveryError if its module declares none."""
     path = discover.named(discover.EXPORTERS, name, KEY)
     found = discover.declared(path, "EXPORTER", Exporter)
     if not isinstance(found, ResultExporter | RunExporter | TraceExporter | DescriptionExporter):
@@ -104,13 +107,13 @@ def exporter(name: str) -> Exporter:
 
 
 def exporters(kind: type[KindOf]) -> dict[str, KindOf]:
-    """Name -> exporter, of all of one class. DiscoveryError names a broken module."""
+    """Name -> exporter, for all exporters of one class. DiscoveryError names a broken module."""
     found = {name: exporter(name) for name in discover.members(discover.EXPORTERS)}
     return {name: one for name, one in found.items() if isinstance(one, kind)}
 
 
 def find(kind: type[KindOf], name: str) -> KindOf | None:
-    """The exporter of that name if it is of that class; no other is imported."""
+    """The exporter `name` if it is of this class, else None; no other exporter is imported."""
     if name not in discover.members(discover.EXPORTERS):
         return None
     found = exporter(name)

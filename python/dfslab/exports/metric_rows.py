@@ -1,4 +1,4 @@
-"""Results as rows of plain values, one for each metric, as tabular formats have them."""
+"""Results as rows of plain values, one row for each metric, for tabular formats."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class MetricRow(NamedTuple):
 
 
 def rows(results: Sequence[Result]) -> list[MetricRow]:
-    """One row for each metric of each result, in their order."""
+    """One row for each metric of each result, in the order of the results."""
     return [row for result in results for row in _rows(result)]
 
 

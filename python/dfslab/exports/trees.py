@@ -1,8 +1,8 @@
-"""What exporters of call trees have in common."""
+"""Constants that all exporters of call trees use."""
 
 from __future__ import annotations
 
-# Most calls of a document; viewers take seconds to open more.
+# Largest number of calls in a document; viewers take seconds to open more.
 MOST_EVENTS = 100_000
-# Nodes of this kind repeat what their callers already show.
+# Nodes of this kind repeat time that their callers already show.
 DETAIL = "detail"

@@ -1,14 +1,15 @@
-"""An agent: runs one shard of a load for its controller, and removes everything it created.
+"""An agent: runs one shard of a workload run for its controller, and removes what it created.
 
-One JSON document per line. In: a plan, then `{"start_at_monotonic_s": t}` or `{"start_at_unix_s":
-t}`. Out: `{"ready": ...}` once prepared and at every later barrier (`shards.turns`), `{"progress":
-[share, phase], "seen": [...]}` from time to time, and at the end `{"report": ..., "spans": ...,
-"recorded": ...}` or `{"error": kind, "text": ...}`.
+The agent and its controller exchange one JSON document per line. Input: a plan, then
+`{"start_at_monotonic_s": t}` or `{"start_at_unix_s": t}`. Output: `{"ready": ...}` once prepared
+and at every later barrier (`shards.turns`), `{"progress": [share, phase], "seen": [...]}` at
+intervals, and at the end `{"report": ..., "spans": ..., "recorded": ...}` or `{"error": kind,
+"text": ...}`.
 
-End of input, SIGTERM and SIGINT stop the agent: what it created is removed, also when its
-controller has vanished. With `--keep FILE` the answer is also written to FILE. Once the load has
-started, end of input no longer stops such an agent, only `{"stop": true}` does: a long run then
-survives the loss of the connection. FILE with `.lock` appended is locked while the agent lives.
+End of input, SIGTERM and SIGINT stop the agent: what it created is removed, even if its controller
+has vanished. With `--keep FILE` the answer is also written to FILE. Once the run has started, end
+of input no longer stops such an agent, only `{"stop": true}` does: a long run then survives the
+loss of the connection. FILE with `.lock` appended is locked while the agent lives.
 """
 
 from __future__ import annotations
@@ -36,22 +37,23 @@ BLOCK_BYTES = 1 << 16
 
 
 class Stopped(Exception):
-    """The controller has gone, or requested a stop."""
+    """The controller has ended, or has requested the agent to stop."""
 
 
 class ProtocolError(Exception):
-    """A document from the controller is invalid at this point of the protocol."""
+    """A document from the controller is not allowed at this point of the protocol."""
 
 
 class Lines:
-    """Reads lines from a descriptor without a buffer, which `select` would not know of."""
+    """Reads lines from a descriptor without Python's buffer, whose content `select` does not
+    report."""
 
     def __init__(self, descriptor: int):
         self._descriptor = descriptor
         self._buffer = bytearray()
 
     def check(self) -> None:
-        """Stopped when the input has ended; other documents that arrived are queued."""
+        """Queue the documents that have arrived. Raises Stopped if the input has ended."""
         while select.select([self._descriptor], [], [], 0)[0]:
             self._take()
 
@@ -66,11 +68,11 @@ class Lines:
         self._buffer += block
 
     def command(self) -> ControllerCommand:
-        """The next document, which is no plan. Stopped at the end of the input."""
+        """The next document after the plan. Raises Stopped if the input has ended."""
         return cast(ControllerCommand, json.loads(self.document()))
 
     def document(self) -> str:
-        """The text of the next document. Stopped at the end of the input."""
+        """The text of the next document. Raises Stopped if the input has ended."""
         while b"\n" not in self._buffer:
             self._take()
         line, _, rest = self._buffer.partition(b"\n")
@@ -85,7 +87,7 @@ class Lines:
 
 
 class Agent:
-    """Runs one load for one controller; the answer is also written to a file where one is given."""
+    """Runs one shard for one controller, and also writes the answer to a file if one is given."""
 
     def __init__(self, lines: Lines, out: int, keep: Path | None = None):
         self._lines = lines
@@ -96,12 +98,12 @@ class Agent:
         self._started = self._alone = False
 
     def run(self) -> None:
-        """Receive the plan, run it, answer."""
+        """Receive the plan, run it, and send the answer to the controller."""
         try:
             plan = self._lines.document()
             report, spans, recorded = _core.run_load(plan, self._progress, self._gate, self._watch)
         except Stopped as stopped:
-            # Usually nobody reads this any more; a remaining reader learns what could not be
+            # The controller has usually ended by now; if not, it learns which paths could not be
             # removed.
             left = vars(stopped).get("__notes__", [])
             self._say({"error": "stopped", "text": str(stopped), "left": left})
@@ -119,7 +121,7 @@ class Agent:
             self._say(answer)
 
     def _gate(self) -> float:
-        """Report readiness and wait; the agreed start as a reading of this process's
+        """Report readiness at a barrier and wait; returns the agreed start in seconds of
         CLOCK_MONOTONIC.
 
         Without a controller, later phases start as soon as this agent reaches them.
@@ -151,8 +153,11 @@ class Agent:
             self._observed = self._observed._replace(latency_ns_max=0)
 
     def _check(self) -> None:
-        """Stopped when the controller requests it, or has gone and the answer is not kept in a
-        file."""
+        """Check for messages of the controller.
+
+        Raises Stopped if the controller requests the stop, or if it has ended and the answer is not
+        written to a file.
+        """
         try:
             self._lines.check()
         except Stopped:
@@ -176,25 +181,24 @@ class Agent:
 
 
 def write_atomically(path: Path, document: Mapping[str, object]) -> None:
-    """Write a JSON file atomically."""
+    """Write a JSON file whole or not at all."""
     temporary = path.with_name(f"{path.name}.new")
     temporary.write_text(json.dumps(document), "utf-8")
     temporary.replace(path)
 
 
 def lock_file(path: Path) -> Path:
-    """The lock file that an agent with the answer file `path` holds while it lives."""
+    """The lock file of an agent with the answer file `path`, locked while the agent lives."""
     return path.with_name(f"{path.name}.lock")
 
 
 def boot() -> str:
-    """The kernel's identifier of the current boot: processes with the same one share
-    CLOCK_MONOTONIC."""
+    """The id of the kernel's current boot; processes of one boot share CLOCK_MONOTONIC."""
     return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
 
 
 def start_of(message: ControllerCommand, clock: Clock = REAL) -> float:
-    """The start sent by a controller, as a reading of this machine's CLOCK_MONOTONIC.
+    """The start time that a controller sent, in seconds of this machine's CLOCK_MONOTONIC.
 
     A start in Unix time is as accurate as the synchronisation of the two machines' clocks.
     """
@@ -213,13 +217,13 @@ def _stop(number: int, _frame: object) -> NoReturn:
 
 
 def main() -> None:
-    """Serve the controller on the standard streams."""
+    """Run an agent whose controller is at the other end of the standard streams."""
     signal.signal(signal.SIGTERM, _stop)
     signal.signal(signal.SIGINT, _stop)
     parser = argparse.ArgumentParser(prog="dfslab.fleet.agent")
     parser.add_argument("--keep", type=Path)
     keep = parser.parse_args().keep
-    # Signals end the agent here: the controller has gone, so nothing is reported.
+    # Here a signal ends the agent after its controller has ended, so nothing is reported.
     with suppress(Stopped), _held(keep):
         Agent(Lines(sys.stdin.fileno()), sys.stdout.fileno(), keep).run()
         return
@@ -228,7 +232,7 @@ def main() -> None:
 
 @contextmanager
 def _held(keep: Path | None) -> Iterator[None]:
-    """The lock that shows other processes, also in other PID namespaces, that this agent lives."""
+    """A context with a lock that shows processes in all PID namespaces that this agent lives."""
     if keep is None:
         yield
         return

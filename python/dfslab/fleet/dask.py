@@ -1,7 +1,7 @@
-"""Runs one load on many machines: one agent on every worker of a Dask cluster.
+"""Runs one workload on many machines: one agent on every worker of a Dask cluster.
 
 Dask finds the workers and carries short calls to them (start an agent, poll its output, set the
-start). The load itself runs in separate agent processes, which also write their answers to their
+start). The load generators run in separate agent processes, which also write their answers to their
 host's disk. So the loss of a worker, the scheduler or the controller loses no finished shard. The
 start is agreed over Dask, never through the file system under test.
 """
@@ -43,10 +43,11 @@ LEAVE_LIMIT_S = 20.0
 SILENCE_LIMIT_S = 10.0
 POLL_S = 0.2
 PROBES = 15
-# Delay from the agreement to the start: at least this, and time for this many calls to each worker.
+# Seconds between the agreement and the start: at least START_LEAD_S, and time for LEAD_CALLS calls
+# to each worker.
 START_LEAD_S = 0.5
 LEAD_CALLS = 10
-# Kinds of clusters: module and class, and the package that provides it.
+# Kind of cluster -> (module, class, package that provides the class).
 KINDS = {
     "ssh": ("distributed", "SSHCluster", "asyncssh"),
     "slurm": ("dask_jobqueue", "SLURMCluster", "dask-jobqueue"),
@@ -59,11 +60,11 @@ UNREACHABLE = (OSError, TimeoutError, asyncio.TimeoutError, KeyError, ValueError
 
 @dataclass(frozen=True)
 class ClockOffset:
-    """Offset of a worker's Unix clock from ours (positive: ahead), and the largest possible error.
+    """Offset (s) of a worker's Unix clock from ours (positive: ahead), and its largest error.
 
-    Of several probes the one with the shortest round trip is used. Its answer was given between
-    sending and receiving, so half of the round trip bounds the error (Cristian 1989, Distributed
-    Computing 3).
+    Of several probes the one with the shortest round trip is used. The worker reads its clock
+    between sending and receiving, so half of the round trip bounds the error (Cristian 1989,
+    Distributed Computing 3).
     """
 
     offset_s: float
@@ -75,7 +76,7 @@ class ClockOffset:
 
 @dataclass
 class AgentState:
-    """The controller's state of one agent; `ended` says how it ended, if it has."""
+    """The controller's state of one agent; `ended`: reason of the agent's end, None until then."""
 
     place: ClientHost
     worker: str
@@ -92,7 +93,7 @@ class AgentState:
     drift_s: float | None = None
 
     def take(self, heard: Heard) -> None:
-        """Take the agent's output so far."""
+        """Update the state with the agent's output so far."""
         self.heard_s, self.silent = time.monotonic(), False
         self.times_ready, self.answer = heard.times_ready, heard.answer
         self.progress, self.ended = heard.progress, heard.ended
@@ -100,9 +101,9 @@ class AgentState:
 
 
 def each(scheduler: str, calls: Sequence[tuple[Any, ...]]) -> list[Any]:
-    """The workers' answers to calls (a function and its arguments), in the order of the calls.
+    """The workers' results of calls (a function and its arguments), in the order of the calls.
 
-    RunFailed when the scheduler does not answer, or when a call's worker was lost repeatedly.
+    RunFailed if the scheduler does not answer, or if a call's worker was lost repeatedly.
     """
     logging.getLogger("distributed").setLevel(logging.CRITICAL)
     try:
@@ -120,12 +121,13 @@ def run_load(
     progress: shards.ProgressReport | None = None,
     watch: Watch | None = None,
 ) -> shards.LoadRun:
-    """As run.run_load, on the workers of a Dask cluster.
+    """Run a plan on the workers of a Dask cluster; arguments and result are those of run.run_load.
 
-    The report also has `fleet`: the scheduler and its state at the end. Every place has its clock's
-    offset and the offset's largest error. LoadFailed when the scheduler does not answer.
+    The report also has `fleet`: the scheduler and its state at the end. Every worker's entry has
+    the offset of its clock and the offset's largest error. LoadFailed if the scheduler does not
+    answer.
     """
-    # Losses are reported once, here; Dask would log each attempt to reach a lost worker.
+    # Losses are reported once in the report; Dask would log each attempt to reach a lost worker.
     logging.getLogger("distributed").setLevel(logging.CRITICAL)
     stopping, over = threading.Event(), threading.Event()
 
@@ -138,14 +140,14 @@ def run_load(
     try:
         return nodes.within(work)
     except KeyboardInterrupt:
-        # The interrupt did not reach work on another thread, so it is stopped here.
+        # The interrupt does not reach work on another thread, so stop that work here.
         stopping.set()
         over.wait(CLEAN_UP_LIMIT_S)
         raise
 
 
 class Controller:
-    """One load on the workers of one cluster."""
+    """Controls one workload run on the workers of one cluster."""
 
     def __init__(
         self,
@@ -177,7 +179,7 @@ class Controller:
                 await client.close(timeout=1)
 
     async def _join(self) -> None:
-        """The workers that take part, by name, with the clients of each."""
+        """Select the workers that take part, sorted by name, and the clients of each."""
         wanted = max(1, self._nodes.wanted, self._nodes.expected)
         deadline_s = time.monotonic() + JOIN_LIMIT_S
         while len(known := await self._workers()) < wanted:
@@ -196,8 +198,7 @@ class Controller:
                 self._parts.append(AgentState(ClientHost(named), worker, clients))
 
     async def _workers(self) -> list[tuple[str, str]]:
-        """(name, address) of every worker, sorted by name; names that are numbers sort as
-        numbers."""
+        """(name, address) of every worker, sorted by name; numeric names are sorted as numbers."""
         assert self._client.scheduler is not None
         found = (await self._client.scheduler.identity(n_workers=-1))["workers"]
         named = [(str(worker["name"]), address) for address, worker in found.items()]
@@ -218,7 +219,7 @@ class Controller:
             await self._until(lambda part: part.ended is not None)
             await self._all(self._measure_drift)
         except BaseException as error:
-            # Ctrl-C arrives through `_report`, or cancels the task that runs in the main thread.
+            # Ctrl-C is raised by `_report`, or cancels the task that runs in the main thread.
             interrupted = isinstance(error, KeyboardInterrupt | asyncio.CancelledError)
             await self._stop(patience_s(interrupted and self._nodes.passing))
             raise
@@ -230,7 +231,7 @@ class Controller:
         await asyncio.gather(*(work(part) for part in self._parts))
 
     async def _call(self, part: AgentState, function: Callable[..., Any], *arguments: Any) -> Any:
-        """The result of `function` on the part's worker; one of UNREACHABLE when none arrives."""
+        """The result of `function` on the part's worker; UNREACHABLE if none arrives."""
         call = self._client.run(function, *arguments, workers=[part.worker])
         return (await asyncio.wait_for(call, CALL_LIMIT_S))[part.worker]
 
@@ -256,7 +257,7 @@ class Controller:
         part.clock = best
 
     async def _measure_drift(self, part: AgentState) -> None:
-        """Measure the drift of each worker's clock during the load, where the worker still
+        """Measure how far each worker's clock drifted during the run, if the worker still
         answers."""
         if part.silent or self._scheduler_lost or part.clock is None:
             return
@@ -275,10 +276,10 @@ class Controller:
             raise shards.LoadFailed(f"{part.place.name}: {reason}") from error
 
     async def _begin(self, turn: int) -> None:
-        """Start the next phase at one instant on all workers.
+        """Start the phase after barrier `turn` at one instant on all workers.
 
         After the first barrier, lost or stopped agents are no longer waited for. An agent that
-        cannot be reached starts by itself once it notices that it has no controller.
+        cannot be reached starts by itself once it notices that its controller is lost.
         """
 
         def is_there(part: AgentState) -> bool:
@@ -292,7 +293,8 @@ class Controller:
             self._watch.started(start_s)
 
     async def _start(self) -> float:
-        """Send every agent the start in terms of its own clock; the start in terms of ours."""
+        """Send the start to every agent in terms of its own clock; returns it in seconds of our
+        clock."""
         slowest_s = max(2 * part.clock.error_s for part in self._parts if part.clock)
         lead_s = max(START_LEAD_S, LEAD_CALLS * slowest_s)
         at_monotonic_s, at_unix_s = time.monotonic() + lead_s, time.time() + lead_s
@@ -302,7 +304,7 @@ class Controller:
             start: ControllerCommand = {"start_at_unix_s": at_unix_s + part.clock.offset_s}
             if part.clock.one_monotonic:
                 start = {"start_at_monotonic_s": at_monotonic_s}
-            # An agent that cannot be reached is detected as lost where its answer is awaited.
+            # If an agent cannot be reached, the later wait for its answer reports the loss.
             with contextlib.suppress(*UNREACHABLE):
                 if part.ended is None and not part.silent:
                     await self._call(part, worker_calls.send, part.kept, start)
@@ -311,7 +313,8 @@ class Controller:
         return at_monotonic_s
 
     async def _until(self, done: Callable[[AgentState], bool], needed: bool = False) -> None:
-        """Poll until all agents are done; if all are `needed`, the first failure ends the wait."""
+        """Poll until `done` holds for all agents; if all are `needed`, the first failure ends the
+        wait."""
         while not all(done(part) for part in self._parts):
             await self._all(self._hear)
             for part in self._parts:
@@ -328,7 +331,7 @@ class Controller:
             self._progress(share, phase)
 
     async def _hear(self, part: AgentState) -> None:
-        """Poll an agent's output; read its answer from disk once the worker no longer answers."""
+        """Poll an agent's output; if its worker no longer answers, read the answer from disk."""
         if part.ended is not None:
             return
         self._scheduler_lost |= self._client.status != "running"
@@ -340,7 +343,7 @@ class Controller:
             self._look_for(part, _words(error))
 
     def _look_for(self, part: AgentState, why: str) -> None:
-        """The answer file of an unreachable agent, if its disk is on this machine."""
+        """Read the answer file of an unreachable agent, if its disk is on this machine."""
         assert part.kept is not None
         part.silent = True
         mine = part.clock is not None and part.clock.boot == boot()
@@ -355,7 +358,7 @@ class Controller:
             part.ended = f"its node does not answer ({why}){where}"
 
     async def _stop(self, limit_s: float) -> None:
-        """Stop all agents, and wait up to a limit until they have cleaned up."""
+        """Stop all agents, and wait up to `limit_s` until they have removed their files."""
 
         async def stop(part: AgentState) -> None:
             if part.kept is not None:
@@ -384,7 +387,7 @@ class Controller:
                 await self._call(part, worker_calls.forget, part.kept)
 
     def _noted(self, report: FleetLoadReport) -> FleetLoadReport:
-        """The report with the data that only a Dask cluster has."""
+        """The report with the fields that only a Dask cluster has."""
         places = []
         for place, part in zip(report.places or (), self._parts, strict=True):
             assert part.clock is not None
@@ -405,7 +408,7 @@ class Controller:
         return report.model_copy(update={"places": places, "fleet": fleet})
 
     def _here(self, span: Span) -> Span:
-        """A span with its times converted to this machine's clock."""
+        """The span with its times converted to this machine's clock."""
         part = next(part for part in self._parts if span.thread in part.clients)
         shared = part.clock is None or part.clock.one_monotonic
         shift_ns = 0 if shared or part.clock is None else round(part.clock.offset_s * 1e9)
@@ -421,16 +424,16 @@ def _words(error: BaseException) -> str:
 
 @contextlib.contextmanager
 def cluster(kind: ClusterKind, nodes: int) -> Iterator[str]:
-    """The scheduler's address of a cluster of that kind with `nodes` workers, during the block.
+    """A context with a new cluster of `nodes` workers; yields the scheduler's address.
 
-    The options are passed to the cluster class unchanged. LoadFailed when the library that has the
-    class is missing or cannot start it.
+    The options are passed to the cluster class unchanged. LoadFailed if the library with the class
+    is missing or cannot start the cluster.
     """
     module, name, package = KINDS[kind.name]
     logging.getLogger("distributed").setLevel(logging.CRITICAL)
     try:
         if kind.name == "ssh":
-            importlib.import_module(package)  # the class checks this only at its start
+            importlib.import_module(package)  # the class imports it only at its start
         make = getattr(importlib.import_module(module), name)
         made = _whole(lambda: make(**kind.options), kind)
     except ImportError as error:
@@ -440,7 +443,7 @@ def cluster(kind: ClusterKind, nodes: int) -> Iterator[str]:
         reason = _words(error.__cause__ or error)
         raise shards.LoadFailed(f"{name} cannot be started: {reason}") from error
     try:
-        # The list of SSH hosts fixes the number; other kinds get the number of jobs to start.
+        # The list of SSH hosts fixes the number of workers; other kinds take the number of jobs.
         if kind.name != "ssh":
             made.scale(nodes)
         yield made.scheduler_address
@@ -449,8 +452,11 @@ def cluster(kind: ClusterKind, nodes: int) -> Iterator[str]:
 
 
 def _whole(make: Callable[[], Any], kind: ClusterKind) -> Any:
-    """The cluster that `make` starts. A partly started cluster could not be ended, so a first
-    interruption waits until the start has succeeded or failed; a second one does not."""
+    """The cluster that `make` starts.
+
+    A partly started cluster could not be ended, so a first Ctrl-C waits until the start has
+    succeeded or failed; a second Ctrl-C does not.
+    """
     outcome: Future[Any] = Future()
 
     def work() -> None:
@@ -470,7 +476,7 @@ def _whole(make: Callable[[], Any], kind: ClusterKind) -> Any:
 
 
 def _end(made: Any, kind: ClusterKind) -> None:
-    """Take a cluster down."""
+    """Shut a cluster down."""
     try:
         if kind.name == "ssh":
             with contextlib.suppress(*UNREACHABLE):
@@ -482,8 +488,8 @@ def _end(made: Any, kind: ClusterKind) -> None:
 async def _dismiss(made: Any) -> None:
     """Have the workers of an SSHCluster end by themselves and remove their folders.
 
-    Closing the cluster would kill them and leave the folders. A worker that joins late is stopped
-    after it has joined.
+    Closing the cluster would kill the workers and leave the folders. A worker that joins late is
+    stopped after it has joined.
     """
     ending = asyncio.gather(*(node.proc.wait_closed() for node in made.workers.values()))
     while not ending.done():

@@ -23,10 +23,10 @@ STDERR_TAIL_BYTES = 2000
 
 
 class AgentLink:
-    """One agent on one host; `ended` says how it ended, if it has.
+    """The connection to one agent on one host; `ended` is the reason of its end, None until then.
 
-    With `keep` the agent also writes its answer to that file, and survives this process once it
-    runs.
+    With `keep` the agent also writes its answer to that file, and survives this process once the
+    run has started.
     """
 
     def __init__(self, place: ClientHost, clients: range, plan: LoadPlan, keep: Path | None = None):
@@ -40,7 +40,7 @@ class AgentLink:
         self.ended: str | None = None
         self._buffer = bytearray()
         self._stderr = tempfile.TemporaryFile()  # noqa: SIM115 - closed by `close`
-        # -P: import this package, not one in the working directory.
+        # -P makes Python import this package, not one in the working directory.
         command = [*place.prefix, sys.executable, "-P", "-m", "dfslab.fleet.agent"]
         command += ["--keep", str(keep)] if keep else []
         # A new session: Ctrl-C reaches only the controller, which then stops its agents.
@@ -59,16 +59,16 @@ class AgentLink:
 
     @property
     def is_over(self) -> bool:
-        """Whether the agent will start nothing more."""
+        """Whether the agent has ended or is about to, so that it starts nothing more."""
         return self.ended is not None or self.answer is not None
 
     def fileno(self) -> int:
-        """The descriptor of the agent's output, for `select`."""
+        """The file descriptor of the agent's output, which `select` requires."""
         assert self._process.stdout is not None
         return self._process.stdout.fileno()
 
     def say(self, command: ControllerCommand) -> None:
-        """Send a command; a lost agent is detected where its answer is read."""
+        """Send a command to the agent; a lost agent is detected when its answer is read."""
         self._write(json.dumps(command))
 
     def _write(self, text: str) -> None:
@@ -78,7 +78,7 @@ class AgentLink:
             self._process.stdin.flush()
 
     def receive(self) -> None:
-        """Read the available documents, or record the end."""
+        """Read the documents that have arrived, or record the agent's end."""
         block = os.read(self.fileno(), BLOCK_BYTES)
         if not block:
             self.ended = self._how()
@@ -92,7 +92,7 @@ class AgentLink:
             try:
                 self._take(json.loads(line))
             except (ValueError, TypeError, AttributeError):
-                # Other programs on the way, such as a login shell, may print lines that are no
+                # Other programs in between, such as a login shell, may print lines that are no JSON
                 # documents.
                 self.answer = {"error": "protocol", "text": f"said {line[:60]!r}"}
 
@@ -108,7 +108,7 @@ class AgentLink:
             self.answer = document
 
     def _how(self) -> str:
-        """How the process ended, in words, with the last line of its error output."""
+        """A text on how the agent's process ended, with the last line of its error output."""
         status = self._process.wait()
         how = f"status {status}" if status >= 0 else signal.Signals(-status).name
         self._stderr.seek(max(0, self._stderr.seek(0, os.SEEK_END) - STDERR_TAIL_BYTES))
@@ -116,15 +116,15 @@ class AgentLink:
         return f"its agent ended with {how}" + (f": {output[-1]}" if output else "")
 
     def stop(self) -> None:
-        """Close the agent's input, upon which it stops and cleans up."""
+        """Close the agent's input, which makes the agent stop and remove its files."""
         assert self._process.stdin is not None
         with suppress(BrokenPipeError):
             self._process.stdin.close()
 
     def close(self, deadline_s: float) -> None:
-        """Request the agent's end and wait for it; kill it at the time limit.
+        """Request the agent's end and wait for it; kill the agent at `deadline_s`.
 
-        An interruption of the wait lets the agent clean up without being waited for.
+        Ctrl-C ends the wait, and the agent removes its files on its own.
         """
         self.stop()
         while self.ended is None and (left_s := deadline_s - time.monotonic()) > 0:

@@ -1,13 +1,14 @@
-"""One of two clients that observe each other's changes; it makes a change or polls for one.
+"""One of two clients that observe each other's changes: it makes a change or polls for one.
 
-One JSON document per line. In: `{"act": change, "path": ..., "turn": n}` or `{"watch": change,
-"path": ..., "turn": n, "poll_s": ..., "limit_s": ...}`. Out: for an act `{"began_ns": ...,
-"acknowledged_ns": ...}`; for a watch `{"watching": true}` once the client has observed the old
-state, then `{"seen_ns": ..., "polls": [...], "torn": n}`. `polls` holds the start times of all
-polls that did not return the new state, `torn` the number that returned neither old nor new state;
-seen_ns is null when the change was not observed within the limit. Times are of CLOCK_MONOTONIC.
-`{"error": ...}` when a call fails. Each line in has an `id`, which its answers repeat. Both clients
-access only the paths that they are given.
+Commands and answers are JSON documents, one per line. Input: `{"act": change, "path": ..., "turn":
+n}` or `{"watch": change, "path": ..., "turn": n, "poll_s": ..., "limit_s": ...}`. Output for an
+act: `{"began_ns": ..., "acknowledged_ns": ...}`. Output for a watch: `{"watching": true}` once the
+client has observed the old state, then `{"seen_ns": ..., "polls": [...], "torn": n}`. `polls` has
+the start times of all polls that did not return the new state, `torn` is the number of polls that
+returned neither the old nor the new state; `seen_ns` is null if the change was not observed within
+the limit. Times are in ns of CLOCK_MONOTONIC. If a call fails, the output is `{"error": ...}`. Each
+command has an `id`, which its answers repeat. Both clients access only the paths that they are
+given.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from typing import TypedDict
 
 from dfslab.spec.clock import REAL, Clock
 
-# A command to an observer; which keys it has depends on what is to be done.
+# A command to an observer, either `act` or `watch`; each has its own keys.
 ObserverCommand = TypedDict(
     "ObserverCommand",
     {
@@ -41,7 +42,7 @@ ObserverCommand = TypedDict(
 
 
 class Answered(TypedDict, total=False):
-    """An observer's answer to a command, which its `id` names."""
+    """An observer's answer to the command with this `id`."""
 
     id: int
     watching: bool
@@ -59,12 +60,12 @@ CHANGES = ("create", "append", "overwrite", "rename", "delete")
 
 
 def content(turn: int) -> bytes:
-    """A block of content that is unique to this turn."""
+    """A block of content that differs for every turn."""
     return f"{turn:016d}".encode() * (BLOCK // 16)
 
 
 def before(change: str, path: str, turn: int) -> None:
-    """Create the state before a change."""
+    """Create the files that exist before a change, so that the change can be made."""
     if change == "create":
         return
     with open(path, "xb") as file:
@@ -72,7 +73,7 @@ def before(change: str, path: str, turn: int) -> None:
 
 
 def act(change: str, path: str, turn: int) -> None:
-    """Make the change; it is acknowledged when its call (or close) returns."""
+    """Make a change; the change is acknowledged when its call (or close) returns."""
     if change == "create":
         with open(path, "xb") as file:
             file.write(content(turn))
@@ -89,14 +90,14 @@ def act(change: str, path: str, turn: int) -> None:
 
 
 def clear(path: str) -> None:
-    """Remove the files that `before` and a change have created at a path."""
+    """Remove the files that `before` and `act` have created at a path."""
     for left in (path, f"{path}-new"):
         with suppress(FileNotFoundError):
             os.unlink(left)
 
 
 def look(change: str, path: str, turn: int) -> str:
-    """The state that this client observes: "old", "new", or "torn" if it is neither."""
+    """The state that this client observes: "old", "new", or "torn" (neither of them)."""
     if change in ("create", "delete"):
         return "new" if os.path.exists(path) == (change == "create") else "old"
     if change == "rename":
@@ -116,7 +117,10 @@ def look(change: str, path: str, turn: int) -> str:
 def watch(
     request: ObserverCommand, say: Callable[[Answered], object], clock: Clock = REAL
 ) -> Answered:
-    """Poll until the old state is observed, report that, then poll until the change is observed."""
+    """Poll until the old state is observed and report this, then poll for the change.
+
+    Returns when the change is observed or the limit is reached.
+    """
     change, path, turn = request["watch"], request["path"], request["turn"]
     polls: list[int] = []
     torn, deadline_s = 0, clock.monotonic_s() + request["limit_s"]
@@ -139,7 +143,7 @@ def _ns(clock: Clock) -> int:
 
 
 def acted(request: ObserverCommand) -> Answered:
-    """Make the change; the times of its start and of its acknowledgement."""
+    """Make the change; returns the times of its start and of its acknowledgement."""
     began_ns = _ns(REAL)
     act(request["act"], request["path"], request["turn"])
     return {"began_ns": began_ns, "acknowledged_ns": _ns(REAL)}

@@ -1,4 +1,4 @@
-"""Hosts where clients run, and the distribution of a load's clients over them."""
+"""Hosts where clients run, and the distribution of a workload's clients over them."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from dfslab.spec.model import InputError
 class ClientHost:
     """A client host: its name, and the command prefix that runs a command there.
 
-    On an ephemeral (`passing`) host the clients' files are removed together with the host, as with
-    a testbed that ends with its session.
+    `passing`: the host is ephemeral, so its clients' files are removed with the host, as on a
+    testbed that ends with its session.
     """
 
     name: str
@@ -25,19 +25,22 @@ class ClientHost:
 HERE = ClientHost("this machine")
 
 
-# How long an interrupted controller waits for clients that remove files that would otherwise stay.
+# Seconds that an interrupted controller waits for clients to remove files that would otherwise
+# stay.
 CLEAN_UP_LIMIT_S = 120.0
-# The limit for ephemeral hosts; a client may be blocked in a call to a slow server.
+# The same limit for ephemeral hosts, in seconds; a client may be blocked in a call to a slow
+# server.
 PASSING_LIMIT_S = 2.0
 
 
 def patience_s(passing: bool) -> float:
-    """Time in seconds that agents may take to end after an interruption."""
+    """Seconds that agents may take to end after an interruption; fewer on ephemeral hosts
+    (`passing`)."""
     return PASSING_LIMIT_S if passing else CLEAN_UP_LIMIT_S
 
 
 def directly(work: Callable[[], Any]) -> Any:
-    """Do `work` in this process."""
+    """Run `work` in this process and return its result."""
     return work()
 
 
@@ -46,8 +49,8 @@ class Nodes:
     """Dask workers that have joined the scheduler at an address.
 
     `within` runs a function where that address can be reached, for example in the network of an
-    emulated host. `wanted` workers take part (0: all), each with the given number of processes,
-    once `expected` workers have joined. `passing` is as for ClientHost.
+    emulated host. `wanted` workers take part (0: all), each with `processes` processes, once
+    `expected` workers have joined. `passing`: whether the hosts are ephemeral, as in ClientHost.
     """
 
     scheduler: str
@@ -60,17 +63,16 @@ class Nodes:
 
 @dataclass(frozen=True)
 class ClusterKind:
-    """How a cluster is started, and the options of its library."""
+    """A kind of cluster, such as "ssh", and the options for the library that starts it."""
 
     name: str = "dask"
     options: Mapping[str, Any] = field(default_factory=dict)
 
     def nodes(self, wanted: int) -> int:
-        """The number of workers when `wanted` are requested; for SSH it is the number of listed
-        hosts.
+        """The number of workers if `wanted` are requested; for SSH, the number of listed hosts.
 
-        InputError when they are fewer than wanted, or none in addition to the first, the
-        scheduler's.
+        InputError if there are fewer hosts than wanted, or no host besides the first one, which
+        runs the scheduler.
         """
         if self.name != "ssh":
             return max(1, wanted)
@@ -88,9 +90,9 @@ class ClusterKind:
 
 
 def split(clients: int, places: int) -> list[range]:
-    """Contiguous slices of the clients of nearly equal size, the larger ones first.
+    """Split the client numbers into contiguous ranges of nearly equal size, the larger ones first.
 
-    A client keeps its number within the whole load, and with it its stream.
+    A client keeps its number, and so its operation stream, within the whole workload.
     """
     assert clients > 0
     assert places > 0

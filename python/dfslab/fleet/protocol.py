@@ -1,16 +1,17 @@
-"""What a controller and its agents send each other: JSON documents, one a line."""
+"""Types of the JSON documents that a controller and its agents send each other, one per line."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import NamedTuple, TypedDict
 
-# The columns are those of dfslab.documents.rows.Span.
+# A row of a span; its columns are those of dfslab.documents.rows.Span.
 SpanRow = tuple[str, int, int, int, int, int, int]
 
 
 class ControllerCommand(TypedDict, total=False):
-    """From the controller, after the plan: the agreed start by one of two clocks, or a stop."""
+    """A message of the controller after the plan: the agreed start by one of two clocks, or a
+    stop."""
 
     start_at_monotonic_s: float
     start_at_unix_s: float
@@ -18,7 +19,8 @@ class ControllerCommand(TypedDict, total=False):
 
 
 class Clocks(TypedDict):
-    """Readings of an agent's clocks at a barrier, and the boot that CLOCK_MONOTONIC belongs to."""
+    """Readings in seconds of an agent's clocks at a barrier, and the boot to which CLOCK_MONOTONIC
+    belongs."""
 
     monotonic_s: float
     unix_s: float
@@ -26,8 +28,11 @@ class Clocks(TypedDict):
 
 
 class AgentAnswer(TypedDict, total=False):
-    """The last document of an agent: a report with its spans and executed operations (base64), or
-    the kind and text of an error, with the paths that could not be removed."""
+    """The last document of an agent: the results of a shard, or an error.
+
+    Results are a report, spans and executed operations (base64). An error has a kind, a text, and
+    the paths that could not be removed.
+    """
 
     report: object
     spans: list[SpanRow]
@@ -38,7 +43,7 @@ class AgentAnswer(TypedDict, total=False):
 
 
 class AgentDocument(AgentAnswer, total=False):
-    """Any document of an agent: its readiness, its progress, or its answer."""
+    """Any document that an agent sends: its readiness, its progress, or its answer."""
 
     ready: Clocks
     progress: tuple[float, str]
@@ -46,7 +51,7 @@ class AgentDocument(AgentAnswer, total=False):
 
 
 class HostClocks(NamedTuple):
-    """The clocks of a host, the boot that CLOCK_MONOTONIC belongs to, and the host's name."""
+    """The clocks of a host, the boot to which CLOCK_MONOTONIC belongs, and the host's name."""
 
     unix_s: float
     monotonic_s: float
@@ -56,7 +61,8 @@ class HostClocks(NamedTuple):
 
 @dataclass(frozen=True)
 class Heard:
-    """An agent's output so far, as a Dask worker passes it on; `ended` says how it ended."""
+    """An agent's output so far, as a Dask worker returns it; `ended` is the reason of the agent's
+    end."""
 
     times_ready: int
     progress: tuple[float, str]

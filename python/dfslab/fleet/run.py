@@ -1,4 +1,4 @@
-"""Runs one load: in this process, or in shards on several hosts that start at the same instant."""
+"""Runs one workload: in this process, or in shards on several hosts with a common start."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from dfslab.fleet.watch import LiveCounts, Watch
 from dfslab.spec.streams.plan import LoadPlan
 from dfslab.spec.streams.vocabulary import Stream
 
-# From the agreement to the start: time for one message to every agent.
+# Seconds from the agreement to the start: time for one message to every agent.
 START_LEAD_S = 0.2
 POLL_S = 0.05
 
@@ -37,19 +37,20 @@ def run_load(
     progress: ProgressReport | None = None,
     watch: Watch | None = None,
 ) -> LoadRun:
-    """Run a plan whose clients are distributed over the places.
+    """Run a plan whose clients are distributed over the places; returns the merged results.
 
-    WrongPlan and LoadFailed as in one process. When a place is lost during the load, the report is
-    incomplete; the measurements of the other places are kept.
+    WrongPlan if the plan is wrong, LoadFailed if the run fails. If a place is lost during the run,
+    the report is incomplete; the measurements of the other places are kept.
     """
     if isinstance(places, Nodes):
-        # Dask takes longer to import than everything else, so it is imported only for its workers.
+        # Importing Dask takes longer than all else, so it is imported only if Dask workers are
+        # used.
         from dfslab.fleet import dask
 
         return dask.run_load(plan, places, progress, watch)
     if len(places) == 1 and not places[0].prefix:
         return _here(plan, progress, watch)
-    # The agent rejects an impossible number of clients.
+    # An impossible number of clients is rejected by the agent, not here.
     slices = split(max(1, plan.stream.clients), len(places))
     shares = [(place, part) for place, part in zip(places, slices, strict=True) if part]
     plan = plan.model_copy(update={"shared": len(shares) > 1})
@@ -80,14 +81,14 @@ def run_load(
 
 
 def planned(stream: Stream, most: Mapping[int, int]) -> Iterator[PlannedOperation]:
-    """The first operations of each client; `most`: client -> the largest number of them."""
+    """The first operations of each client of a stream; `most`: client -> largest number of them."""
     spec = stream.text
     for client, limit in most.items():
         yield from map(PlannedOperation._make, _core.stream_operations(spec, client, limit))
 
 
 def _here(plan: LoadPlan, progress: ProgressReport | None, watch: Watch | None) -> LoadRun:
-    """Run the whole load in this process."""
+    """Run the whole plan in this process."""
     if watch is None:
         report, spans, recorded = _core.run_load(plan.text, progress)
         return _done(report, spans, recorded)
@@ -109,7 +110,7 @@ def _here(plan: LoadPlan, progress: ProgressReport | None, watch: Watch | None) 
 
 
 def _done(report: str, spans: Sequence[SpanRow], recorded: bytes) -> LoadRun:
-    """The core's tuple with named fields."""
+    """The core's result as a LoadRun with named fields."""
     found = FleetLoadReport.model_validate_json(report)
     return LoadRun(found, list(map(Span._make, spans)), recorded)
 
@@ -127,7 +128,8 @@ def _wait(
     done: Callable[[AgentLink], bool],
     needed: bool = False,
 ) -> None:
-    """Wait until all agents are done; if all are `needed`, the first failure ends the wait."""
+    """Wait until `done` holds for all agents; if all are `needed`, the first failure ends the
+    wait."""
     while not all(done(link) for link in links):
         live = [link for link in links if link.ended is None]
         for link in select.select(live, [], [], POLL_S)[0]:
@@ -141,10 +143,11 @@ def _wait(
 def _begin(
     links: Sequence[AgentLink], turn: int, progress: ProgressReport | None, watch: Watch | None
 ) -> float:
-    """Start the next phase at one instant on all places; returns that instant.
+    """Start the next phase at one instant on all places; returns that instant in seconds of
+    CLOCK_MONOTONIC.
 
-    After the first barrier, lost or stopped agents are no longer waited for. The watch is called
-    when all agents are at the barrier.
+    After the first barrier, lost or stopped agents are no longer waited for. `watch.prepared` is
+    called when all agents are at the barrier.
     """
 
     def is_there(link: AgentLink) -> bool:
@@ -157,8 +160,11 @@ def _begin(
 
 
 def _start(links: Sequence[AgentLink]) -> float:
-    """Agree on one start, returned as a reading of this process's CLOCK_MONOTONIC. Agents get it by
-    that clock where they share it, and in Unix time on other machines."""
+    """Agree on one start, returned in seconds of this process's CLOCK_MONOTONIC.
+
+    Agents that share this clock receive the start by this clock; agents on other machines receive
+    it in Unix time.
+    """
     monotonic_s, unix_s = time.monotonic(), time.time()
     for link in links:
         ready = link.ready
@@ -175,7 +181,8 @@ def _start(links: Sequence[AgentLink]) -> float:
 
 
 def _close(links: Sequence[AgentLink], limit_s: float) -> list[str]:
-    """Stop all agents concurrently and wait up to a limit; the paths that they could not remove."""
+    """Stop all agents concurrently, and wait up to `limit_s`; returns the paths that they could not
+    remove."""
     for link in links:
         link.stop()
     deadline_s = time.monotonic() + limit_s

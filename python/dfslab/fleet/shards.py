@@ -1,4 +1,4 @@
-"""One load whose clients are distributed over several shards: progress and merged results."""
+"""One workload run with its clients distributed over several shards: progress, merged results."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ LoadFailed = _core.RunError
 
 
 class LoadRun(NamedTuple):
-    """A finished load: its report, its spans, and its executed operations in encoded form."""
+    """The results of a finished run: report, spans, and executed operations in encoded form."""
 
     report: FleetLoadReport
     spans: Spans
@@ -31,10 +31,10 @@ class LoadRun(NamedTuple):
 
 
 class Shard(Protocol):
-    """The clients of one load that one agent runs.
+    """The clients of a workload run that one agent runs.
 
-    `answer` is the agent's final document, None until then; `ended` says why the agent ended;
-    `progress` is the completed share of the current phase, and the phase.
+    `answer` is the agent's final document, None until then; `ended` is the reason of the agent's
+    end; `progress` is the current phase and the share of it that is completed.
     """
 
     @property
@@ -48,7 +48,7 @@ class Shard(Protocol):
 
 
 class RunningShard(Shard, Protocol):
-    """A shard whose agent still reports progress."""
+    """A shard whose agent still runs and reports progress."""
 
     @property
     def progress(self) -> tuple[float, str]: ...
@@ -58,17 +58,19 @@ PHASES = ("preparing", "running", "verifying", "cleaning up")
 
 
 def turns(plan: LoadPlan) -> int:
-    """The number of barriers.
+    """The number of barriers of a run.
 
-    A plan that holds has one before and one after every phase. Other plans have one before every
-    phase, and one after the last phase for clients that use each other's files.
+    A plan with `hold` set has one barrier before and one after every phase. Other plans have one
+    barrier before every phase, and one after the last phase, because clients may use each other's
+    files.
     """
     phases = len(plan.stream.all_phases)
     return 2 * phases if plan.hold else phases + 1
 
 
 def fail(link: Shard) -> None:
-    """Raise for an agent that ended too early: WrongPlan when the plan was wrong."""
+    """Raise an error for an agent that ended too early: WrongPlan if the plan is wrong, else
+    LoadFailed."""
     if link.answer is None:
         raise LoadFailed(f"{link.place.name}: {link.ended}")
     kind = WrongPlan if link.answer.get("error") == "input" else LoadFailed
@@ -76,8 +78,8 @@ def fail(link: Shard) -> None:
 
 
 def progress_of(links: Sequence[RunningShard]) -> tuple[float, str]:
-    """The earliest current phase of any shard, and the share of it that all clients have
-    completed."""
+    """(share of the earliest current phase of any shard that all clients have completed, that
+    phase)."""
     known = [link for link in links if link.progress[1] in PHASES and link.ended is None]
     if not known:
         return 1.0, PHASES[-1]
@@ -87,7 +89,7 @@ def progress_of(links: Sequence[RunningShard]) -> tuple[float, str]:
 
 
 def together(plan: LoadPlan, links: Sequence[Shard]) -> LoadRun:
-    """The merged results of all shards. LoadFailed when no shard has any."""
+    """The merged results of all shards. LoadFailed if no shard has results."""
     answers = [link.answer for link in links if link.answer and "report" in link.answer]
     lost = {
         link.place.name: _lost(plan, link) for link in links if "report" not in (link.answer or {})
@@ -119,7 +121,7 @@ def together(plan: LoadPlan, links: Sequence[Shard]) -> LoadRun:
 
 @dataclass(frozen=True)
 class _Part:
-    """An agent of which only its answer file is known."""
+    """A shard of which only the answer file of its agent is known."""
 
     place: ClientHost
     clients: range
@@ -136,7 +138,10 @@ class KeptPart:
 
 
 def kept_part(text: str) -> KeptPart:
-    """The content of an agent's answer file. ValueError when it is no such file."""
+    """The plan and answer in the text of an agent's answer file.
+
+    ValueError if it is no such file.
+    """
     found = json.loads(text)
     if not isinstance(found, dict) or not {"plan", "answer"} <= set(found):
         raise ValueError("was not left by an agent")
@@ -144,9 +149,9 @@ def kept_part(text: str) -> KeptPart:
 
 
 def of_parts(kept: Sequence[KeptPart]) -> LoadRun:
-    """One report merged from the answer files of a load's agents; a missing file is a lost shard.
+    """One report merged from the answer files of a run's agents; a missing file is a lost shard.
 
-    WrongPlan when the files are not of one load.
+    WrongPlan if the files are not of one run.
     """
     first = kept[0].plan
     if any(one.plan.run_directory != first.run_directory for one in kept):

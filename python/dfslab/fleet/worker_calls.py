@@ -22,12 +22,12 @@ _links: dict[Path, AgentLink] = {}
 
 
 def clock() -> HostClocks:
-    """The clocks of this host."""
+    """The current readings of the clocks of the worker's host."""
     return HostClocks(time.time(), time.monotonic(), boot(), platform.node())
 
 
 def open_part(run: str, first: int, last: int, plan: LoadPlan) -> Path:
-    """Start the agent of clients `first` to `last` - 1; the path of its answer file."""
+    """Start the agent of clients `first` to `last` - 1; returns the path of its answer file."""
     folder = home("DFSLAB_STATE", "XDG_STATE_HOME", ".local/state") / "parts" / run
     folder.mkdir(parents=True, exist_ok=True)
     kept = folder / f"clients-{first}-{last}.json"
@@ -36,11 +36,11 @@ def open_part(run: str, first: int, last: int, plan: LoadPlan) -> Path:
 
 
 def hear(kept: Path) -> Heard:
-    """The agent's output so far, and how it ended if it has."""
+    """The output of the agent with the answer file `kept` so far, and the reason of its end."""
     link = _links[kept]
     while link.ended is None and select.select([link], [], [], 0)[0]:
         link.receive()
-    # The answer includes all spans, so it is sent once, at the end.
+    # The answer contains all spans, so send it only once, at the end.
     answer = link.answer if link.ended is not None else None
     heard = Heard(link.times_ready, link.progress, tuple(link.observed), link.ended, answer)
     link.observed = link.observed._replace(latency_ns_max=0)
@@ -48,12 +48,12 @@ def hear(kept: Path) -> Heard:
 
 
 def send(kept: Path, command: ControllerCommand) -> None:
-    """Send a command to the agent."""
+    """Send a command to the agent with the answer file `kept`."""
     _links[kept].say(command)
 
 
 def stop(kept: Path) -> None:
-    """Have the agent stop and clean up, without waiting for it."""
+    """Make the agent stop and remove its files, without waiting for it."""
     if (link := _links.get(kept)) is not None:
         link.say({"stop": True})
         link.stop()
@@ -71,7 +71,7 @@ def forget(kept: Path) -> None:
 
 
 def alive(kept: Path) -> bool:
-    """Whether the agent with that answer file still runs, on this machine."""
+    """Whether the agent with the answer file `kept` still runs on this machine."""
     try:
         with lock_file(kept).open() as lock:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -83,7 +83,7 @@ def alive(kept: Path) -> bool:
 
 
 def left_behind(kept: Path) -> KeptPart | None:
-    """The plan and the answer in an agent's file; None when there is no such file."""
+    """The plan and the answer in an agent's file; None if the file does not exist."""
     try:
         return kept_part(kept.read_text("utf-8"))
     except FileNotFoundError:

@@ -17,7 +17,8 @@ from typing import Any
 from dfslab.fleet.places import ClientHost, ClusterKind
 from dfslab.fleet.shards import LoadFailed
 
-# Python and Dask take a second to start, and minutes on a busy machine.
+# Seconds until a process must have started: Python and Dask take one second, and minutes on a busy
+# machine.
 START_LIMIT_S = 180.0
 STOP_LIMIT_S = 5.0
 POLL_S = 0.05
@@ -30,10 +31,10 @@ class ClusterFailed(Exception):
 
 @contextmanager
 def opened(kind: ClusterKind, nodes: int, hosts: Sequence[Any] = ()) -> Iterator[str]:
-    """The scheduler's address of a cluster of that kind, during the block.
+    """A context with a cluster of that kind; yields the scheduler's address.
 
-    A cluster started by dfslab runs on the hosts of a testbed where there are any. ClusterFailed
-    when it cannot be started.
+    A cluster started by dfslab runs on the hosts of a testbed if there are any. ClusterFailed if
+    the cluster cannot be started.
     """
     if kind.name == "dask" and not hosts:
         with started([ClientHost(f"node-{number}") for number in range(1, nodes + 1)]) as address:
@@ -58,10 +59,10 @@ def opened(kind: ClusterKind, nodes: int, hosts: Sequence[Any] = ()) -> Iterator
 
 @contextmanager
 def started(places: Sequence[ClientHost], host: str = LOCAL) -> Iterator[str]:
-    """The scheduler's address while it and a worker on every place run; they are ended afterwards.
+    """A context with a scheduler and a worker on every place; yields the scheduler's address.
 
-    `host` is the address of the first place, at which the others reach it. The places share a file
-    system. ClusterFailed with the last output of a process when it cannot be started.
+    `host` is the address at which the other places reach the first one. The places share a file
+    system. ClusterFailed with the last output of a process if the cluster cannot be started.
     """
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="dfslab-dask-")))
@@ -108,8 +109,10 @@ def started(places: Sequence[ClientHost], host: str = LOCAL) -> Iterator[str]:
 
 @contextmanager
 def _process(place: ClientHost, log: Path, module: str, *words: str) -> Iterator[subprocess.Popen]:
-    """A Dask process on a place, killed at the end of the block; the agents under it have ended
-    before."""
+    """A context with a Dask process on a place, which is killed at the end.
+
+    The agents that the process started have ended by then.
+    """
     command = [*place.prefix, sys.executable, "-P", "-m", f"distributed.cli.{module}", *words]
     try:
         with log.open("wb") as output:

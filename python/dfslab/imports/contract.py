@@ -1,8 +1,9 @@
-"""The interface of importers, which read what other programs recorded of file operations.
+"""The interface of importers, which read file operations that other programs recorded.
 
-An importer is one module that declares `TITLE` and `IMPORTER`: in `imports/formats`, in the folder
-of that name in a folder of DFSLAB_PATH, or behind an entry point of the group `dfslab.importers`.
-The workload `replay` reads a trace by the importer that its `form` names.
+An importer is one module that declares `TITLE` and `IMPORTER`. It is found in `imports/formats`, in
+the same folder of a folder of DFSLAB_PATH, or behind an entry point of the group
+`dfslab.importers`. The workload `replay` reads a trace by the importer that its parameter `form`
+names.
 """
 
 from __future__ import annotations
@@ -21,7 +22,8 @@ FORM = "workload.form"
 
 @dataclass(frozen=True)
 class FileCall:
-    """One operation of a process on a file; the origin of `start_s` is the recorder's."""
+    """One operation of a process on a file; `start_s` is in seconds from any origin of the
+    recorder."""
 
     start_s: float
     process: int
@@ -34,8 +36,11 @@ class FileCall:
 
 @dataclass
 class Replay:
-    """Operations for core's `given`, their start times (s after the first, or after a recorded
-    run's start), and bytes of one transfer (0: those of the largest operation)."""
+    """Operations to replay, in the form of core's parameter `given`.
+
+    `starts_s`: their start times in seconds after the first one, or after a recorded run's start.
+    `transfer_bytes`: size of one transfer; 0: the size of the largest operation.
+    """
 
     given: list[Given] = field(default_factory=list)
     starts_s: list[float] = field(default_factory=list)
@@ -44,8 +49,11 @@ class Replay:
 
 @dataclass(frozen=True)
 class Recording:
-    """What a user knows of a recording: only files below `under` count, and relative paths of the
-    first process begin in `started_in`."""
+    """Settings by which a user describes a recording.
+
+    `under`: only files below this directory count. `started_in`: directory to which relative paths
+    of the first process refer.
+    """
 
     under: str = "/"
     started_in: str = "/"
@@ -53,7 +61,8 @@ class Recording:
 
 @dataclass(frozen=True)
 class Importer:
-    """What all importers declare. `recognises` takes the first HEAD_BYTES bytes of a file."""
+    """The attributes of all importers; `recognises` decides by the first HEAD_BYTES bytes of a
+    file."""
 
     title: str
     recognises: Callable[[bytes], bool]
@@ -61,21 +70,26 @@ class Importer:
 
 @dataclass(frozen=True)
 class CallImporter(Importer):
-    """Reads calls of processes on files, sorted by start. ValueError says in one line why a file
-    cannot be read."""
+    """Reads calls of processes on files, sorted by start.
+
+    `read` raises ValueError with a one-line reason if it cannot parse the file.
+    """
 
     read: Callable[[Path, Recording], Iterable[FileCall]]
 
 
 @dataclass(frozen=True)
 class StreamImporter(Importer):
-    """Reads a stream whose operations already belong to clients. ValueError as for calls."""
+    """Reads a stream whose operations already belong to clients.
+
+    `read` raises ValueError with a one-line reason if it cannot parse the file.
+    """
 
     read: Callable[[Path], Replay]
 
 
 def importer(name: str) -> CallImporter | StreamImporter:
-    """The importer of that name. DiscoveryError if its module declares none."""
+    """The importer `name`. DiscoveryError if its module declares none."""
     path = discover.named(discover.IMPORTERS, name, FORM)
     found = discover.declared(path, "IMPORTER", Importer)
     if not isinstance(found, CallImporter | StreamImporter):
@@ -85,12 +99,12 @@ def importer(name: str) -> CallImporter | StreamImporter:
 
 
 def importers() -> dict[str, CallImporter | StreamImporter]:
-    """Name -> importer, of all that discovery finds. DiscoveryError names a broken module."""
+    """Name -> importer, for all importers. DiscoveryError names a broken module."""
     return {name: importer(name) for name in discover.members(discover.IMPORTERS)}
 
 
 def recognised(path: Path) -> list[str]:
-    """The names of the importers that recognise a file by its first bytes."""
+    """The names of the importers that recognise a file, given its first bytes."""
     with path.open("rb") as file:
         head = file.read(HEAD_BYTES)
     return [name for name, one in importers().items() if one.recognises(head)]

@@ -1,4 +1,4 @@
-"""Conversion of file traces into the replayed operations of a stream."""
+"""Converts file traces of other tools to the replayed operations of a stream."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ KEY = "workload.trace"
 def load(path: Path, form: str, recording: Recording, clients: int) -> Replay:
     """Read a trace by the importer `form` and assign its processes to `clients`.
 
-    InputError if the file cannot be read so; it names the importers that recognise the file.
+    InputError if the importer cannot read the file; the message names the importers that recognise
+    it.
     """
     importer = contract.importer(form)
     try:
@@ -35,11 +36,11 @@ def load(path: Path, form: str, recording: Recording, clients: int) -> Replay:
 
 
 def replay(trace: Iterable[FileCall], clients: int) -> Replay:
-    """Map files to numbers and processes to clients; the first client to use a file owns it.
+    """Map the files of a trace to numbers, and its processes to clients.
 
-    Only the owner creates, renames, removes and resizes a file; such an operation of another
-    process is reassigned to the owner. Impossible operations (a second create, a close without an
-    open) are omitted.
+    The first client to use a file owns the file, and only the owner creates, renames, removes and
+    resizes it; such an operation of another process is reassigned to the owner. Impossible
+    operations (a second create, a close without an open) are omitted.
     """
     return _Replaying(clients).all(trace)
 
@@ -75,7 +76,7 @@ class _Replaying:
         if operation in ("close", "pread", "pwrite", "fsync") and holds not in self._held:
             if operation == "close":
                 return
-            # The file was opened before the trace began, or by another process: open it first.
+            # The file was opened before the trace began or by another process, so open it first.
             self._say(done, client, "open", owner, file)
             self._held.add(holds)
         if operation == "get_xattr" and (owner, file) not in self._tagged:
@@ -88,7 +89,7 @@ class _Replaying:
     def _follow(
         self, done: FileCall, operation: OperationName, holds: tuple[int, int, int]
     ) -> None:
-        """Update open files and the map from names to files by an operation."""
+        """Update the open files, and the map from names to files, by an operation."""
         if operation == "open":
             self._held.add(holds)
         elif operation == "close":
@@ -137,15 +138,16 @@ class _Replaying:
 
 
 def times_of(found: Replay, factor: float) -> list[list[float]]:
-    """Scheduled starts per client, s after the run's start, accelerated by `factor`."""
+    """Scheduled start times of each client in seconds after the run's start, accelerated by
+    `factor`."""
     times: list[list[float]] = [[] for _ in range(1 + max(one.client for one in found.given))]
     for one, start_s in zip(found.given, found.starts_s, strict=True):
         own = times[one.client]
-        # Reassigned operations may be out of order, so keep the times ascending.
+        # Reassigned operations may be out of order, so make the times ascending.
         own.append(max(start_s / factor, own[-1] if own else 0.0))
     return times
 
 
 def largest_transfer(given: Sequence[Given]) -> int:
-    """The largest size of an operation in bytes; at least 1."""
+    """The size of the largest operation in bytes; at least 1."""
     return max(1, *(one.size_bytes for one in given))

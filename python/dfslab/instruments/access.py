@@ -1,7 +1,7 @@
 """Access to a file system: a directory, an address, or a testbed that is started once and shared.
 
-A session owns what it opened (testbeds, temporary directories) until it ends, and then removes all
-of it, also after an error or an interruption.
+A session owns what it opened (testbeds, temporary directories) until the session ends. It then
+removes all of this, also after an error or an interruption.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ FSYNC: dict[bool | str, Fsync] = {False: "never", True: "close", "write": "write
 
 @dataclass
 class InstrumentSession:
-    """Resources that are open for one command.
+    """Resources that stay open for the duration of one command.
 
-    `trace_directory` is where traces are written (None: not written). `recording` is the file for
-    the operations of the next measured run (None: not recorded).
+    `trace_directory`: folder for traces (None: no traces are written). `recording`: file for the
+    operations of the next measured run (None: not recorded).
     """
 
     notify: Notify = lambda text: None
@@ -55,21 +55,22 @@ class InstrumentSession:
     recording: Path | None = None
     _stack: ExitStack = field(default_factory=ExitStack)
     cold_daemons: bool = False
-    # Kinds of links and disks that were already measured; hundreds of testbeds consist of a few
+    # Kinds of links and disks that were already measured: hundreds of testbeds have only a few
     # kinds.
     _hardware: set[str] = field(default_factory=set)
     _testbed: tuple[str, BaseTestbed] | None = None
-    # Whether processes of testbeds started from now on count their calls. A testbed that counts is
-    # not reused as one that does not.
+    # Whether processes of testbeds that start from now on count their calls. A counting testbed is
+    # not reused for runs without counting.
     traced: bool = False
     _failed: dict[str, str] = field(default_factory=dict)
     _temporary: Path | None = None
     _clusters: dict[str, tuple[str, int]] = field(default_factory=dict)
 
     def reach(self, scenario: Scenario) -> Endpoint:
-        """Where a scenario's file system is reached: a live address or an existing directory.
+        """The endpoint of a scenario's file system: a live address or an existing directory.
 
-        InputError when the directory is missing or not writable, or nothing answers at the address.
+        A testbed is started if the scenario needs one. InputError if the directory is missing or
+        not writable, or if nothing answers at the address.
         """
         access = scenario.file_system.access
         system = discover.file_system(scenario.file_system.name)
@@ -84,7 +85,10 @@ class InstrumentSession:
         return Endpoint(directory=str(self._temporary_directory()))
 
     def target(self, scenario: Scenario) -> FileTarget:
-        """What the load generator calls, and how. InputError where it cannot be called so."""
+        """The target of the load generator.
+
+        InputError if the load generator cannot call it as requested.
+        """
         system = discover.file_system(scenario.file_system.name)
         requested, workload = scenario.file_system.access, scenario.workload
         endpoint = replace(
@@ -107,10 +111,10 @@ class InstrumentSession:
         )
 
     def places(self, scenario: Scenario) -> Sequence[ClientHost] | Nodes:
-        """Where the clients of a scenario run: a testbed's client hosts, the workers of a Dask
-        cluster, or processes of this machine.
+        """Where the clients of a scenario run: client hosts of a testbed, Dask workers, or local
+        processes.
 
-        InputError when there are fewer than the scenario requires.
+        InputError if there are fewer hosts or workers than the scenario requires.
         """
         requested, hosts = scenario.workload, self._testbed[1].clients if self._testbed else []
         if hosts and requested.nodes > len(hosts):
@@ -119,7 +123,8 @@ class InstrumentSession:
         if scenario.run.fleet != "agents":
             return self._dask_nodes(scenario, hosts)
         chosen = hosts[: requested.nodes or None]
-        # A testbed of the session, with all its files, is removed as soon as the session ends.
+        # The files on a testbed's hosts are removed with the testbed, so an interrupted load
+        # generator there gets less time to remove its own files.
         nodes = [ClientHost(host.name, tuple(host.command(())), passing=True) for host in chosen]
         if not nodes and max(requested.nodes, requested.processes) <= 1:
             return (HERE,)
@@ -134,8 +139,10 @@ class InstrumentSession:
         ]
 
     def _dask_nodes(self, scenario: Scenario, hosts: Sequence[Any]) -> Nodes:
-        """The workers of the requested Dask cluster; a cluster that is started here lives until the
-        session ends."""
+        """The workers of the requested Dask cluster.
+
+        A cluster that is started here runs until the session ends.
+        """
         run, wanted = scenario.run, scenario.workload.nodes
         processes = max(1, scenario.workload.processes)
         if run.scheduler:
@@ -160,7 +167,7 @@ class InstrumentSession:
 
     @property
     def testbed(self) -> BaseTestbed | None:
-        """The testbed that is running, or None."""
+        """The running testbed; None if the session has none."""
         return self._testbed[1] if self._testbed else None
 
     @property
@@ -172,17 +179,20 @@ class InstrumentSession:
 
     @property
     def traceable(self) -> Traceable:
-        """The testbed whose processes count their calls. RunFailed when there is none."""
+        """The testbed, whose processes count their calls.
+
+        RunFailed if there is none, or if it cannot count.
+        """
         if not isinstance(self.testbed, Traceable):
             raise RunFailed("no testbed is up whose processes count their calls")
         return self.testbed
 
     def whole_processors(self) -> AbstractContextManager[None]:
-        """Lift the processor limits of the testbed's hosts during the block."""
+        """A context in which the processor limits of the testbed's hosts are lifted."""
         return nullcontext() if self.testbed is None else self.testbed.whole_processors()
 
     def use(self, testbed: BaseTestbed) -> None:
-        """Measure on a testbed that the caller started and will take down."""
+        """Use a testbed that the caller has started, and that the caller will take down."""
         self._testbed = ("", testbed)
 
     def close(self) -> None:
@@ -198,13 +208,15 @@ class InstrumentSession:
         return self._temporary
 
     def _reach_testbed(self, scenario: Scenario) -> Endpoint:
-        """Start the testbed of a scenario. A session has one testbed at a time; a point that needs
-        another one replaces it."""
+        """Start the testbed of a scenario, and return its endpoint.
+
+        A session has one testbed at a time; a configuration that needs another testbed replaces it.
+        """
         key = scenario.model_dump_json(include={"deployment", "file_system"}) + str(self.traced)
         if self._testbed is None or self._testbed[0] != key:
             if self._testbed is not None:
                 self.close()
-            # A testbed that failed to start once is not waited for again by later runs.
+            # If a testbed failed to start once, later runs fail at once instead of waiting again.
             if key in self._failed:
                 raise RunFailed(self._failed[key])
             try:
@@ -213,14 +225,13 @@ class InstrumentSession:
                 self._failed[key] = str(error)
                 raise RunFailed(str(error)) from error
         testbed = self._testbed[1]
-        # The mount point is given by the testbed; a directory named in the scenario takes
-        # precedence.
+        # The testbed provides the mount point, but a directory in the scenario takes precedence.
         requested = scenario.file_system.access.directory
         try:
             endpoint = testbed.endpoint
             java = testbed.java_configuration if isinstance(testbed, JavaReachable) else None
         except TestbedError as error:
-            # The next run gets a new testbed.
+            # Forget the failed testbed, so that the next run starts a new one.
             self.close()
             raise RunFailed(str(error)) from error
         return replace(endpoint, directory=requested or endpoint.directory, java=java)
@@ -235,20 +246,24 @@ class InstrumentSession:
         )
         self._stack.callback(testbed.down)
         self.versions.update(testbed.versions)
-        # Fresh daemons are slow at first (JIT compilation, connections): measure.py warms them up.
+        # Fresh daemons are slow at first (JIT compilation, connections); measure.py warms them up.
         self.cold_daemons = True
         return testbed
 
 
 def _tracing(kind: type[BaseTestbed], name: str) -> dict[str, LevelValue]:
-    """Parameters that make a testbed's processes count their calls. InputError when they cannot."""
+    """Parameters that make a testbed's processes count their calls.
+
+    InputError if it cannot count.
+    """
     if not issubclass(kind, Traceable):
         raise InputError("run.methods", "trace", f"the processes of {name} count no calls")
     return kind.traced()
 
 
 def testbed_parameters(scenario: Scenario) -> dict[str, LevelValue]:
-    """Parameters of a testbed: those of the file system with units, and the number of each role."""
+    """Parameters of a scenario's testbed: those of the file system with units, and the number of
+    each role."""
     system = discover.file_system(scenario.file_system.name)
     given: dict[str, LevelValue] = {}
     for key, value in parameters(scenario, system).items():
@@ -260,16 +275,16 @@ def testbed_parameters(scenario: Scenario) -> dict[str, LevelValue]:
 
 
 def writable(directory: Path) -> None:
-    """InputError when files cannot be created in a directory; checked by creating one and removing
-    it."""
+    """InputError if files cannot be created in a directory, which is tested by creating one."""
     key = "file_system.access.directory"
     if not directory.is_dir():
         raise InputError(key, str(directory), "must be an existing directory")
-    # The path is recorded before it is created, so that an interrupt right after still removes it.
+    # The path is recorded before the file is created, so the file is removed even after an
+    # interrupt.
     tried = directory / f"dfslab-{uuid.uuid4().hex[:12]}"
     try:
-        # Only creating a file is a valid test: root passes permission checks on read-only mounts,
-        # too.
+        # Only creating a file is a valid test, because root passes permission checks on read-only
+        # mounts.
         try:
             os.mkdir(tried, 0o700)
         finally:
@@ -280,8 +295,11 @@ def writable(directory: Path) -> None:
 
 
 def _called(target: FileTarget, workload: WorkloadChoice) -> FileTarget:
-    """The target, with the variants of reading and writing that only a mounted file system
-    offers. InputError where they are requested of another."""
+    """The target with the workload's variants of reading and writing.
+
+    Only a mounted file system offers these variants. InputError if they are requested of another
+    target.
+    """
     requested = {"mmap": workload.mmap, "sync_io": workload.sync_io}
     if isinstance(target, PosixTarget):
         return target.model_copy(update=requested)
@@ -306,7 +324,7 @@ def session(
     trace_directory: Path | None = None,
     progress: Callable[[float, str], None] | None = None,
 ) -> Iterator[InstrumentSession]:
-    """Everything reached inside the `with` is shared, and taken down at its end."""
+    """A context with a session that is shared by everything inside, and closed at the end."""
     opened = InstrumentSession(notify, trace_directory, progress=progress)
     try:
         yield opened
@@ -315,19 +333,20 @@ def session(
 
 
 class InSession:
-    """Base class of instruments that work in a session; without one, each run opens and closes its
-    own.
+    """Base class of instruments that work in a session.
 
-    A derived class wraps its work in `self.opened()`.
+    An instrument without a session opens a new one for each run. A derived class does its work
+    inside `with self.opened()`.
     """
 
     def __init__(self, session: InstrumentSession | None = None) -> None:
         self.session = session
 
     def within(self, session: InstrumentSession) -> Self:
-        """A copy of the instrument that works in that session."""
+        """A copy of the instrument that works in the given session."""
         return type(self)(session)
 
     def opened(self) -> AbstractContextManager[InstrumentSession]:
-        """The session to work in: the given one, else a new one for this block."""
+        """A context with the instrument's session, or with a new session that ends with the
+        context."""
         return session() if self.session is None else nullcontext(self.session)

@@ -2,7 +2,8 @@
 
 Two short runs of one client are compared; the second has up to three times the operations. Calls
 are counted from the start of a phase to its end, so preparation and removal of files are excluded.
-The fixed cost of starting a phase is in both runs, so their difference is that of the operations.
+Both runs have the fixed cost of starting a phase, so the difference of their counts is due to the
+operations.
 """
 
 from __future__ import annotations
@@ -23,32 +24,31 @@ from dfslab.spec.streams.plan import LoadPlan
 from dfslab.spec.streams.vocabulary import Phase, Stream
 
 SHORT, LONG = 100, 300
-# One line for each call of any thread or process, in the order of their starts.
+# strace prints one line for each call of any thread or process, in the order of the starts.
 STRACE = ("strace", "-f", "-qq", "-s", "0", "-e", "signal=none")
 BEGUN = re.compile(rb"^(\d+) +(\w+)\(", re.MULTILINE)
-# Calls below this rate per operation, or with at most this count, are not due to operations.
+# Calls with a lower rate per operation, or with at most this count, are not due to operations.
 LEAST_SHARE, LEAST_CALLS = 0.01, 3
-# Waits for other threads or for a pause; their number depends on timing.
+# Calls that wait for other threads or pause; their number depends on timing.
 WAITS = frozenset({"futex", "clock_nanosleep", "nanosleep", "sched_yield", "restart_syscall"})
 Counts = dict[str, float]
-# Operations, system calls and server calls of one phase.
+# (operations, system calls, server calls) of one phase.
 Marked = tuple[int, Counts, Counts]
 Observe = Callable[[], Mapping[str, ServerCounts]]
 
 
 def refused(plan: LoadPlan) -> str:
-    """Why the calls of this workload cannot be counted per operation; "" when they can."""
+    """The reason why the calls of a workload cannot be counted per operation; empty if they can."""
     if plan.stream.given:
         return "its operations are given ones, so that no part of them is like the whole"
     return ""
 
 
 def count(plan: LoadPlan, place: ClientHost, observe: Observe) -> CallCounts:
-    """Calls per operation for each phase: system calls by name, and server calls by name where the
-    servers count them. A phase of one operation has 0 `operations`.
+    """Calls per operation for each phase: system calls, and server calls if the servers count them.
 
-    `observe` returns the server counts since its last call. InputError without strace, LoadFailed
-    when a run fails.
+    `observe` returns the server counts since its last call. A phase of one operation has 0
+    `operations`. InputError without strace, LoadFailed if a run fails.
     """
     if shutil.which(STRACE[0]) is None:
         raise InputError("run.count_calls", True, "strace must be installed to count system calls")
@@ -64,7 +64,8 @@ def count(plan: LoadPlan, place: ClientHost, observe: Observe) -> CallCounts:
 def _shortened(stream: Stream, most: int) -> Stream:
     """The stream of one client, with at most `most` operations in each phase.
 
-    A phase with fewer operations keeps all of them in the long run, and a third in the short run.
+    A phase with fewer operations keeps all of them in the long run, and a third of them in the
+    short run.
     """
     changes: dict[str, object] = {"clients": 1, "arrival": "closed", "think_time_s": 0.0}
 
@@ -81,7 +82,7 @@ def _shortened(stream: Stream, most: int) -> Stream:
 
 
 class _Marks:
-    """Counts at the barriers between phases."""
+    """Records the counts of system calls and server calls at the barriers between phases."""
 
     def __init__(self, log: Path, observe: Observe) -> None:
         self._log, self._observe = log, observe
@@ -89,10 +90,11 @@ class _Marks:
         self._servers: list[Counts] = []
 
     def mark(self) -> None:
-        """Record the counts at a phase boundary: no client is inside a phase."""
+        """Record the counts at a phase boundary, when no client is inside a phase."""
         ended = self._log.stat().st_size
         self._servers.append(server_calls(self._observe()))
-        # Reading the counters took time, during which the waiting load generator made calls.
+        # While the counters were read, the waiting load generator made calls, so record the end as
+        # well.
         self._places.append((ended, self._log.stat().st_size))
 
     def phases(self) -> list[tuple[Counts, Counts]]:
@@ -107,7 +109,8 @@ class _Marks:
 
 
 def _counted(plan: LoadPlan, place: ClientHost, observe: Observe, stream: Stream) -> list[Marked]:
-    """(operations, system calls, server calls) of each phase, or of the single one."""
+    """(operations, system calls, server calls) of each phase, or of the whole stream without
+    phases."""
     each = [phase.operations_per_client for phase in stream.all_phases]
     with tempfile.TemporaryDirectory(prefix="dfslab-") as folder:
         output_path = Path(folder) / "calls"
@@ -140,7 +143,7 @@ def system_calls(text: bytes, main: bytes) -> Counts:
 
 
 def server_calls(observed: Mapping[str, ServerCounts]) -> Counts:
-    """Calls by name summed over all servers, from the counts of a testbed's `observe`."""
+    """Name of a call -> its count summed over all servers, from a testbed's `observe`."""
     found: Counts = {}
     for server in observed.values():
         for name, counted in server.operations.items():
@@ -149,7 +152,8 @@ def server_calls(observed: Mapping[str, ServerCounts]) -> Counts:
 
 
 def _between(short: Marked, long: Marked) -> CountedCalls:
-    """Calls per additional operation of the long run."""
+    """Calls per operation, from the operations that the long run has in addition to the short
+    run."""
     done = long[0] - short[0]
     ours, theirs = _slope(short[1], long[1], done), _slope(short[2], long[2], done)
     return CountedCalls(
@@ -162,7 +166,7 @@ def _between(short: Marked, long: Marked) -> CountedCalls:
 
 
 def _slope(short: Counts, long: Counts, operations: int) -> Counts:
-    """Additional calls per additional operation."""
+    """Name of a call -> additional calls of the long run per additional operation."""
     more = {name: long[name] - short.get(name, 0.0) for name in sorted(long)}
     least = max(LEAST_SHARE * operations, min(LEAST_CALLS, operations))
     return {

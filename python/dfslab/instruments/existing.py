@@ -15,7 +15,7 @@ from dfslab.spec.model import InputError
 from dfslab.spec.systems.mounts import ExistingFileSystem, KnownMount
 
 MOUNTS = Path("/proc/self/mountinfo")
-# A mount source is `servers:path`, or servers with ports and no path.
+# The source of a mount is `servers:path`, or servers with ports and without a path.
 _HOSTS = re.compile(r"((?:[\w.-]+(?::\d+)?,?)+):")
 _PORTS = re.compile(r"(?:mfs#)?((?:[\w.-]+:\d+,?)+)$")
 
@@ -23,7 +23,7 @@ _PORTS = re.compile(r"(?:mfs#)?((?:[\w.-]+:\d+,?)+)$")
 def existing(place: str, web_address: str = "") -> ExistingFileSystem:
     """Kind, source, servers, size and layout of the file system mounted at, or serving, `place`.
 
-    InputError when it is neither an existing directory nor a URI at which a file system answers.
+    InputError if `place` is neither an existing directory nor a URI at which a file system answers.
     """
     if "://" in place:
         return _queried(place, web_address)
@@ -48,7 +48,7 @@ def existing(place: str, web_address: str = "") -> ExistingFileSystem:
 
 
 def _described() -> dict[str, KnownMount]:
-    """How each file system with an `existing.py` is recognised, by the file system's name."""
+    """File system name -> how its mounts are recognised, for file systems with an `existing.py`."""
     folders = discover.members(discover.FILE_SYSTEMS)
     files = {name: folder / "existing.py" for name, folder in folders.items()}
     return {
@@ -69,7 +69,7 @@ def _queried(uri: str, web_address: str) -> ExistingFileSystem:
 
 
 def _known(kind: str, source: str) -> tuple[str, KnownMount]:
-    """The described file system of a mount and how it was recognised; "" when none matches."""
+    """(file system name, how it was recognised) of a mount; the name is "" if none matches."""
     for name, known in _described().items():
         if known.matches(kind, source):
             return name, known
@@ -88,7 +88,7 @@ def _attributes(directory: Path, names: tuple[str, ...]) -> dict[str, str]:
 
 
 def _mount(directory: Path) -> tuple[str, str, str]:
-    """Type, source and mount point of the innermost mount that contains the directory."""
+    """(type, source, mount point) of the innermost mount that contains the directory."""
     best = ("", "", "")
     for line in MOUNTS.read_text().splitlines():
         fields, _, rest = line.partition(" - ")
@@ -101,7 +101,8 @@ def _mount(directory: Path) -> tuple[str, str, str]:
 
 
 def _decoded(field: str) -> str:
-    """A field of the mount table, decoded: the kernel writes blanks and `#` as octal escapes."""
+    """A decoded field of the mount table, in which the kernel writes blanks and `#` as octal
+    escapes."""
     return re.sub(r"\\([0-7]{3})", lambda octal: chr(int(octal.group(1), 8)), field)
 
 

@@ -32,12 +32,12 @@ from dfslab.testbeds.capabilities import Traceable
 from dfslab.testbeds.daemon import tied_to_owner
 from dfslab.testbeds.errors import last_lines
 
-# The operation name for latencies of a whole program.
+# The operation name under which the latency of a whole program is reported.
 OPERATION = "command"
 READY, GO = b"ready", b"go\n"
 LOG = "command.log"
 POLL_S = 0.05
-# Time limit in seconds for an interrupted command to end.
+# Time limit in seconds for a command to end after an interruption.
 INTERRUPTED_S = 10.0
 
 
@@ -48,9 +48,9 @@ def is_command(point: Point) -> bool:
 
 
 def expect(point: Point) -> None:
-    """InputError when the program of a configuration is given by a path that does not exist.
+    """InputError if a configuration's program is given by a path that does not exist.
 
-    A bare name may be found in the PATH of a testbed, which is known only once that is running.
+    A bare name may be found in the PATH of a testbed, which is known only once the testbed runs.
     """
     workload = discover.workload(point.scenario.workload.name)
     if workload.argv is not None:
@@ -61,7 +61,7 @@ def expect(point: Point) -> None:
 
 
 def measured(point: Point, repetition: int, session: access.InstrumentSession) -> Result:
-    """Run the program once and time it. InputError when it is missing, RunFailed when it fails."""
+    """Run the program once and time it. InputError if it is missing, RunFailed if it fails."""
     with tempfile.TemporaryDirectory(prefix="dfslab-command-") as folder:
         took_s, words = _run(point, repetition, session, Path(folder), lambda: None)
     return _result("measure", point, repetition, session, ProgramRun(took_s=took_s, command=words))
@@ -70,8 +70,7 @@ def measured(point: Point, repetition: int, session: access.InstrumentSession) -
 def traced(
     point: Point, repetition: int, session: access.InstrumentSession, clock: Clock = REAL
 ) -> Result:
-    """Run the program once on a testbed where all processes, and the program's JVMs, count their
-    calls.
+    """Run the program once on a testbed whose processes, and the program's JVMs, count their calls.
 
     `program.profiles` of the result names a folder in the session's trace directory. It holds the
     profile of each process for the duration of the program.
@@ -86,7 +85,8 @@ def traced(
 
     def begin() -> None:
         nonlocal began_unix_ns
-        # Exemplars of the warm-up's slow calls would take the place of those of the program.
+        # Discard the exemplars of the warm-up, whose slow calls would displace those of the
+        # program.
         before.update(callprofile.await_written(session.traceable.profiles, discard=True))
         began_unix_ns = clock.unix_ns()
 
@@ -100,7 +100,8 @@ def traced(
             continue
         (folder / name).write_text(callprofile.written(given), encoding="utf-8")
         kept = session.traceable.profiles / (name.removesuffix(callprofile.SUFFIX) + EXEMPLARS)
-        # Daemons write their profiles at long intervals, processes of the program at their end.
+        # Daemons write their profiles at long intervals; processes of the program write them when
+        # they end.
         if file.last and kept.is_file():
             (folder / kept.name).write_text(later_than(kept, began_unix_ns), encoding="utf-8")
     ran = ProgramRun(took_s=took_s, command=words, profiles=folder.name)
@@ -114,7 +115,8 @@ def _run(
     folder: Path,
     begin: Callable[[], None],
 ) -> tuple[float, list[str]]:
-    """(seconds of the timed part, command line); `begin` is called just before it."""
+    """(seconds of the timed part, command line) of one run; `begin` is called just before that
+    part."""
     scenario = point.scenario
     target = session.target(scenario)
     testbed = session.testbed
@@ -137,7 +139,7 @@ def _run(
     words = workload.argv(own, given)
     environment = client_environment(testbed)
     _there(words[0], environment, own.install)
-    # Where clients run on hosts, the program runs on the first of them.
+    # If clients run on hosts, the program runs on the first of these hosts.
     host = next(iter(testbed.clients), None) if testbed is not None else None
     entered = words if host is None else host.command(words)
     running = _Program(entered, environment, folder / LOG, scenario.run.time_limit)
@@ -149,10 +151,10 @@ def _run(
 
 
 def to_end(words: Sequence[str], environment: Mapping[str, str]) -> int:
-    """Run a user's command in this terminal, with its output on stderr; its exit status.
+    """Run a user's command in this terminal, with its output on stderr; returns its exit status.
 
-    After an interruption, wait briefly for the command, which is interrupted too and may write
-    output at its end. OSError when it is not executable.
+    After an interruption, which the command also receives, wait briefly for its last output.
+    OSError if it is not executable.
     """
     # Standard output is reserved for the profile.
     with subprocess.Popen(words, env=dict(environment), stdout=sys.stderr) as child:
@@ -168,7 +170,7 @@ def to_end(words: Sequence[str], environment: Mapping[str, str]) -> int:
 
 
 def client_environment(testbed: BaseTestbed | None) -> dict[str, str]:
-    """The environment of a client, with the testbed's mark, so that it is ended with the
+    """The environment of a client process, with the testbed's mark, so that it ends with the
     testbed."""
     if testbed is None:
         return dict(os.environ)
@@ -183,11 +185,11 @@ def _there(program: str, environment: Mapping[str, str], install: str) -> None:
 
 
 class _Failed(Exception):
-    """The program failed."""
+    """The external program failed or exceeded its time limit."""
 
 
 class _Program:
-    """One program with its output in a log; it is ended in every case."""
+    """One process of the program, with its output in a log; it is ended in every case."""
 
     def __init__(
         self,
@@ -201,9 +203,11 @@ class _Program:
         self._limit_s, self._clock = limit_s, clock
 
     def to_end(self, begin: Callable[[], None], says_ready: bool) -> float:
-        """Run the program; seconds from its start, or from the signal to continue once it is ready.
+        """Run the program to its end; returns the seconds of the timed part.
 
-        _Failed if it fails or exceeds its time limit, which includes its preparation.
+        The timed part begins at the start, or with `says_ready` at the signal to continue once the
+        program is ready. _Failed if the program fails or exceeds its time limit, which includes its
+        preparation.
         """
         if not says_ready:
             begin()
@@ -235,8 +239,8 @@ class _Program:
             except BrokenPipeError:
                 raise _Failed(f"ended with {child.wait()} before it was told to go on") from None
             finally:
-                # The whole process group is killed; its number stays valid until the program is
-                # waited for.
+                # The whole process group is killed; its number stays valid until the program has
+                # been waited for.
                 if child.returncode is None:
                     os.killpg(child.pid, signal.SIGKILL)
         if status:

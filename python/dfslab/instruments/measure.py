@@ -35,8 +35,10 @@ ANY_NUMBER = 2**62
 
 @dataclass(frozen=True)
 class Measured:
-    """One run: the generator's report, the document stored in a result (with all counters), its
-    spans, and whether the run is complete."""
+    """One measured run: the load generator's report and everything else that the result stores.
+
+    `complete`: no operation failed, no client was lost, and no time limit ended the run.
+    """
 
     report: LoadReport
     load: MeasuredLoad
@@ -45,18 +47,18 @@ class Measured:
 
 
 def make(name: str) -> Measure:
-    """The method of that name."""
+    """The instrument `measure`, for discovery."""
     return Measure()
 
 
 class Measure(access.InSession):
-    """Runs a configuration's stream once and measures it."""
+    """Runs a configuration's operation stream once with the load generator and measures it."""
 
     name = "measure"
 
     def run(self, point: Point, repetition: int = 0) -> Result:
-        """Measure once. InputError when the target cannot run the workload, RunFailed when the run
-        failed."""
+        """Measure once. InputError if the target cannot run the workload, RunFailed if the run
+        fails."""
         with self.opened() as session:
             session.traced = False
             if external_program.is_command(point):
@@ -66,13 +68,13 @@ class Measure(access.InSession):
 
 
 def _under_faults(point: Point, repetition: int, session: access.InstrumentSession) -> Measured:
-    """One run, with the scenario's faults injected on the testbed."""
+    """One run, during which the scenario's faults are injected on the testbed."""
     run = point.scenario.run
     if not run.fault:
         return run_load(point, repetition, session)
     session.reach(point.scenario)
     conductor = Conductor(session.running_testbed, run.fault)
-    # Failures of operations are the object of study, and acknowledged data is audited afterwards.
+    # Failed operations are what the run studies, and acknowledged data is audited afterwards.
     changes: PlanChanges = {"max_errors": run.max_errors or ANY_NUMBER, "verify": "after"}
     try:
         return run_load(point, repetition, session, changes, conductor)
@@ -95,23 +97,23 @@ def run_load(
     """
     run = point.scenario.run
     target = session.target(point.scenario)
-    # A score takes seconds and is meaningful only compared with that of another share. It is
-    # measured before the daemons JIT-compile, which would use the same share.
+    # A processor score takes seconds, and only ratios of scores at different shares are meaningful.
+    # It is measured before the daemons JIT-compile, which would use the same processor share.
     scores = session.testbed.scores if session.testbed is not None and shares_vary(point) else None
     if session.cold_daemons:
         session.cold_daemons = False
         with session.whole_processors():
             warm_up(point, target, session)
     disks = _cold_disks(point, session)
-    # Work after a phase, such as checking caches or removing files, also reads disks.
+    # Work after a phase, such as checking caches or removing files, reads disks as well.
     plan = _plan(point, repetition, session, target).model_copy(
         update={**(changes or {}), "hold": disks is not None}
     )
-    # A design has hundreds of runs judged by their rates only: asking daemons takes as long as a
-    # run.
+    # A design has hundreds of runs, of which only the rates are used. Reading the daemons' counters
+    # takes as long as a run, so it is skipped.
     observed = None if point.scenario.design.factor else session.testbed
     if observed is not None:
-        observed.observe()  # discard counts from before this run
+        observed.observe()  # discard the counts from before this run
     places = session.places(point.scenario)
     done = _run(plan, places, point, session, _listeners(session, conductor, disks))
     report = done.report
@@ -138,7 +140,7 @@ def run_load(
 def _plan(
     point: Point, repetition: int, session: access.InstrumentSession, target: FileTarget
 ) -> LoadPlan:
-    """The plan for the load generator."""
+    """The plan of the run for the load generator."""
     run = point.scenario.run
     return LoadPlan(
         stream=stream_spec(point.scenario, repetition),
@@ -159,15 +161,18 @@ def _run(
     session: access.InstrumentSession,
     listeners: tuple[ProgressReport | None, Watch | None],
 ) -> LoadRun:
-    """Run the load. InputError when the target cannot do it, RunFailed when no operation
-    succeeded."""
+    """Run the load generator.
+
+    InputError if the target cannot run the plan, RunFailed if no operation succeeded.
+    """
     try:
         done = fleet.run_load(plan, places, *listeners)
     except WrongPlan as error:
-        # A testbed that failed meanwhile is not the scenario's fault; it raises its own error.
+        # If the testbed failed in the meantime, raise the testbed's own error, since the scenario
+        # is right.
         session.reach(point.scenario)
-        # An error of this mount is no InputError either: files are the testbed's, so another run
-        # may work.
+        # An error of this mount is no InputError either: the testbed owns its files, so another run
+        # may succeed.
         if session.testbed is not None:
             raise RunFailed(f"{where(point)}: {error}") from error
         advice = _advised(point.scenario, error)
@@ -181,7 +186,7 @@ def _run(
 
 
 def _faults(report: LoadReport, conductor: Conductor | None) -> FaultReport | None:
-    """The effect of the faults on the run. RunFailed when the testbed is not healthy afterwards."""
+    """The effect of the faults on the run. RunFailed if the testbed is not healthy afterwards."""
     if conductor is None:
         return None
     conductor.close()
@@ -189,7 +194,8 @@ def _faults(report: LoadReport, conductor: Conductor | None) -> FaultReport | No
 
 
 def _advised(scenario: Scenario, error: Exception | str) -> str:
-    """An error of a target, with advice from the file system's description if it has any."""
+    """The text of a target's error, with advice from the file system's description if there is
+    any."""
     advice = discover.file_system(scenario.file_system.name).advice(str(error))
     return f"{error}; {advice}" if advice else str(error)
 
@@ -197,7 +203,8 @@ def _advised(scenario: Scenario, error: Exception | str) -> str:
 def _calls(
     plan: LoadPlan, places: Sequence[ClientHost] | Nodes, session: access.InstrumentSession
 ) -> CallCounts:
-    """Calls per operation at the kernel and the servers, or the reason why they are not counted."""
+    """Calls per operation at the kernel and at the servers, or the reason why they are not
+    counted."""
     if isinstance(places, Nodes):
         return CallCounts(not_counted="its clients run at the nodes of a Dask cluster")
     if reason := call_counts.refused(plan):
@@ -215,7 +222,7 @@ def _keep(recorded: bytes, path: Path) -> None:
     temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex[:8]}")
     try:
         temporary.write_bytes(recorded)
-        # Unlike a rename, a link never replaces an existing file.
+        # A link never replaces an existing file, unlike a rename.
         os.link(temporary, path)
     except OSError as error:
         raise RunFailed(f"recording to {path}: {error.strerror}") from error
@@ -224,7 +231,7 @@ def _keep(recorded: bytes, path: Path) -> None:
 
 
 def _cold_disks(point: Point, session: access.InstrumentSession) -> cold.Disks | None:
-    """The check of a cold run on a testbed; None for other runs."""
+    """The check that a cold run on a testbed read from disks; None for other runs."""
     wanted = point.scenario.workload.cache == "cold" and session.testbed is not None
     return cold.Disks(session.running_testbed) if wanted else None
 
@@ -232,7 +239,8 @@ def _cold_disks(point: Point, session: access.InstrumentSession) -> cold.Disks |
 def _listeners(
     session: access.InstrumentSession, conductor: Conductor | None, disks: cold.Disks | None
 ) -> tuple[ProgressReport | None, Watch | None]:
-    """Listeners of a run: who gets its progress, its preparation and its start."""
+    """(progress callback, watch) of a run, which also notify the fault conductor and the disk
+    check."""
     progress, watch = session.progress, session.watch
     if disks is not None:
         watch = replace(watch or Watch(), prepared=disks.mark)
@@ -261,7 +269,7 @@ def to_result(
     measured: Measured,
     session: access.InstrumentSession,
 ) -> Result:
-    """A measured run as a Result."""
+    """The result of a measured run."""
     report = measured.report
     metrics = {metric.RATE: Metric(value=report.rate_per_s)}
     if report.throughput_bytes_per_s:
@@ -314,8 +322,8 @@ def notes_of(load: MeasuredLoad, complete: bool, scenario: Scenario) -> list[str
 
 
 def _cut_short(load: MeasuredLoad, complete: bool) -> list[str]:
-    """A run without failures and without lost clients that is incomplete was ended by its time
-    limit."""
+    """A note if the time limit ended the run: it is incomplete without failures and lost
+    clients."""
     over = not complete and not load.errors
     return ["the load was not over when run.time_limit was"] if over else []
 
@@ -340,8 +348,10 @@ def _lateness(load: MeasuredLoad) -> list[str]:
 
 
 def _unsettled(load: MeasuredLoad) -> list[str]:
-    """Notes on rates that did not settle. Several phases are judged one by one, since they differ;
-    phases that are too short are not judged."""
+    """Notes on rates without a steady state.
+
+    Phases are judged one by one, because they differ; phases that are too short are not judged.
+    """
     if load.phases:
         restless = [p.name for p in load.phases if p.steady and not p.steady.reached]
         names = ", ".join(restless)
@@ -352,7 +362,7 @@ def _unsettled(load: MeasuredLoad) -> list[str]:
 
 
 def _steps(report: LoadReport) -> list[Step]:
-    """Time per operation of each primitive, summed over all its calls in one operation."""
+    """Seconds per operation of each primitive, summed over all its calls in one operation."""
     steps = []
     for name, counted in report.steps.items():
         operation, _, step = name.partition("/")

@@ -1,4 +1,4 @@
-"""The method "trace": runs a short load with spans on, and compresses and ranks the call trees."""
+"""The method "trace": a short workload run with spans; its call trees are compressed and ranked."""
 
 from __future__ import annotations
 
@@ -29,20 +29,20 @@ SERVICE = "dfslab.load"
 
 
 def make(name: str) -> Trace:
-    """The method of that name."""
+    """The instrument `trace`, for discovery."""
     return Trace()
 
 
 class Trace(access.InSession):
-    """Runs a configuration briefly, with a span for every operation and step."""
+    """Runs a configuration briefly and records a span for every operation and step."""
 
     name = "trace"
 
     def run(self, point: Point, repetition: int = 0) -> Result:
-        """Trace once; the compressed profile is the `profile` of the result.
+        """Trace once; the result's `profile` is the compressed profile.
 
-        For an external program, processes write their own profiles: `program.profiles` is their
-        folder.
+        For an external program, processes write their own profiles, and `program.profiles` is the
+        folder with these.
         """
         with self.opened() as session:
             session.traced = external_program.is_command(point)
@@ -60,9 +60,9 @@ class Trace(access.InSession):
 def record(
     point: Point, repetition: int, session: access.InstrumentSession, path: Path
 ) -> Measured:
-    """Run with spans on and write them to `path` as OTLP (JSON when it ends in .json)."""
+    """Run with spans and write them to `path` as OTLP (as JSON if the name ends in .json)."""
     stream = stream_spec(point.scenario, repetition)
-    # A stream of phases or of given operations has no fixed number of operations.
+    # A stream of phases or of given operations has its own number of operations, which stays.
     if stream.operations_per_client > MOST_OPERATIONS:
         stream = stream.model_copy(update={"operations_per_client": MOST_OPERATIONS})
     changes: PlanChanges = {"stream": stream, "spans": SpanLimit(limit=MOST_SPANS)}
@@ -75,12 +75,13 @@ def record(
 
 
 def read(text: str) -> TraceProfile:
-    """A profile that the core has written as JSON; the core limits the depth of its trees."""
+    """The profile in JSON text that the core has written; the core limits the depth of its
+    trees."""
     return TraceProfile.model_validate(json.loads(text))
 
 
 def profile(paths: Sequence[Path], reading: Reading | None = None) -> TraceProfile:
-    """Call trees of OTLP files, compressed and ranked. InputError names the file that is wrong."""
+    """Call trees of OTLP files, compressed and ranked. InputError names a file that is wrong."""
     try:
         return read(_core.trace_profile([str(p) for p in paths], _options(reading)))
     except _core.InputError as error:
@@ -94,7 +95,7 @@ def _options(reading: Reading | None) -> str:
 
 
 def spread(paths: Sequence[Path], scheduler: str, reading: Reading | None = None) -> TraceProfile:
-    """As `profile`, with each file read by a worker of a Dask cluster that can access it.
+    """Like `profile`, with each file read by a worker of a Dask cluster that can access the file.
 
     RunFailed names a file that could not be read. The result does not depend on which worker reads
     which file. Files whose samples show common traces are read again, together.
@@ -115,7 +116,7 @@ def spread(paths: Sequence[Path], scheduler: str, reading: Reading | None = None
 
 
 def _parts(scheduler: str, groups: Sequence[Sequence[Path]], options: str) -> list[bytes]:
-    # Importing Dask takes half a second, so only this function does.
+    # Importing Dask takes half a second, so it is imported only if it is used.
     from dfslab.fleet import dask
 
     words = [(part, [str(path) for path in group], options) for group in groups]
@@ -129,7 +130,8 @@ def _parts(scheduler: str, groups: Sequence[Sequence[Path]], options: str) -> li
 
 
 def part(paths: list[str], options: str) -> tuple[str, str]:
-    """A worker's result for some files: a partial profile, or an error text."""
+    """A worker's answer for some files: ("part", partial profile in base64), or (kind of error,
+    error text)."""
     try:
         return "part", base64.b64encode(bytes(_core.trace_part(paths, options))).decode("ascii")
     except _core.InputError as error:
@@ -156,8 +158,8 @@ def pprof(paths: Sequence[Path], reading: Reading | None = None) -> bytes:
 
 
 def otlp(paths: Sequence[Path], reading: Reading | None, most: int) -> tuple[str, int]:
-    """A random sample of complete call trees as OTLP JSON of about `most` spans, and the number of
-    trees left out."""
+    """(random sample of complete call trees as OTLP JSON of about `most` spans, number of trees
+    left out)."""
     try:
         return _core.trace_otlp([str(path) for path in paths], most, _options(reading))
     except _core.InputError as error:
@@ -165,14 +167,14 @@ def otlp(paths: Sequence[Path], reading: Reading | None, most: int) -> tuple[str
 
 
 class ProfileStream:
-    """A stream of OTLP messages into one profile, in bounded memory; thread-safe."""
+    """Merges a stream of OTLP messages into one profile, in bounded memory; thread-safe."""
 
     def __init__(self) -> None:
         self._stream = _core.TraceStream()
         self._lock = threading.Lock()
 
     def push(self, name: str, message: bytes) -> None:
-        """Take one message. InputError when it is malformed; spans before the error are kept."""
+        """Add one message. InputError if it is malformed; spans before the error are kept."""
         with self._lock:
             try:
                 self._stream.push(name, message)
@@ -180,13 +182,16 @@ class ProfileStream:
                 raise InputError("message", None, str(error)) from error
 
     def snapshot(self) -> tuple[TraceProfile, int]:
-        """The profile of the traces to which nothing was added since the last snapshot, and the
-        number of spans buffered until their traces are complete."""
+        """(profile of the complete traces, number of spans buffered until their traces are
+        complete).
+
+        A trace counts as complete if nothing was added to it since the last snapshot.
+        """
         with self._lock:
             waiting = self._stream.waiting()
             return read(self._stream.snapshot("{}")), waiting
 
     def finish(self) -> TraceProfile:
-        """The whole profile, with what faster steps would gain; the stream ends."""
+        """End the stream; returns the whole profile with the savings of faster steps."""
         with self._lock:
             return read(self._stream.finish("{}"))

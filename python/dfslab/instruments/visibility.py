@@ -1,5 +1,4 @@
-"""Measures when a client's changes become visible to another client, and how many answers are
-stale."""
+"""Measures when a client's changes become visible to another client, and counts stale answers."""
 
 from __future__ import annotations
 
@@ -32,7 +31,7 @@ Z_90 = 1.6449
 
 
 class VisibilityTrial(NamedTuple):
-    """One change: seconds until it was visible (None: never), stale polls, torn polls."""
+    """One change: seconds until it was visible (None: never), number of stale and of torn polls."""
 
     visible_s: float | None
     stale: int
@@ -40,15 +39,15 @@ class VisibilityTrial(NamedTuple):
 
 
 class Observer:
-    """One client at one host, which executes commands."""
+    """A client process at one host that executes commands."""
 
     def __init__(self, place: ClientHost) -> None:
         self.place = place
         self._stderr = tempfile.TemporaryFile()  # noqa: SIM115 - closed by `close`
         self.turn = 0
         command = [*place.prefix, sys.executable, "-P", "-m", "dfslab.fleet.observer"]
-        # A new session: after Ctrl-C the client still removes its files. Unbuffered: an
-        # interruption would lose or cut off buffered lines.
+        # A new session, so that the client still removes its files after Ctrl-C. Unbuffered,
+        # because an interruption would lose or cut off buffered lines.
         self._process = subprocess.Popen(
             command,
             stdin=subprocess.PIPE,
@@ -60,15 +59,15 @@ class Observer:
         self._unread = b""
 
     def say(self, document: ObserverCommand) -> None:
-        """Send a command; `hear` returns its answer."""
+        """Send a command to the client; `hear` returns the answer."""
         assert self._process.stdin is not None
         self.turn += 1
         self._process.stdin.write(json.dumps({**document, "id": self.turn}).encode() + b"\n")
 
     def hear(self) -> Answered:
-        """The answer to the last command; answers to interrupted earlier commands are skipped.
+        """Wait for the answer to the last command; answers to interrupted commands are skipped.
 
-        RunFailed when a call failed at the client, or the client has ended.
+        RunFailed if a call failed at the client, or if the client has ended.
         """
         answer: Answered = {}
         while answer.get("id") != self.turn:
@@ -94,12 +93,13 @@ class Observer:
         return line
 
     def do(self, document: ObserverCommand) -> Answered:
-        """Send a command and wait for the answer."""
+        """Send a command, wait for the answer and return it."""
         self.say(document)
         return self.hear()
 
     def close(self) -> None:
-        """Close the client's input, upon which it ends; one that is still polling is killed."""
+        """Close the client's input, which ends the client; a client that is still polling is
+        killed."""
         assert self._process.stdin is not None
         self._process.stdin.close()
         try:
@@ -116,10 +116,10 @@ def visibility(
     session: access.InstrumentSession,
     changes: Sequence[str] = CHANGES,
 ) -> list[Visibility]:
-    """For every kind of change: the time from its acknowledgement at one client until another
-    client, which polls every POLL_S, observes it.
+    """Time from a change's acknowledgement at one client until another client observes the change.
 
-    InputError when there are no two clients with a directory, RunFailed when a call fails.
+    The other client polls every POLL_S. One entry for each kind of change. InputError if there are
+    no two clients with a directory, RunFailed if a call fails.
     """
     with ExitStack() as stack:
         reached = session.reach(scenario)
@@ -148,8 +148,8 @@ def visibility(
 
 @contextmanager
 def _cleared(writer: Observer) -> Iterator[deque[str]]:
-    """Holds the path of the latest trial, which is removed at the end, also after an
-    interruption."""
+    """A context with the path of the latest trial, which is removed at the end, also after
+    Ctrl-C."""
     latest: deque[str] = deque(maxlen=1)
     try:
         yield latest
@@ -160,7 +160,10 @@ def _cleared(writer: Observer) -> Iterator[deque[str]]:
 
 
 def _two(scenario: Scenario, session: access.InstrumentSession) -> list[ClientHost]:
-    """Two clients, on different hosts where there are hosts."""
+    """The places of two clients, on different hosts if the testbed has hosts.
+
+    InputError if there are none.
+    """
     if session.testbed is None:
         return [HERE, HERE]
     places = session.places(scenario) if scenario.run.fleet == "agents" else []
@@ -172,7 +175,8 @@ def _two(scenario: Scenario, session: access.InstrumentSession) -> list[ClientHo
 
 @contextmanager
 def _folder(place: ClientHost, directory: str) -> Iterator[str]:
-    """A new directory under `directory` at that host; removed at the end when it is empty."""
+    """A context with a new directory below `directory` at a host, removed at the end if it is
+    empty."""
     path = f"{directory}/dfslab-{uuid.uuid4().hex[:12]}"
     try:
         _run(place, "mkdir", path)
@@ -183,7 +187,7 @@ def _folder(place: ClientHost, directory: str) -> Iterator[str]:
 
 
 def _run(place: ClientHost, *words: str) -> None:
-    """Run a command at that host, in a session that a terminal's Ctrl-C does not reach."""
+    """Run a command at a host, in a session that a terminal's Ctrl-C does not reach."""
     done = subprocess.run(
         [*place.prefix, *words], capture_output=True, text=True, check=False, start_new_session=True
     )
@@ -194,7 +198,10 @@ def _run(place: ClientHost, *words: str) -> None:
 def _trial(
     writer: Observer, reader: Observer, change: str, path: str, turn: int
 ) -> VisibilityTrial:
-    """One change; the other client has observed the old state before it and keeps polling."""
+    """Make one change and time it.
+
+    The other client has observed the old state before the change and keeps polling.
+    """
     watching: ObserverCommand = {
         "watch": change,
         "path": path,
@@ -232,8 +239,11 @@ def summary(trials: Sequence[VisibilityTrial]) -> VisibilitySummary:
 
 
 def _quantiles(times_s: Sequence[float]) -> VisibilityTimes:
-    """Quantiles of ascending times; the interval of the median is between the order statistics
-    whose ranks enclose it with 90 % (binomial, normal approximation)."""
+    """Quantiles of ascending times in seconds, with an interval of the median.
+
+    The interval is between the order statistics whose ranks enclose the median with 90 % (binomial,
+    normal approximation).
+    """
     count = len(times_s)
     half = Z_90 * math.sqrt(count) / 2
     low, high = max(0, math.floor(count / 2 - half)), math.ceil(count / 2 + half)

@@ -1,8 +1,8 @@
-"""The interface of the page's own sections, which render a run with charts.
+"""The interface of the page's own sections, which show a run with charts.
 
-A section is one module that declares `TITLE` and `SECTION`: in `report/sections`, in the folder of
-that name in a folder of DFSLAB_PATH, or behind an entry point of the group `dfslab.sections`.
-Sections of studies need no module: their results render themselves.
+A section is one module that declares `TITLE` and `SECTION`. It is found in `report/sections`, in
+the same folder of a folder of DFSLAB_PATH, or behind an entry point of the group `dfslab.sections`.
+Studies need no such module: the page shows the tables of their results.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from dfslab.studies.contract import FinishedRun
 class PageSection:
     """One section of the page.
 
-    `order`: position on the page, ascending. `empty`: a sentence shown when there is nothing to
-    render. `render`: the body as HTML, None if the run has nothing for it.
+    `order`: position on the page, ascending. `empty`: sentence shown if there is nothing to show.
+    `render`: returns the body as HTML, or None if the run has nothing for this section.
     """
 
     title: str
@@ -31,11 +31,11 @@ class PageSection:
 
 
 def page_section(name: str) -> PageSection:
-    """The section of that name. DiscoveryError if its module declares none."""
+    """The section `name`. DiscoveryError if its module declares none."""
     path = discover.named(discover.SECTIONS, name, "section")
     return discover.declared(path, "SECTION", PageSection)
 
 
 def page_sections() -> dict[str, PageSection]:
-    """Name -> section, of all that discovery finds. DiscoveryError names a broken module."""
+    """Name -> section, for all sections. DiscoveryError names a broken module."""
     return {name: page_section(name) for name in discover.members(discover.SECTIONS)}

@@ -20,13 +20,13 @@ from dfslab.spec.systems.parameters import Parameter
 
 @dataclass(frozen=True)
 class ParameterRow:
-    """A configurable parameter and the operations and steps that it affects (operation: steps)."""
+    """A configurable parameter, and operation -> steps that the parameter affects."""
 
     parameter: Parameter
     acts_in: dict[str, list[str]]
 
     def cells(self) -> list[str]:
-        """Id, key, meaning, unit, default, origin, source, where."""
+        """The row's texts: id, key, meaning, unit, default, origin, source, affected operations."""
         p = self.parameter
         default = "" if p.default is None else units.text(p.default, p.unit)
         where = "; ".join(f"{o}: {', '.join(steps)}" for o, steps in self.acts_in.items())
@@ -37,9 +37,9 @@ COLUMNS = ["id", "key", "meaning", "unit", "default", "origin", "source", "acts 
 
 
 def parameter_rows(system: FileSystem, operations: Sequence[str] = ()) -> list[ParameterRow]:
-    """Parameters that affect a tree or the daemons, those of Wu 2013's Table 1 first.
+    """Parameters that affect an operation tree or the daemons, those of Wu 2013's Table 1 first.
 
-    With `operations`, only parameters that affect their trees.
+    With `operations`, only the parameters that affect the trees of these operations.
     """
     shown = [parameter.key for parameter in system.parameters if parameter.daemons_only]
     every = len(operations) in (0, len(system.operations))
@@ -62,7 +62,10 @@ def _order(wu: str) -> tuple[int, str]:
 
 
 def _acting(system: FileSystem, operation: str) -> dict[str, list[str]]:
-    """Symbols in the tree, and those that its messages and resources add."""
+    """Parameter -> steps of the operation's tree that the parameter affects.
+
+    Included are parameters that messages and resources add.
+    """
     acting = {key: list(steps) for key, steps in system.acting(operation).items()}
     for node in walk(system.operations[operation]):
         for key in _implied(system, node):
@@ -89,12 +92,12 @@ def _implied(system: FileSystem, node: Node) -> list[str]:
             f"{node.role}.instances",
         ]
         if system.role(node.role).kind == "metadata":
-            # A lookup is served from memory, behind a queue of requests.
+            # A metadata server answers a lookup from memory, after a wait in its request queue.
             kinds = ("workload", "request_queue", "response_queue", "memory")
             keys += [f"{node.role}.{kind}" for kind in kinds]
         return keys
     if isinstance(node, Later) and writes_back(node):
-        # The amount of write-back is limited by memory.
+        # The memory of a role limits its amount of deferred write-back.
         return [f"{one.resource.role}.memory" for one in walk(node.body) if isinstance(one, Use)]
     if isinstance(node, Use) and node.resource.kind == "cpu":
         return [f"{node.resource.role}.{kind}" for kind in ("processors", "cores")]
@@ -102,7 +105,8 @@ def _implied(system: FileSystem, node: Node) -> list[str]:
 
 
 def formulas(system: FileSystem, operations: Sequence[str] = ()) -> str:
-    """Response times of these operations (all when none is named), by invocation and by step."""
+    """Response times of these operations as text, by invocation and by step; no operations: of
+    all."""
     lines: list[str] = [
         f"Response times of {system.title}, unloaded, on distinct nodes",
         "T_x is the time of step x with all that it invokes, T_x_self without.",
@@ -131,9 +135,9 @@ def _mentions(line: str, name: sympy.Symbol) -> bool:
 
 
 def _quantities(tree: Node) -> dict[sympy.Expr, sympy.Symbol]:
-    """Named quantities of the description: expression -> name, in the order of the tree.
+    """Quantities of the description, as expression -> name, in the order of the tree.
 
-    Products are not recognised in a formula in which SymPy has expanded them.
+    Products that SymPy has expanded in a formula are not replaced by their names.
     """
     found: dict[sympy.Expr, sympy.Symbol] = {}
     for node in walk(tree):
@@ -150,8 +154,8 @@ def _quantities(tree: Node) -> dict[sympy.Expr, sympy.Symbol]:
 def _by_invocation(
     system: FileSystem, operation: str, names: Mapping[sympy.Expr, sympy.Symbol]
 ) -> list[str]:
-    """The same total as counts of invocations, and what each count depends on (ids of the
-    table)."""
+    """The response time as a sum over invocations, and the parameters (ids) that each count depends
+    on."""
     found = invocations(system, operation)
     lines = [f"  = {_plain(total(found), names)}"]
     for one in found:
@@ -167,7 +171,8 @@ def _ids(ids: set[str]) -> str:
 
 
 class _Printer(StrPrinter):
-    """SymPy's text, with conditions in Iverson brackets: [cold] is 1 where it holds, else 0."""
+    """SymPy's text printer, with conditions in Iverson brackets: [cold] is 1 if it holds, else
+    0."""
 
     def _print_Piecewise(self, expr: sympy.Piecewise) -> str:  # noqa: N802
         (then, holds), (otherwise, _) = expr.args
@@ -176,7 +181,7 @@ class _Printer(StrPrinter):
         return f"({self._print(then)} if {self._guard(holds)} else {self._print(otherwise)})"
 
     def _guard(self, holds: sympy.Basic) -> str:
-        """A condition; switches are printed by name, since as 0 or 1 they are compared with 0."""
+        """The text of a condition; a switch, which is compared with 0, is printed by its name."""
         if isinstance(holds, sympy.And | sympy.Or):
             word = " and " if isinstance(holds, sympy.And) else " or "
             return word.join(map(self._bracketed, holds.args))

@@ -1,6 +1,6 @@
-"""The parts of a chart, with the names that Plotly's JSON has for them; the page draws them.
+"""Types of the parts of a Plotly chart, with the key names of Plotly's JSON.
 
-Source: the reference of plotly.js. All keys are optional there, and only those in use are here.
+Source: the reference of plotly.js. Plotly has more keys; these types declare those in use.
 """
 
 from __future__ import annotations
@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal, TypedDict
 
-# Positions or values; None leaves a gap.
+# Positions or values on an axis; None leaves a gap in a line.
 Values = Sequence[float | str | None]
 Anchor = Literal["left", "right", "top", "bottom"]
 
 
 class Line(TypedDict, total=False):
-    """How a line is drawn; `width` in pixels."""
+    """The style of a line; `width` in pixels."""
 
     color: str
     width: float
@@ -23,7 +23,7 @@ class Line(TypedDict, total=False):
 
 
 class Marker(TypedDict, total=False):
-    """How points or bars are drawn, each alike or each by its own value; `size` in pixels."""
+    """The style of points or bars, one for all or one for each value; `size` in pixels."""
 
     color: str | Sequence[str]
     size: float
@@ -45,7 +45,7 @@ class ErrorBars(TypedDict, total=False):
 
 
 class Curve(TypedDict, total=False):
-    """One line, set of points or set of bars, with its entry in the legend."""
+    """One line, set of points or set of bars, with its legend entry."""
 
     type: Literal["scatter", "bar"]
     orientation: Literal["h", "v"]
@@ -68,20 +68,20 @@ class Curve(TypedDict, total=False):
 
 
 class AxisTitle(TypedDict, total=False):
-    """The title of an axis and its distance in pixels."""
+    """The title of an axis and its distance from the axis in pixels."""
 
     text: str
     standoff: float
 
 
 class Minor(TypedDict):
-    """Lines between the ticks."""
+    """Style of grid lines between the ticks."""
 
     showgrid: bool
 
 
 class AxisOptions(TypedDict, total=False):
-    """What an axis may have besides a title and a grid."""
+    """Options of an axis other than its title and grid."""
 
     type: str
     tickformat: str
@@ -100,7 +100,7 @@ class AxisOptions(TypedDict, total=False):
 
 
 class Axis(AxisOptions, total=False):
-    """One axis."""
+    """One axis of a chart."""
 
     title: AxisTitle
     gridcolor: str
@@ -108,7 +108,7 @@ class Axis(AxisOptions, total=False):
 
 
 class Font(TypedDict, total=False):
-    """A font; `size` in pixels."""
+    """A font of a chart; `size` in pixels."""
 
     family: str
     size: float
@@ -122,7 +122,7 @@ class Pad(TypedDict):
 
 
 class Heading(TypedDict):
-    """The title of a chart."""
+    """The title of a chart and its position."""
 
     text: str
     x: float
@@ -144,7 +144,7 @@ class Margin(TypedDict):
 
 
 class Legend(TypedDict, total=False):
-    """The place of the legend."""
+    """The position and orientation of the legend."""
 
     orientation: Literal["h", "v"]
     x: float
@@ -155,7 +155,7 @@ class Legend(TypedDict, total=False):
 
 
 class Shape(TypedDict, total=False):
-    """A line from (x0, y0) to (x1, y1)."""
+    """A straight line from (x0, y0) to (x1, y1), drawn over the chart."""
 
     type: Literal["line"]
     xref: str
@@ -168,7 +168,7 @@ class Shape(TypedDict, total=False):
 
 
 class Annotation(TypedDict, total=False):
-    """A text at a place."""
+    """A text at a position in the chart."""
 
     x: float
     y: float
@@ -181,7 +181,7 @@ class Annotation(TypedDict, total=False):
 
 
 class Grid(TypedDict):
-    """Small charts in rows and columns; gaps as shares of a chart."""
+    """The arrangement of small charts in rows and columns; gaps are shares of a chart's size."""
 
     rows: int
     columns: int
@@ -191,7 +191,7 @@ class Grid(TypedDict):
 
 
 class ChartLayout(TypedDict, total=False):
-    """All of a chart but its curves; `height` in pixels."""
+    """Everything in a chart except its curves; `height` in pixels."""
 
     title: Heading
     height: float

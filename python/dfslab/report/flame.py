@@ -29,9 +29,9 @@ NOTE = (
 
 
 class Bar(TypedDict):
-    """A node as the page's script reads it.
+    """A node of a call tree as the page's script reads it.
 
-    `above`: the index of its parent, -1 for a root. `sums`: calls, self time in ns, bytes. `of`:
+    `above`: index of the node's parent, -1 for a root. `sums`: calls, self time in ns, bytes. `of`:
     sums of each process. `change`: relative change of the mean duration.
     """
 
@@ -46,9 +46,9 @@ class Bar(TypedDict):
 def flatten(
     roots: Sequence[TreeNode], changes: Mapping[CallPath, float] | None = None
 ) -> list[Bar]:
-    """The nodes, parents first."""
+    """The nodes of call trees as a flat list, parents first; `changes`: path -> relative change."""
     found: list[Bar] = []
-    # Depth first: the last bar of a path is the parent of those that follow below it.
+    # Depth-first order: the last bar of a path is the parent of the bars below it that follow.
     places: dict[CallPath | None, int] = {}
     for path, node in walk(roots):
         if len(found) == MOST_NODES:
@@ -69,14 +69,14 @@ def flatten(
 
 
 def facets(nodes: Iterable[Bar]) -> list[str]:
-    """Every process with sums of its own calls."""
+    """Names of the processes for which some node has separate sums."""
     return sorted({name for node in nodes for name in node.get("of", {})})
 
 
 def flame(
     roots: Sequence[TreeNode], label: str, changes: Mapping[CallPath, float] | None = None
 ) -> Markup:
-    """The HTML of the bars' container, the controls above it, and the data."""
+    """HTML of a flame graph: container of the bars, controls above it, and the data."""
     nodes = flatten(roots, changes)
     text = json.dumps({"nodes": nodes, "changed": bool(changes)}, allow_nan=False)
     options = Markup("").join(

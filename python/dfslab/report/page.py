@@ -19,7 +19,7 @@ from dfslab.studies.runs.store import write_atomically
 
 @dataclass(frozen=True)
 class Rendered:
-    """A rendered section; if it has nothing to show, `body` is None and `empty` says why."""
+    """A rendered section; if it has nothing to show, `body` is None and `empty` states why."""
 
     name: str
     title: str
@@ -29,7 +29,7 @@ class Rendered:
 
 
 def sections(run: FinishedRun) -> list[Rendered]:
-    """The page's own sections with their charts, and those of all studies, in order."""
+    """All sections of the page in order: those with charts, and those of the studies."""
     found = [
         Rendered(name, one.title, one.order, one.render(run), one.empty)
         for name, one in page_sections().items()
@@ -51,7 +51,8 @@ def _of_study(run: FinishedRun, kind: type[StudyResult]) -> Rendered:
 
 
 def environment() -> jinja2.Environment:
-    """Templates with automatic escaping: text of a scenario or a result never becomes markup."""
+    """The Jinja environment with automatic escaping: text of a scenario or a result never becomes
+    markup."""
     folder = Path(__file__).parent / "templates"
     return jinja2.Environment(
         loader=jinja2.FileSystemLoader(folder),
@@ -62,7 +63,7 @@ def environment() -> jinja2.Environment:
 
 
 def caption(run: FinishedRun) -> str:
-    """The line under the title: subject, start time, software."""
+    """The line below the page's title: subject, start time, software."""
     parts = [run.scenario.file_system.name]
     if run.results:
         first = min((result.provenance for result in run.results), key=lambda p: p.started)
@@ -71,19 +72,19 @@ def caption(run: FinishedRun) -> str:
 
 
 def render_trace(profile: TraceProfile, name: str, title: str) -> str:
-    """A page of traces only, without a scenario."""
+    """HTML of a page that shows one trace profile, without a scenario."""
     one = trace.SECTION
     section = Rendered("trace", one.title, one.order, trace.body(profile), one.empty)
     return _page(name, title, "traced by dfslab", [section])
 
 
 def render(run: FinishedRun) -> str:
-    """The page as HTML text."""
+    """HTML of the page of a run."""
     return _page(run.scenario.name, run.scenario.title, caption(run), sections(run))
 
 
 def _page(name: str, title: str, words: str, shown: list[Rendered]) -> str:
-    from plotly.offline import get_plotlyjs  # slow to import
+    from plotly.offline import get_plotlyjs  # imported here because it is slow
 
     template = environment().get_template("page.html")
     return template.render(
@@ -97,5 +98,5 @@ def _page(name: str, title: str, words: str, shown: list[Rendered]) -> str:
 
 
 def write(run: FinishedRun, path: Path) -> None:
-    """Write the page to a file, atomically."""
+    """Write the page of a run to a file, atomically."""
     write_atomically(path, render(run))

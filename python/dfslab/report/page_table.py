@@ -1,4 +1,4 @@
-"""Tables of the page, with escaped cells and numbers formatted for people."""
+"""HTML tables of the page, with escaped cells and numbers formatted for people."""
 
 from __future__ import annotations
 
@@ -16,14 +16,15 @@ from dfslab.spec import units
 
 DASH = "–"
 FAR_OFF = 0.25
-# Longer texts wrap, from the second column on.
+# Longer texts, in number of characters, wrap from the second column on.
 MOST_UNFOLDED = 40
 
 
 def table(
     head: Sequence[str], rows: Iterable[Sequence[Any]], held: Sequence[bool] = (), texts: int = 1
 ) -> Markup:
-    """A table; the first `texts` columns are text, the others numbers; `held` rows are marked.
+    """HTML of a table; the first `texts` columns are text, the others numbers; `held` rows are
+    marked.
 
     Cells that are Markup are inserted unchanged, with or without their own `<td`.
     """
@@ -57,7 +58,7 @@ def _cell(cell: Any, words: bool) -> str:
 
 
 def blocks(section: Section) -> Markup | None:
-    """The body of a section; None when it has nothing to show."""
+    """HTML of the tables of a section; None if there are none."""
     titled = sum(isinstance(one, Table) and not one.folded for one in section.blocks) > 1
     drawn = [
         note(one.text) if isinstance(one, Paragraph) else contents(one, titled)
@@ -67,7 +68,7 @@ def blocks(section: Section) -> Markup | None:
 
 
 def contents(found: Table, titled: bool = True) -> Markup:
-    """A table with its title and notes, or collapsed behind its `folded` text."""
+    """HTML of a table with its title and notes, or collapsed behind its `folded` text."""
     rows = [[_drawn(cell, place) for place, cell in enumerate(row)] for row in found.rows]
     held = [place in found.marked for place in range(len(rows))]
     texts = next(
@@ -81,7 +82,7 @@ def contents(found: Table, titled: bool = True) -> Markup:
 
 
 def _drawn(cell: TableCell, place: int) -> Markup | str:
-    """The HTML of a cell; long texts after the first column may wrap."""
+    """HTML of a cell; long texts after the first column may wrap."""
     if cell.is_bar and isinstance(cell.value, float):
         return share(cell.value)
     if cell.note:
@@ -92,36 +93,36 @@ def _drawn(cell: TableCell, place: int) -> Markup | str:
 
 
 def folded(title: str, body: Markup, opened: bool = False) -> Markup:
-    """Long content, collapsed behind its title."""
+    """HTML of long content, collapsed behind its title."""
     return Markup("<details{}><summary>{}</summary>{}</details>").format(
         Markup(" open") if opened else "", title, body
     )
 
 
 def note(text: str) -> Markup:
-    """A sentence that explains a chart or a table."""
+    """HTML of a sentence that explains a chart or a table."""
     return Markup('<p class="soft">{}</p>').format(text)
 
 
 def wide(text: str) -> Markup:
-    """A cell whose text may wrap."""
+    """HTML of a cell whose text may wrap."""
     return Markup('<td class="wide">{}</td>').format(text)
 
 
 def path_cell(path: CallPath) -> Markup:
-    """A cell with a shortened path; the full path is its tooltip."""
+    """HTML of a cell with a shortened path, and the full path as its tooltip."""
     return Markup('<td class="wide" title="{}">{}</td>').format(path, short_path(path))
 
 
 def number(value: float) -> str:
-    """Three or four digits with thousands separators."""
+    """A number as text with three or four digits and thousands separators."""
     if not math.isfinite(value):
         return DASH
     return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
 
 
 def predicted(metric: Metric | None, error: float | None = None) -> Markup:
-    """A cell: value and signed error on top, the interval below."""
+    """HTML of a cell: value and signed error on top, the interval below."""
     if metric is None:
         return Markup("<td>{}</td>").format(DASH)
     bounds = ""
@@ -135,14 +136,14 @@ def predicted(metric: Metric | None, error: float | None = None) -> Markup:
 
 
 def percent(value: float | None) -> str:
-    """A fraction as a percentage; large ones without decimals."""
+    """A fraction as text in per cent; large ones without decimals."""
     if value is None or not math.isfinite(value):
         return DASH
     return f"{value:,.0%}" if abs(value) >= 10 else f"{value:.1%}"
 
 
 def signed(error: float | None) -> str:
-    """A signed relative error."""
+    """A signed relative error as text in per cent."""
     if error is None or not math.isfinite(error):
         return DASH
     text = f"{error:+,.0%}" if abs(error) >= 10 else f"{error:+.1%}"
@@ -150,14 +151,14 @@ def signed(error: float | None) -> str:
 
 
 def seconds(value: float | None) -> str:
-    """A time with its unit."""
+    """A time in seconds as text with a readable unit."""
     if value is None or not math.isfinite(value):
         return DASH
     return units.text(value, "s", 3).replace(" us", " µs")
 
 
 def share(part: float) -> Markup:
-    """A cell with a fraction and a bar of that length in the background."""
+    """HTML of a cell with a fraction, and a bar of that length in the background."""
     shown = min(1.0, max(0.0, part)) if math.isfinite(part) else 0.0
     text = Markup('<td class="share" style="--share:{}%">{}</td>')
     return text.format(f"{shown * 100:.1f}", percent(part))

@@ -10,7 +10,10 @@ MOST_PATH = 100
 
 
 def short_path(path: CallPath, most: int = MOST_PATH) -> str:
-    """A long path with steps omitted: its start, the changes of process and its end are kept."""
+    """A path with steps omitted if it is longer than `most` characters.
+
+    The start of the path, its changes of process and its end are kept.
+    """
     steps = path.names
     kept = [True] * len(steps)
     for place in range(1, len(steps) - 2):
@@ -21,7 +24,7 @@ def short_path(path: CallPath, most: int = MOST_PATH) -> str:
 
 
 def path_end(path: CallPath, most: int) -> str:
-    """The end of a path, in at most `most` characters."""
+    """The end of a path as text of at most `most` characters."""
     short = short_path(path, most)
     return short if len(short) <= most else f"…{short[1 - most :]}"
 

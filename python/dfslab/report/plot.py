@@ -1,4 +1,4 @@
-"""The chart forms of the page in one style: data for Plotly, which the page itself draws."""
+"""The forms of charts on the page in one style: data for Plotly, which runs in the browser."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from dfslab.report.figure import (
 )
 from dfslab.result import Metric
 
-# The page replaces this colour by its text colour, which is light in dark mode.
+# The page replaces this colour by its text colour, which depends on light or dark mode.
 INK = "@ink"
-# Colours of Okabe and Ito, distinguishable by colour-blind readers; one fixed colour per method.
+# Colours of Okabe and Ito, which colour-blind readers can distinguish; one fixed colour per method.
 COLOURS = {
     "measure": INK,
     "sequence": "#0072B2",
@@ -54,21 +54,21 @@ _LAYOUT: ChartLayout = {
 
 
 def colour(method: str) -> str:
-    """A method's colour."""
+    """The fixed colour of a method."""
     return COLOURS.get(method) or SPARE[sum(map(ord, method)) % len(SPARE)]
 
 
 def chart(
     data: Sequence[Curve], layout: ChartLayout, label: str, axes: Mapping[str, Axis] | None = None
 ) -> Markup:
-    """The HTML of a chart and its data; `label` is the description for screen readers.
+    """HTML of a chart with its data; `label` describes the chart for screen readers.
 
-    `axes`: the axes of a chart with several panels, by Plotly's names ("xaxis2").
+    `axes`: axes of a chart with several panels, by Plotly's names ("xaxis2").
     """
     height = layout.get("height", 380)
     whole = {**_LAYOUT, **layout, **(axes or {}), "height": height}
     figure = _plain({"data": list(data), "layout": whole})
-    # "<" could close the script element; as an escape it means the same in JSON.
+    # "<" could close the script element; JSON reads its escape as the same character.
     text = json.dumps(figure, allow_nan=False).replace("<", "\\u003c")
     return Markup(
         f'<div class="chart" role="img" aria-label="{escape(label)}" '
@@ -78,8 +78,7 @@ def chart(
 
 
 def _plain(value: Any) -> Any:
-    """Plain data for JSON, which has no NaN and no infinity: these become null and are not
-    drawn."""
+    """Data without NaN and infinity, which JSON lacks: both become null and are not drawn."""
     if isinstance(value, Mapping):
         return {key: _plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
@@ -91,7 +90,7 @@ def _plain(value: Any) -> Any:
 
 
 def words(text: str) -> str:
-    """Text of a name, title or label, escaped, since Plotly would interpret tags."""
+    """Escaped text of a name, title or label, because Plotly interprets tags."""
     return str(escape(text))
 
 
@@ -110,7 +109,7 @@ def heading(text: str) -> Heading:
 
 
 def axis(title: str, **more: Unpack[AxisOptions]) -> Axis:
-    """An axis with a light grid."""
+    """An axis with a light grid and this title."""
     return {
         "title": {"text": title, "standoff": 8},
         "gridcolor": GRID,
@@ -121,7 +120,7 @@ def axis(title: str, **more: Unpack[AxisOptions]) -> Axis:
 
 
 def log_axis(title: str, values: Sequence[float]) -> Axis:
-    """A logarithmic axis over `values`: decade ticks on a long one, 1-2-5 ticks on a short one."""
+    """A logarithmic axis over `values`: ticks at decades if it is long, at 1-2-5 if it is short."""
     found = [value for value in values if math.isfinite(value) and value > 0]
     decades = math.log10(max(found) / min(found)) if found else 0.0
     options: AxisOptions = {"type": "log", "tickformat": "~s", "minor": {"showgrid": False}}
@@ -133,11 +132,11 @@ def log_axis(title: str, values: Sequence[float]) -> Axis:
 def panels(
     groups: Sequence[tuple[str, Sequence[Curve]]], x_axis: Axis, y_axis: Axis, label: str
 ) -> Markup:
-    """Small multiples on common axes: one panel for each (title, curves), with one common
-    legend."""
+    """HTML of one small chart for each (title, curves), with common axes and one common legend."""
     columns = min(MOST_COLUMNS, len(groups))
     rows = math.ceil(len(groups) / columns)
-    top = 64 if columns > 1 else 84  # a narrow chart wraps its legend into two lines
+    # space in pixels above the panels: a narrow chart wraps its legend into two lines
+    top = 64 if columns > 1 else 84
     titles: list[Annotation] = []
     axes: dict[str, Axis] = {}
     data: list[Curve] = []
@@ -175,7 +174,8 @@ def panels(
 
 
 def _y_axis(axis: Axis, index: int, columns: int) -> Axis:
-    """The axis of one panel, all of one scale; only those of the first column are labelled."""
+    """The vertical axis of panel `index`; all panels have one scale, only the first column has
+    labels."""
     found = axis.copy()
     if index:
         found["matches"] = "y"
@@ -199,7 +199,7 @@ def _panel_title(title: str, number: str) -> Annotation:
 
 
 def with_interval(metrics: Sequence[Metric]) -> ErrorBars:
-    """Asymmetric error bars of metrics; none for metrics without an interval."""
+    """Asymmetric error bars of metrics; a metric without an interval has none."""
     return {
         "type": "data",
         "symmetric": False,
@@ -211,7 +211,8 @@ def with_interval(metrics: Sequence[Metric]) -> ErrorBars:
 
 
 def time_scale(values: Sequence[float]) -> tuple[float, str]:
-    """The factor from seconds to a unit, and the unit, suited to the largest value."""
+    """(factor from seconds to a unit, name of the unit), such that the largest value is easy to
+    read."""
     largest = max((value for value in values if math.isfinite(value)), default=0.0)
     for factor, unit in ((1.0, "s"), (1e3, "ms"), (1e6, "µs")):
         if largest * factor >= 1:

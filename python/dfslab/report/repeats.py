@@ -1,4 +1,4 @@
-"""Repetitions in a trace as rows and lines: loops, retries, and calls that rules left out."""
+"""Repetitions in a trace as rows and lines: loops, retries, and calls that filters left out."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ RETRY_HEAD = ("step", "attempts that failed", "of", "time in them")
 
 
 class Loop(NamedTuple):
-    """How often one call of the step above makes a step: minimum, median, maximum; callers."""
+    """How often one call of the parent step makes this step: minimum, median, maximum.
+
+    `callers`: number of calls of the parent step.
+    """
 
     path: CallPath
     least: int
@@ -26,7 +29,8 @@ class Loop(NamedTuple):
 
 
 class Retry(NamedTuple):
-    """Failed attempts of a step, all attempts, and nanoseconds in the failed ones."""
+    """A step with failed attempts: their number, that of all attempts, and ns in the failed
+    ones."""
 
     path: CallPath
     failed: int
@@ -35,7 +39,7 @@ class Retry(NamedTuple):
 
 
 def loops(profile: TraceProfile) -> list[Loop]:
-    """Steps that one call makes more than once, the most often repeated first.
+    """Steps that one call of their parent makes more than once, the most often repeated first.
 
     Steps in trees of different shape have separate rows.
     """
@@ -48,7 +52,7 @@ def loops(profile: TraceProfile) -> list[Loop]:
 
 
 def retries(profile: TraceProfile) -> list[Retry]:
-    """Steps with failed attempts, most time first."""
+    """Steps with failed attempts, sorted by the time in these attempts."""
     found = [
         Retry(row.path, row.again, row.count, row.again_ns)
         for row in (*profile.ranking, *profile.waits)
@@ -58,7 +62,8 @@ def retries(profile: TraceProfile) -> list[Retry]:
 
 
 def left_out(profile: TraceProfile) -> list[str]:
-    """One line for each rule: the calls that it left out, and to what their time is attributed."""
+    """One line for each filter: the calls left out, and the calls to which their time is
+    attributed."""
     lines = []
     for rule, shown in profile.left_out.items():
         times = [units.text(ns / 1e9, "s") for ns in (shown.total_ns, shown.self_ns)]
@@ -72,6 +77,6 @@ def left_out(profile: TraceProfile) -> list[str]:
 
 
 def lost(profile: TraceProfile) -> str:
-    """What was repaired or dropped, by kind; empty if nothing was."""
+    """A text that counts repaired and dropped spans by kind; empty if there are none."""
     kinds = profile.losses.items()
     return ", ".join(f"{count:,} {kind.replace('_', ' ')}" for kind, count in kinds if count)

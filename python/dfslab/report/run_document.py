@@ -1,4 +1,4 @@
-"""Assembles the output of a run from all studies: JSON for programs, tables for people."""
+"""Assembles the output of a run from all studies: JSON for programs, tables for the terminal."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ from dfslab.studies.contract import FinishedRun
 
 
 def of(run: FinishedRun) -> dict[str, JsonValue]:
-    """The JSON of `dfslab run`: location, notes, and the keys of every study with findings."""
+    """The JSON document of `dfslab run`: location, notes, and the keys of every study with
+    findings."""
     notes: list[JsonValue] = list(run.findings.notes)
     found: dict[str, JsonValue] = {
         "scenario": run.scenario.name,
@@ -47,10 +48,11 @@ def _has_summary(run: FinishedRun) -> bool:
 
 
 def tables(run: FinishedRun) -> list[Table | str]:
-    """The tables of `dfslab run`: the results, unless a study replaces them, then every study."""
+    """The tables that `dfslab run` prints: results, unless a study replaces them, then every
+    study's."""
     shown: list[Table | str] = []
     if not _has_summary(run):
-        # The trace of a program is summarised by its bottlenecks.
+        # The study of bottlenecks summarises the trace of a program, so its table is not repeated.
         traced = run.find(Programs) is not None
         results = run.of_method("measure") if traced else run.settled
         shown += [result_table(results)] if results or not traced else []
@@ -66,7 +68,7 @@ def every_table(run: FinishedRun) -> list[Table]:
 
 
 def result_table(results: Iterable[Result]) -> Table:
-    """One row for each result: rate, throughput, latency, bottleneck."""
+    """A table with one row for each result: rate, throughput, latency, bottleneck."""
     rows, results = [], list(results)
     names = list(dict.fromkeys(result.method for result in results))
     columns = heads(
@@ -101,7 +103,7 @@ def result_table(results: Iterable[Result]) -> Table:
 
 
 def _metric(metric: Metric | None) -> TableCell:
-    """A value, and its interval on a separate line."""
+    """A table cell with the metric's value and, on a separate line, its interval."""
     if metric is None:
         return absent()
     if metric.low is None or metric.high is None:
@@ -112,7 +114,7 @@ def _metric(metric: Metric | None) -> TableCell:
 
 
 def _mean_latencies(result: Result) -> Sequence[str]:
-    """Mean latency of each operation, named where there are several; response time where known."""
+    """Mean latency of each operation as text; also the response time where it is known."""
     means = {
         name: (
             result.metrics.get(metrics.key(metrics.LATENCY, metrics.MEAN, name)),

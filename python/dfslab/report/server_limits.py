@@ -1,4 +1,4 @@
-"""Terminal tables of the metadata server's limits."""
+"""Terminal tables of the limits of a metadata server."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ from dfslab.spec import units
 
 
 def limits_tables(limits: ServerLimits) -> list[Table | str]:
-    """Tables of the number of files, the requests per second, and the burst that the server can
-    take."""
+    """Tables of the largest number of files, of requests per second, and of burst sizes."""
     return [_files(limits), _capacity(limits), _peaks(limits), *limits.notes]
 
 
@@ -66,7 +65,7 @@ def _peaks(limits: ServerLimits) -> Table:
 
 
 def _many(number: float) -> str:
-    """A count for display: 86 M, 1.2 k."""
+    """A count as short text, such as 86 M or 1.2 k."""
     for size, name in ((1e9, " G"), (1e6, " M"), (1e4, " k")):
         if number >= size:
             return f"{number / (1e3 if name == ' k' else size):.3g}{name}"

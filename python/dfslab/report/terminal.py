@@ -1,4 +1,4 @@
-"""Renders tables in a terminal, and builds the tables of commands that analyse no run."""
+"""Renders tables in a terminal, and builds the tables of commands that do not analyse a run."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from rich.table import Table
 from dfslab.spec import units
 
 if TYPE_CHECKING:
-    # Used in annotations only; callers that have such a value have imported its module.
+    # Imported for annotations only; a caller with such a value has imported its module.
     from dfslab.documents.planned_design import PlannedDesign
     from dfslab.documents.table import Table as Contents
     from dfslab.documents.table import TableCell
@@ -24,12 +24,12 @@ if TYPE_CHECKING:
     from dfslab.testbeds.hosts.kernel import Feature
 
 WIDE = 180
-# A small terminal, the least width of a column of words, and a column's margins.
+# Numbers of characters: a small terminal, the least width of a text column, a column's margins.
 NARROW, LEAST_WORDS, BORDER = 80, 8, 3
 
 
 def drawn(contents: Contents) -> Table:
-    """A table rendered by Rich: a cell's note below its text, the table's notes at the end."""
+    """A table as Rich renders it: a cell's note below its text, the table's notes at the end."""
     table = Table(title=escape(contents.title), caption=escape(" ".join(contents.notes)) or None)
     whole = _numbers_fit(contents)
     for column in contents.columns:
@@ -45,9 +45,9 @@ def drawn(contents: Contents) -> Table:
 
 
 def _numbers_fit(contents: Contents) -> bool:
-    """Whether 80 characters hold every line of the columns of numbers without a break.
+    """Whether all number columns fit into 80 characters without a line break.
 
-    A number that is broken inside its digits reads as another number.
+    A number that is broken inside its digits would read as another number.
     """
     needed = 1
     for number, column in enumerate(contents.columns):
@@ -62,7 +62,7 @@ def _text(cell: TableCell) -> str:
 
 
 def plain_table(title: str, head: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:
-    """A table whose first column is text."""
+    """A Rich table of texts; the first column is aligned left, the others right."""
     table = Table(title=title)
     for place, name in enumerate(head):
         table.add_column(name, justify="right" if place else "left")
@@ -72,7 +72,7 @@ def plain_table(title: str, head: Sequence[str], rows: Iterable[Sequence[str]]) 
 
 
 def search_tables(found: SearchDocument) -> list[Table | str]:
-    """The throughput-latency curve and its conclusion."""
+    """The throughput-latency curve and a line with the conclusion."""
     table = Table(title=f"Rates offered, {found.objective} (90 % interval)")
     for name in ("offered", "done", "mean response", "objective's", "verdict", "runs"):
         table.add_column(name, justify="left" if name == "verdict" else "right")
@@ -106,7 +106,7 @@ def search_tables(found: SearchDocument) -> list[Table | str]:
 
 
 def visibility_table(rows: Sequence[Visibility]) -> Table:
-    """Times from the acknowledgement at one client to the observation by another."""
+    """Table of the times from the acknowledgement at one client to the observation by another."""
     caption = "stale looks: begun after the acknowledgement, and still the old state"
     table = Table(title="From acknowledged at one client to visible at another", caption=caption)
     for name in (
@@ -144,14 +144,14 @@ def visibility_table(rows: Sequence[Visibility]) -> Table:
 
 
 def console(json_wanted: bool) -> Console:
-    """The console for people's output: stderr when stdout carries JSON."""
+    """The console for people's output: stderr if stdout carries JSON."""
     stream = sys.stderr if json_wanted else sys.stdout
-    # A pipe has no width; tables then take the width that they need.
+    # A pipe has no width, so tables take the width that they need.
     return Console(stderr=json_wanted, highlight=False, width=None if stream.isatty() else WIDE)
 
 
 def checks_table(checks: Sequence[Check]) -> Table:
-    """A testbed's hardware: declared and measured values."""
+    """Table of a testbed's hardware: declared and measured values."""
     table = Table(title="Hardware, declared and measured")
     for name in ("host", "quantity"):
         table.add_column(name)
@@ -169,7 +169,7 @@ def checks_table(checks: Sequence[Check]) -> Table:
 
 
 def features_table(features: Sequence[Feature]) -> Table:
-    """The features of this machine that testbeds use."""
+    """Table of the features of this machine that testbeds use."""
     table = Table(title="Features that testbeds use")
     for name in ("feature", "here", "without it"):
         table.add_column(name)
@@ -180,7 +180,7 @@ def features_table(features: Sequence[Feature]) -> Table:
 
 
 def plan_document(plan: DesignPlan) -> PlannedDesign:
-    """A design as a document: the legal set, the runs by testbed, the cost in seconds."""
+    """A planned design as a document: the legal set, the runs by testbed, the cost in seconds."""
     from dfslab.documents.planned_design import PlannedCost, PlannedDesign
     from dfslab.studies.designs.design_plan import labels
 
@@ -203,7 +203,7 @@ def plan_document(plan: DesignPlan) -> PlannedDesign:
 
 
 def plan_tables(planned: PlannedDesign) -> list[Table | str]:
-    """A design as tables: the legal share, the testbeds, the cost."""
+    """A planned design as tables: the legal share, the testbeds, the cost."""
     table = Table(
         title=f"{planned.kind} design over {len(planned.factors)} factors",
         caption="what all runs of a testbed have in common",

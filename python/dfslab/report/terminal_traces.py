@@ -1,4 +1,4 @@
-"""Terminal tables of traces: times of calls, their numbers, and end-to-end savings."""
+"""Terminal tables of traces: times and numbers of calls, and end-to-end savings."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ from dfslab.spec import units
 
 
 def ranking_tables(profile: TraceProfile, most: int = 20) -> list[Table | str]:
-    """A trace's steps by self time; waits separately where the trace marks them; losses."""
+    """Tables of the `most` steps by self time; waits are separate if the trace marks them;
+    losses."""
     tables: list[Table | str] = [_steps(_title(profile), profile.ranking[:most])]
     if profile.waits:
         tables.append(_steps("Waits: queues, locks, other processes", profile.waits[:most]))
@@ -49,7 +50,7 @@ def _title(profile: TraceProfile) -> str:
 
 
 def _studied(profile: TraceAnalysis, most: int) -> list[Table | str]:
-    """Tables of gains, of the comparison with a model, of retries and of cohorts."""
+    """Tables of gains, of the comparison with a model, of retries and of cohorts, if computed."""
     tables: list[Table | str] = []
     if profile.savings and profile.savings.steps:
         tables.append(savings_table(profile.savings, most))
@@ -80,7 +81,8 @@ def _studied(profile: TraceAnalysis, most: int) -> list[Table | str]:
 
 
 def sampled_text(profile: TraceProfile) -> str:
-    """A note that counts and sums are estimates, with the sampling probability."""
+    """A note that counts and sums are estimates, with the sampling probability; empty if not
+    sampled."""
     shown = profile.sampling
     assert shown is not None
     ends = sorted({f"{one:.3g}" for one in (shown.probability_least, shown.probability_most)})
@@ -91,8 +93,10 @@ def sampled_text(profile: TraceProfile) -> str:
 
 
 def clocks_table(clocks: Sequence[AlignedClock]) -> Table:
-    """Clock offsets between hosts, estimated from the calls between them; spans are shown
-    corrected."""
+    """Table of the clock offsets between hosts, estimated from the calls between them.
+
+    The times of spans are already corrected by these offsets.
+    """
     table = Table(title="Clocks, by calls between hosts (spans are shown with them set)")
     for name in ("host", "ahead", "within", "calls", "against"):
         table.add_column(name, justify="left" if name == "host" else "right")
@@ -106,7 +110,7 @@ def clocks_table(clocks: Sequence[AlignedClock]) -> Table:
 
 
 def answer_table(columns: Sequence[str], rows: Sequence[tuple[JsonValue, ...]]) -> Table:
-    """The result of an SQL query, unformatted."""
+    """Table of the result of an SQL query, unformatted."""
     table = Table(*(escape(column) for column in columns))
     for row in rows:
         table.add_row(*(escape(str(value)) for value in row))
@@ -114,7 +118,8 @@ def answer_table(columns: Sequence[str], rows: Sequence[tuple[JsonValue, ...]]) 
 
 
 def changes_table(compared: CohortComparison, most: int = 20) -> Table:
-    """Steps whose mean duration changed significantly, corrected for multiple comparisons."""
+    """Table of steps whose mean duration changed significantly, corrected for multiple
+    comparisons."""
     table = Table(title=f"Changed, of {compared.tests} steps compared (Holm, 5 %)")
     one, other = compared.sides
     for name in ("step", f"mean {one}", other, "change", "p"):
@@ -128,7 +133,8 @@ def changes_table(compared: CohortComparison, most: int = 20) -> Table:
 
 
 def savings_table(savings: Savings, most: int = 20) -> Table:
-    """The end-to-end gain of each step, compared with rankings by self time and critical path."""
+    """Table of each step's end-to-end gain, compared with rankings by self time and critical
+    path."""
     title = f"End-to-end time saved if a step were {savings.factor:g} times faster (90 % interval)"
     finishers = any(step.last_finisher_share is not None for step in savings.steps)
     table = Table(title=title)
@@ -148,7 +154,7 @@ def savings_table(savings: Savings, most: int = 20) -> Table:
 
 
 def modelled_table(rows: Sequence[ModelledStep]) -> Table:
-    """Traced steps compared with the description's; a dash is an unknown value."""
+    """Table of traced steps compared with the description's; a dash is an unknown value."""
     shown = []
     for row in rows:
         times = [
@@ -173,7 +179,8 @@ def modelled_table(rows: Sequence[ModelledStep]) -> Table:
 
 
 def parts_table(parts: PartRanking, most: int = 20) -> Table:
-    """The end-to-end gain of each processor, disk and link, compared with other rankings."""
+    """Table of the end-to-end gain of each processor, disk and link, compared with other
+    rankings."""
     title = f"End-to-end time saved if a part were {parts.factor:g} times faster"
     table = Table(title=title)
     for name in (
@@ -220,7 +227,7 @@ def _steps(title: str, rows: Sequence[Entry]) -> Table:
 
 
 def _times(row: Entry) -> tuple[str, str, str]:
-    """Self time, its share and the mean duration; unknown where calls were only counted."""
+    """Texts of self time, its share and the mean duration; unknown if calls were only counted."""
     timed = row.count if row.timed is None else row.timed
     if timed == 0:
         return "-", "-", "-"

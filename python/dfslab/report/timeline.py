@@ -1,4 +1,4 @@
-"""Exemplar traces as timelines: a row for each call, its bar at its time within the root call."""
+"""Exemplar traces as timelines: one row for each call, with a bar at its time in the root call."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ DEEPEST = 12
 
 
 def timelines(calls: Sequence[Timeline]) -> Markup:
-    """A timeline of each root call, the slowest one expanded; empty when there is none."""
+    """HTML of a timeline for each root call, the slowest one expanded; empty if there are no
+    calls."""
     if not calls:
         return Markup("")
     drawn = [

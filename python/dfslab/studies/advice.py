@@ -18,9 +18,11 @@ BASIS = (
 
 
 class Advice(BaseModel):
-    """A single change of the deployment; `gain`: factor on the rate, by the sequence model.
+    """A single change of the deployment; `gain`: predicted factor on the rate by the sequence
+    model.
 
-    `low` and `high` hold the uncertainty of the model's constants, not the model's own error.
+    `low` and `high`: 90 % interval due to the uncertainty of the model's constants. The model's
+    error of form is not included.
     """
 
     point_id: str
@@ -33,7 +35,7 @@ class Advice(BaseModel):
 
 
 class Advised(StudyResult):
-    """The best change of every configuration that has a worthwhile one."""
+    """The best change of every configuration for which a change is worthwhile."""
 
     study = "advice"
     is_printed_by_run = False
@@ -60,14 +62,14 @@ class Advised(StudyResult):
         return Table(title, [*columns, Column("gain")], rows, [BASIS])
 
     def tables(self, run: FinishedRun) -> list[Table]:
-        """The table; none without advice."""
+        """The table of advice; an empty list if there is no advice."""
         return [self.table()] if self.advice else []
 
     def section(self, run: FinishedRun) -> Section:
-        """The table as a section; empty if the run had no models."""
+        """The table as a section of the page; empty if the run had no models."""
         blocks = self.tables(run) if run.methods else []
         return Section(self.study, self.title, self.section_order or 0, self.empty, blocks)
 
     def document(self, run: FinishedRun) -> dict[str, JsonValue]:
-        """Empty, because `dfslab advise` prints the advice."""
+        """An empty document, because `dfslab advise` prints the advice."""
         return {}

@@ -1,7 +1,7 @@
-"""Advice: bottleneck of a configuration, recommended change, its gain with an interval.
+"""Advice for a configuration: its bottleneck, the recommended change, and the predicted gain.
 
 Every change is a separate scenario, predicted by the sequence model with the same constants. The
-interval comes from constants drawn from their estimated distribution.
+interval of a gain comes from constants drawn from their estimated distribution.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from dfslab.studies.advice import Advice, Advised
 from dfslab.studies.contract import FinishedRun, Needs, Progress, Study, need_measured
 
 NAMES = ("advice",)
-# Most configurations with advice: the hundreds of a design would be unreadable.
+# Largest number of configurations with advice: hundreds of rows of a design would be unreadable.
 MOST_ADVISED = 60
 DRAWS = 60
 WORTH_SAYING = 1.02
-# Factor of the processors' frequency in a proposed change.
+# Factor on the processors' frequency in a proposed change.
 FASTER = 1.5
 # Quantiles of a 90 % interval.
 INTERVAL = (0.05, 0.95)
@@ -37,7 +37,7 @@ class AdviceStudy(Study[Advised]):
     order = 35
 
     def run(self, run: FinishedRun, progress: Progress) -> Advised:
-        """The best change of each configuration. RunFailed without measurements."""
+        """The best change of each configuration. RunFailed if the run has no measurements."""
         need_measured(run)
         calibration = calibrate([r for r in run.of_method("measure") if not r.point.held_out])
         found = []
@@ -47,14 +47,14 @@ class AdviceStudy(Study[Advised]):
 
 
 def make(name: str) -> AdviceStudy:
-    """The study."""
+    """The study `advice`, for discovery."""
     return AdviceStudy()
 
 
 def advise(point: Point, calibration: Calibration, seed: int = 1) -> list[Advice]:
-    """Worthwhile changes of the deployment, the best first; may be empty."""
+    """Worthwhile changes of the deployment, the one with the largest gain first; may be empty."""
     situation = Situation(point.scenario)
-    # A constant without measurements keeps its prior.
+    # A constant that no measurement determines keeps its prior.
     draws = [{**situation.constants, **drawn} for drawn in _draws(calibration, seed)]
     base = situation.predict_many(draws).rate_per_s
     limit = situation.predict(draws[0]).binding
@@ -80,7 +80,7 @@ def advise(point: Point, calibration: Calibration, seed: int = 1) -> list[Advice
 
 
 def _draws(calibration: Calibration, seed: int) -> list[dict[str, float]]:
-    """The estimated constants first, then draws from their joint distribution."""
+    """Model constants by name: the estimates first, then draws from their joint distribution."""
     values = calibration.values
     if not values:
         return [{}]
@@ -91,7 +91,8 @@ def _draws(calibration: Calibration, seed: int) -> list[dict[str, float]]:
 
 
 def _changes(scenario: Scenario) -> Iterator[tuple[str, Scenario]]:
-    """(description, scenario) of single changes: twice the hardware, or half the latency."""
+    """(description, scenario) of each single change, such as twice the hardware or half the
+    latency."""
     for group in scenario.deployment.node:
         place = f"deployment.node.{group.name}"
         changes: dict[str, dict[str, LevelValue]] = {

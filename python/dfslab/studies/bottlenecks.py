@@ -1,8 +1,8 @@
 """Where external programs spend their time in a file system, and which step to improve.
 
-For every traced configuration: seconds of the functions that the literature names, and steps ranked
-by the time that halving each would save in the clients' calls, with intervals. The ranking by
-summed time of Liu 2018 is given for comparison.
+For every traced configuration: total seconds of the functions that the literature names, and steps
+ranked by the client call time that halving each would save, with intervals. The ranking by summed
+time of Liu 2018 is given for comparison.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from dfslab.studies.traces import gain, parts
 
 NAMES = ("bottlenecks",)
 MOST_STEPS = 5
-# Number of steps that are listed where a file system names no functions.
+# Number of steps that are listed if a file system names no functions.
 MOST_FUNCTIONS = 8
-# Most configurations in one printed table, and steps of each.
+# Largest number of configurations in one printed table, and of steps for each configuration.
 ACROSS, MOST_GAINS = 7, 3
 
 
 class FunctionCost(BaseModel):
-    """Calls of one function in all processes, and their total seconds."""
+    """Number of calls of one function in all processes, and their total seconds."""
 
     name: str
     count: int
@@ -40,12 +40,13 @@ class FunctionCost(BaseModel):
 
     @property
     def mean_s(self) -> float | None:
-        """Mean seconds of a call; None without calls."""
+        """Mean seconds of a call; None if there were no calls."""
         return self.total_s / self.count if self.count else None
 
 
 class Gain(BaseModel):
-    """Share of client call time saved by halving a step (in all contexts) or a part."""
+    """Share of client call time saved by halving a step (in all calling contexts) or a deployment
+    part."""
 
     name: str
     saving: float
@@ -55,8 +56,11 @@ class Gain(BaseModel):
 
 
 class Bottlenecks(BaseModel):
-    """One configuration. `took_s`: duration of the program. `calls_s`: time of the outermost
-    calls into the file system, to which shares refer."""
+    """The bottlenecks of one traced program at one configuration.
+
+    `took_s`: duration of the program. `calls_s`: total time of the outermost calls into the file
+    system; the shares in `steps` and `parts` are fractions of `calls_s`.
+    """
 
     point_id: str
     labels: dict[str, Value]
@@ -70,14 +74,14 @@ class Bottlenecks(BaseModel):
 
 
 class Programs(StudyResult):
-    """Seconds of functions and largest gains of every traced program."""
+    """Seconds of functions and the largest gains of every traced program."""
 
     study = "bottlenecks"
 
     programs: list[Bottlenecks]
 
     def tables(self, run: FinishedRun) -> list[Table]:
-        """Tables of mean seconds of functions, then of the largest gains."""
+        """Two tables: mean seconds of each function, and the largest gains."""
         parts = [self.programs[at : at + ACROSS] for at in range(0, len(self.programs), ACROSS)]
         return [*(_functions_table(run, some) for some in parts), self._gains(run)]
 
@@ -106,7 +110,7 @@ class Programs(StudyResult):
         return Table("Time of the clients' calls saved if a step were twice as fast", columns, rows)
 
     def document(self, run: FinishedRun) -> dict[str, JsonValue]:
-        """The result without the call trees, which are on the page."""
+        """The result without the call trees, which only the page shows."""
         rows: list[JsonValue] = [
             one.model_dump(mode="json", exclude={"roots"}) for one in self.programs
         ]
@@ -135,25 +139,25 @@ def _functions_table(run: FinishedRun, some: Sequence[Bottlenecks]) -> Table:
 
 
 class BottlenecksStudy(Study[Programs]):
-    """Ranks the steps of traced programs."""
+    """Ranks the steps of traced programs by the time that halving each would save."""
 
     name = "bottlenecks"
     result = Programs
     order = 70
 
     def run(self, run: FinishedRun, progress: Progress) -> Programs | None:
-        """One entry for each traced program; None where none was traced."""
+        """One entry for each traced program; None if no program was traced."""
         found = bottlenecks(run.settled, run.traces)
         return Programs(programs=found) if found else None
 
 
 def make(name: str) -> BottlenecksStudy:
-    """The study."""
+    """The study `bottlenecks`, for discovery."""
     return BottlenecksStudy()
 
 
 def bottlenecks(results: Sequence[Result], traces: Path) -> list[Bottlenecks]:
-    """One for each traced program, in the order of the results; `traces` holds their profiles."""
+    """One entry for each traced program, in the order of the results; `traces` is their folder."""
     found = []
     for result in results:
         program = result.program
@@ -164,13 +168,13 @@ def bottlenecks(results: Sequence[Result], traces: Path) -> list[Bottlenecks]:
 
 
 def profiles(results: Sequence[Result], traces: Path) -> list[Path]:
-    """The profiles of all traced programs."""
+    """The call profile files of all traced programs below the folder `traces`."""
     folders = [folder for result in results if (folder := _folder(result, traces))]
     return callprofile.expand(folder for folder in folders if folder.is_dir())
 
 
 def _folder(result: Result, traces: Path) -> Path | None:
-    """The folder of the profiles of a result's program."""
+    """The folder with the call profiles of a result's program; None if it was not traced."""
     named = result.program.profiles if result.program else None
     return traces / named if named else None
 
@@ -199,12 +203,13 @@ def _of(result: Result, program: ProgramRun, folder: Path) -> Bottlenecks:
 
 
 def _with_process(path: CallPath) -> str:
-    """The name of a step with its process, since a call and its handler may share a name."""
+    """The name of a step with its process, because a call and its handler may have the same
+    name."""
     return f"{path.within or ''}: {path.step}"
 
 
 def _by_name(steps: Iterable[Saving]) -> list[Gain]:
-    """Gains by step name, merged over calling contexts."""
+    """Gains by step name, summed over calling contexts."""
     sums: dict[str, list[float]] = {}
     for step in steps:
         one = sums.setdefault(_with_process(step.step), [0.0, 0.0, 0.0])
@@ -220,7 +225,7 @@ def _by_name(steps: Iterable[Saving]) -> list[Gain]:
 
 
 def _by_sum(steps: Iterable[Saving]) -> str:
-    """The step with the largest total self time."""
+    """The name of the step with the largest total self time."""
     sums: dict[str, int] = {}
     for step in steps:
         name = _with_process(step.step)
@@ -229,10 +234,11 @@ def _by_sum(steps: Iterable[Saving]) -> str:
 
 
 def functions(top: MergedStep, named: Mapping[str, Sequence[str]]) -> list[FunctionCost]:
-    """Calls and seconds of functions; `named`: function -> path suffixes, the first is counted.
+    """Number of calls and total seconds of each function.
 
-    A nested call of the same function belongs to the outer one. Without names: the steps with the
-    largest total time.
+    `named`: function -> suffixes of call paths; calls of the first suffix are counted. The time of
+    a nested call of the same function belongs to the outer call. If `named` is empty, the steps
+    with the largest total time are returned.
     """
     if not named:
         steps = {

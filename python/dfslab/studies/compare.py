@@ -21,7 +21,7 @@ NAMES = ("comparison",)
 
 
 class ComparedPoint(BaseModel):
-    """One configuration. Errors are predicted / measured - 1."""
+    """Measured and predicted values of one configuration; an error is predicted / measured - 1."""
 
     point_id: str
     labels: dict[str, str | int | float | bool]
@@ -48,7 +48,10 @@ class ErrorScore(BaseModel):
 
 
 class Comparison(StudyResult):
-    """All configurations, and every method's scores. `noise`: median run-to-run sd, a fraction."""
+    """All configurations, and every method's scores.
+
+    `noise`: median relative standard deviation between repetitions of a configuration, a fraction.
+    """
 
     study = "comparison"
     stands_for_results = True
@@ -60,14 +63,14 @@ class Comparison(StudyResult):
     noise: float
 
     def tables(self, run: FinishedRun) -> list[Table]:
-        """Measured and predicted rates; errors on held-out configurations."""
+        """Tables of measured and predicted rates, and of errors on held-out configurations."""
         found = [_rates(self, run)]
         if self.held_out:
             found.append(score_table("Errors on held-out configurations", self.held_out))
         return found
 
     def document(self, run: FinishedRun) -> dict[str, JsonValue]:
-        """The comparison's own keys; its rows are the points of the run."""
+        """Metric, scores and noise; the rows are the points in the document of the run."""
         found = self.model_dump(mode="json")
         found["points"] = found.pop("rows")
         return found
@@ -92,7 +95,7 @@ def _rates(comparison: Comparison, run: FinishedRun) -> Table:
 
 
 def _predicted(row: ComparedPoint, method: str) -> TableCell:
-    """A cell with a method's value, its interval and signed error."""
+    """A table cell with a method's predicted value, its interval and its signed error."""
     metric = row.predictions.get(method)
     if metric is None:
         return absent()
@@ -102,7 +105,7 @@ def _predicted(row: ComparedPoint, method: str) -> TableCell:
 
 
 def score_table(title: str, scores: Mapping[str, ErrorScore]) -> Table:
-    """Errors of every method."""
+    """A table with the errors of every method."""
     columns = heads(
         "method", "points", "median |error|", "90 % |error|", "signed median", "90 % coverage"
     )
@@ -129,17 +132,17 @@ class ComparisonStudy(Study[Comparison]):
     order = 10
 
     def run(self, run: FinishedRun, progress: Progress) -> Comparison:
-        """The comparison of all results."""
+        """The comparison of all results of the run."""
         return compare(run.settled)
 
 
 def make(name: str) -> ComparisonStudy:
-    """The study."""
+    """The study `comparison`, for discovery."""
     return ComparisonStudy()
 
 
 def compare(results: Sequence[Result], metric: str = "rate_per_s") -> Comparison:
-    """Compare predictions of all methods with measurements of one metric."""
+    """Compare the predictions of all methods with the measurements of one metric."""
     by_point: dict[str, list[Result]] = {}
     for result in results:
         by_point.setdefault(result.point_id, []).append(result)
@@ -157,7 +160,7 @@ def compare(results: Sequence[Result], metric: str = "rate_per_s") -> Comparison
 
 
 def sort_key(labels: Mapping[str, Hashable]) -> list[tuple[int, float, str]]:
-    """Sort key of a configuration: its varied keys in order, quantities by value."""
+    """Sort key of a configuration: its varied keys in order; quantities are sorted by value."""
     return [_sortable(value) for value in labels.values()]
 
 
@@ -213,7 +216,7 @@ def _mean_steps(measured: Sequence[Result]) -> list[Step]:
 
 
 def geometric_mean(values: Sequence[float]) -> Metric:
-    """Geometric mean with the 90 % t interval of the mean; no interval from a single value."""
+    """Geometric mean with the 90 % Student's t interval of the mean; no interval for one value."""
     logs = np.log(np.maximum(values, 1e-300))
     mean = float(np.exp(logs.mean()))
     if len(logs) < 2:
@@ -229,7 +232,7 @@ def _log_sd(group: Sequence[Result], metric: str) -> float | None:
 
 
 def scores(rows: Sequence[ComparedPoint]) -> dict[str, ErrorScore]:
-    """Every method's score over the rows that it predicted."""
+    """Method -> score over the rows that the method predicted."""
     methods = dict.fromkeys(method for row in rows for method in row.errors)
     return {
         method: score(
@@ -248,7 +251,8 @@ def _covers(row: ComparedPoint, method: str) -> bool:
 
 
 def score(errors: Sequence[float], covered: Sequence[bool]) -> ErrorScore:
-    """Score of signed errors (fractions) and interval hits."""
+    """Score of one method from its signed errors (fractions) and whether each interval
+    `covered`."""
     signed = np.asarray(errors, dtype=float)
     return ErrorScore(
         n=len(signed),

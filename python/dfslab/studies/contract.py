@@ -1,8 +1,8 @@
 """The interface of studies: analyses of a run's results that return a typed, storable result.
 
-A study is one module that declares `NAMES` and `make(name)`: in this folder, in `studies/` of a
-folder of DFSLAB_PATH, or behind an entry point of the group `dfslab.studies`. Terminal, JSON, page
-and CSV show its result without further changes.
+A study is one module that declares `NAMES` and `make(name)`. It is found in this folder, in
+`studies/` of a folder of DFSLAB_PATH, or behind an entry point of the group `dfslab.studies`.
+Terminal, JSON, page and CSV show its result without further changes.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ NOTHING_MEASURED = "holds no measured result to learn from"
 
 
 class Progress(Protocol):
-    """Progress callback: amount done, total amount, current activity, seconds remaining."""
+    """A callback for progress: amount done, total amount, current activity, seconds remaining."""
 
     def __call__(self, done: float, total: float, text: str, /, *remaining_s: float) -> None: ...
 
@@ -39,28 +39,28 @@ class StudyResult(BaseModel):
 
     # Name of the study in the run's folder, in JSON and in anchors of the page.
     study: ClassVar[str]
-    # Whether `dfslab run` prints the tables, too, not only the study's own command.
+    # Whether `dfslab run` also prints the tables; if false, only the study's own command does.
     is_printed_by_run: ClassVar[bool] = True
-    # Whether the tables replace the list of all results.
+    # Whether the tables replace the list of all results in the terminal.
     stands_for_results: ClassVar[bool] = False
-    # Whether this result alone causes a page to be written.
+    # Whether this result is a sufficient reason to write a page.
     is_worth_a_page: ClassVar[bool] = True
-    # Position on the page; None if a dedicated section with charts renders the result.
+    # Position on the page; None if a dedicated section with charts shows the result.
     section_order: ClassVar[int | None] = None
     title: ClassVar[str] = ""
     empty: ClassVar[str] = ""
 
     def tables(self, run: FinishedRun) -> list[Table]:
-        """The result as tables, for all output formats."""
+        """The result as tables, which all output formats show."""
         return []
 
     def section(self, run: FinishedRun) -> Section:
-        """The result's section of the page; by default the tables."""
+        """The section of the page that shows the result; by default the tables."""
         order = self.section_order or 0
         return Section(self.study, self.title, order, self.empty, self.tables(run))
 
     def document(self, run: FinishedRun) -> dict[str, JsonValue]:
-        """The result's keys in the JSON of `dfslab run`."""
+        """Keys and values of the result in the JSON of `dfslab run`."""
         return {self.study: self.model_dump(mode="json")}
 
 
@@ -70,7 +70,12 @@ FoundOf = TypeVar("FoundOf", bound=StudyResult, covariant=True)
 
 @dataclass(frozen=True)
 class Needs:
-    """Preconditions of a study: measured results, predictions, a design (or none), findings."""
+    """Preconditions of a study at the end of a run.
+
+    `measured`: the run has measurements. `models`: the scenario names models. `design`: the run has
+    (true) or lacks (false) a design; None: either. `studies`: results of other studies that the run
+    holds.
+    """
 
     measured: bool = False
     models: bool = False
@@ -104,12 +109,16 @@ class Study(ABC, Generic[FoundOf]):
 
     @abstractmethod
     def run(self, run: FinishedRun, progress: Progress) -> FoundOf | None:
-        """The result; None if there is nothing to report. RunFailed if it cannot be computed."""
+        """The study's result; None if there is nothing to report.
+
+        RunFailed if it cannot be computed.
+        """
 
 
 @dataclass
 class Findings:
-    """Results of all studies of a run; `refused`: reasons of studies that failed."""
+    """Results of all studies of a run by study name; `refused`: reasons of the studies that
+    failed."""
 
     found: dict[str, StudyResult] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
@@ -117,16 +126,16 @@ class Findings:
 
     @classmethod
     def of(cls, *results: StudyResult | None) -> Findings:
-        """Findings that hold these results."""
+        """Findings with these results; None is skipped."""
         return cls({one.study: one for one in results if one is not None})
 
     def get(self, kind: type[Found]) -> Found | None:
-        """The result of one study, by its class; None without one."""
+        """The result of the given class; None if its study has no result."""
         known = self.found.get(kind.study)
         return known if isinstance(known, kind) else None
 
     def add(self, result: StudyResult) -> None:
-        """Add a study's result."""
+        """Add the result of one study, under its study's name."""
         self.found[result.study] = result
 
 
@@ -140,7 +149,8 @@ class FinishedRun:
         findings: Findings | None = None,
         folder: Path | None = None,
     ) -> None:
-        """Without `results`, they are read from the folder on first access."""
+        """`results`: all results of the run; if None, they are read from `folder` on first
+        access."""
         self.scenario, self.folder = scenario, folder or Path()
         self.findings = Findings() if findings is None else findings
         self.processor_time: ProcessorTime | None = None
@@ -149,12 +159,13 @@ class FinishedRun:
 
     @cached_property
     def results(self) -> list[Result]:
-        """All results; not loaded if only stored findings are used."""
+        """All results of the run. They are read from disk only if this property is used."""
         return store.load_results(self.folder)
 
     @cached_property
     def settled(self) -> list[Result]:
-        """Results in a canonical order, because float sums and the order of rows depend on it."""
+        """All results in a canonical order, since sums of floats and the order of rows depend on
+        it."""
         methods = {name: place for place, name in enumerate(self.scenario.run.methods)}
         return in_order(
             self.scenario,
@@ -165,12 +176,12 @@ class FinishedRun:
         )
 
     def find(self, kind: type[Found]) -> Found | None:
-        """The result of one study on this run, by its class; None without one."""
+        """The result of the given class for this run; None if its study has no result."""
         return self.findings.get(kind)
 
     @property
     def methods(self) -> list[str]:
-        """The predicting methods, in the scenario's order."""
+        """Names of the predicting methods, in the scenario's order."""
         return [
             method for method in self.scenario.run.methods if not discover.is_instrument(method)
         ]
@@ -181,7 +192,7 @@ class FinishedRun:
 
     @property
     def points(self) -> list[Point]:
-        """Every configuration that has a result."""
+        """The configurations that have a result."""
         return list({result.point_id: result.point for result in self.settled}.values())
 
     @property
@@ -195,7 +206,7 @@ class FinishedRun:
         return self.folder / "report.html"
 
     def name(self, labels: Mapping[str, Value]) -> str:
-        """A short name of a configuration: its keys that vary within the run."""
+        """A short name of a configuration, made of the keys that vary within the run."""
         return self._name(labels)
 
     @cached_property
@@ -204,16 +215,16 @@ class FinishedRun:
 
 
 def in_order(scenario: Scenario, results: Iterable[Result]) -> list[Result]:
-    """Results in the scenario's order of configurations; they were measured in random order."""
-    # Match by labels, because earlier versions have different ids.
+    """Results in the scenario's order of configurations; measurements ran in a random order."""
+    # Match by labels, because earlier versions of dfslab computed other point ids.
     places = {str(point.labels): place for place, point in enumerate(scenario.points())}
     return sorted(results, key=lambda one: places.get(str(one.labels), len(places)))
 
 
 def all_studies() -> list[Study[StudyResult]]:
-    """Every discovered study, each after those whose findings it needs.
+    """Every discovered study, ordered so that a study follows those whose findings it needs.
 
-    DiscoveryError names the module that violates the interface.
+    DiscoveryError names a module that violates the interface.
     """
     found = [study for name in discover.studies() for study in [find(name)]]
     found.sort(key=lambda one: (one.order, one.name))
@@ -227,7 +238,7 @@ def all_studies() -> list[Study[StudyResult]]:
 
 
 def find(name: str) -> Study[StudyResult]:
-    """The study of that name. InputError with the known names where there is none."""
+    """The study `name`. InputError with the known names if none exists."""
     known = discover.studies()
     if name not in known:
         raise InputError("study", name, unknown(name, sorted(known)))
@@ -242,13 +253,13 @@ def find(name: str) -> Study[StudyResult]:
 
 
 def refusals(run: FinishedRun, kinds: Iterable[type[StudyResult]]) -> Iterator[str]:
-    """Reasons why these studies failed on a run."""
+    """The reasons why these studies failed on a run; none for a study that succeeded."""
     for kind in kinds:
         if kind.study in run.findings.refused:
             yield run.findings.refused[kind.study]
 
 
 def need_measured(run: FinishedRun) -> None:
-    """RunFailed if a run has no usable measurement."""
+    """RunFailed if the run has no usable measurement."""
     if not any(not result.point.held_out for result in run.of_method("measure")):
         raise RunFailed(NOTHING_MEASURED)

@@ -1,7 +1,7 @@
-"""Cross-validation over whole configurations: replicates never split, every model refitted.
+"""Cross-validation over whole configurations: replicates stay together, every model is refitted.
 
 Rows of one testbed are correlated, so folds hold out whole testbeds, rates and scales. Random rows
-are scored, too, only to show by how much these scores are optimistic (the leakage gap).
+are scored, too, only to show how optimistic such scores are (the leakage gap).
 """
 
 from __future__ import annotations
@@ -26,28 +26,29 @@ from dfslab.studies.runs.stages import Stage
 # Result number -> fold; a result with fold None is never judged (it is always learnt from).
 NAMES = ("crossval",)
 VALIDATED = ("sequence", "regression", "mean")
+# Each fold is the set of the indices of its held-out results.
 Folds = list[set[int]]
 LEAVE_OUT = 4
-# One testbed in this number is held out for the learning curve, which has CURVE_STEPS sizes.
+# One testbed in HELD_OUT is held out for the learning curve, which has CURVE_STEPS training sizes.
 HELD_OUT, CURVE_STEPS = 4, 4
-# Ways to hold out, in the order of evaluation.
+# The ways to choose held-out results, in the order of evaluation.
 SPLITS = ("random rows", "layout", "rate", "more servers", "more clients")
 
 
 class CrossValidated(StudyResult):
-    """Scores of each method on held-out configurations, each held out once."""
+    """Scores of each method on held-out configurations; every configuration is held out once."""
 
     study = "crossval"
 
     scores: dict[str, ErrorScore]
 
     def tables(self, run: FinishedRun) -> list[Table]:
-        """Errors of every method, where there are any."""
+        """A table with the errors of every method; an empty list if there are no scores."""
         title = "Errors in cross-validation over whole configurations"
         return [score_table(title, self.scores)] if self.scores else []
 
     def document(self, run: FinishedRun) -> dict[str, JsonValue]:
-        """The scores."""
+        """The scores by method."""
         scores: dict[str, JsonValue] = {
             name: one.model_dump(mode="json") for name, one in self.scores.items()
         }
@@ -64,7 +65,7 @@ class CrossValidationStudy(Study[CrossValidated]):
     stage: Stage = "cross_validating"
 
     def run(self, run: FinishedRun, progress: Progress) -> CrossValidated:
-        """The scores of the methods that are fast enough to be refitted for each fold."""
+        """Scores of the methods that are fast enough to be refitted for each fold."""
         progress(0, 1, "cross-validating")
         scores = crossval(
             run.of_method("measure"),
@@ -77,19 +78,21 @@ class CrossValidationStudy(Study[CrossValidated]):
 
 
 def make(name: str) -> CrossValidationStudy:
-    """The study."""
+    """The study `crossval`, for discovery."""
     return CrossValidationStudy()
 
 
 class Validation(BaseModel):
-    """Scores of each model by way of holding out; `errors` of the rows, by method."""
+    """Scores of each model for each way of holding out; `errors`: signed errors of the rows by
+    method."""
 
     scores: dict[str, dict[str, ErrorScore]]
     rows: dict[str, list[ComparedPoint]]
 
     @property
     def leakage(self) -> dict[str, tuple[float, float]]:
-        """Method -> median |error| on random rows and on held-out layouts (the leakage gap)."""
+        """Method -> (median |error| on random rows, on held-out layouts), the two sides of the
+        leakage gap."""
         rows, layouts = (self.scores.get(name, {}) for name in ("random rows", "layout"))
         return {
             name: (rows[name].median_abs_error, layouts[name].median_abs_error)
@@ -99,7 +102,10 @@ class Validation(BaseModel):
 
 
 class LearningCurvePoint(BaseModel):
-    """One point of a learning curve: errors on held-out testbeds and cost of the training data."""
+    """One point of a learning curve: errors on held-out testbeds, and cost of the training data.
+
+    `seconds`: time to measure the training data.
+    """
 
     seconds: float
     testbeds: int
@@ -108,7 +114,7 @@ class LearningCurvePoint(BaseModel):
 
 
 def folds_of(results: Sequence[Result], count: int, seed: int) -> list[set[str]]:
-    """Point ids of each fold; every kind of operation is spread over all folds."""
+    """Point ids of each fold; every type of operation is spread over all folds."""
     kinds: dict[str, list[str]] = {}
     for result in results:
         kind = ",".join(sorted(operations_with(result.metrics, LATENCY)))
@@ -140,7 +146,7 @@ def crossval(
 def scored(
     measured: Sequence[Result], models: Sequence[str], folds: Folds, what: str, report: Progress
 ) -> tuple[dict[str, ErrorScore], list[ComparedPoint]]:
-    """(scores of each model over the folds, rows with all predictions)."""
+    """(scores of each model over the folds, rows with the predictions of all models)."""
     found: dict[str, ErrorScore] = {}
     rows: list[ComparedPoint] = []
     for place, name in enumerate(models):
@@ -206,7 +212,7 @@ def _rates(point: Point) -> str:
 
 
 def _grouped(keys: Sequence[str], seed: int) -> Folds:
-    """Folds of whole groups, at least two folds; none if there is one group only."""
+    """Folds of whole groups, at least two folds; an empty list if all results are in one group."""
     groups = sorted(set(keys))
     random.Random(seed).shuffle(groups)
     count = min(LEAVE_OUT, len(groups))
@@ -217,7 +223,7 @@ def _grouped(keys: Sequence[str], seed: int) -> Folds:
 
 
 def _larger(measured: Sequence[Result], suffix: str) -> Folds:
-    """One fold that holds out all results above half of the largest value of a key."""
+    """One fold that holds out all results above half of the largest value of the key `suffix`."""
     sizes = [
         max(
             (
@@ -242,7 +248,10 @@ def learning_curve(
     report: Progress,
     steps: int = CURVE_STEPS,
 ) -> list[LearningCurvePoint]:
-    """Errors on held-out testbeds for growing training sets of testbeds, in running order."""
+    """Errors on held-out testbeds for growing training sets of testbeds, in the order of running.
+
+    `cost_s` returns the seconds it took to measure given results.
+    """
     measured = [result for result in results if result.method == "measure" and result.complete]
     measured.sort(key=lambda result: result.provenance.started)
     testbeds = list(dict.fromkeys(testbed_of(result.point) for result in measured))
@@ -267,5 +276,5 @@ def learning_curve(
 
 
 def testbed_of(point: Point) -> str:
-    """The testbed of a configuration: deployment and file system."""
+    """A text that identifies the testbed of a configuration: its deployment and file system."""
     return point.testbed

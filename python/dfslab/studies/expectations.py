@@ -1,8 +1,8 @@
 """Falsifiable expectations of a description, stated before any measurement.
 
-Wu 2013, section 4.1, states them in words: which operation dominates, which phase is flat or grows,
-which deployment is slower. Here the uncalibrated model derives them, so they are independent of
-measurements. Measured steps score each as a hit, a miss, or within noise.
+Wu 2013, section 4.1, states such expectations in words: which operation dominates, which phase is
+constant or grows, which deployment is slower. Here the uncalibrated model derives them, so they are
+independent of measurements. Measured steps score each as a hit, a miss, or within noise.
 """
 
 from __future__ import annotations
@@ -31,17 +31,17 @@ from dfslab.spec.scenario import Point
 from dfslab.studies.compare import Comparison
 from dfslab.studies.contract import FinishedRun, Needs, Progress, Study, StudyResult
 
-# Expected ratios below FLAT count as flat; between FLAT and MARKED no statement is made.
+# An expected ratio below FLAT is called flat; a ratio between FLAT and MARKED gives no statement.
 FLAT, MARKED = 1.15, 1.5
 LEAST_NOISE = 0.10
-# Kind of statement -> whether a key may differ between the compared points.
+# Kind of statement -> whether a given key may differ between the two compared points.
 KINDS: Mapping[str, Callable[[str], bool]] = {
     "size": lambda key: key == "workload.file_size",
     "deployment": lambda key: key.startswith("deployment."),
     "count": lambda key: key in ("workload.clients", "workload.operations_per_client"),
 }
-# Most neighbours that a point is compared with, since the number of pairs grows quadratically. No
-# shipped scenario has more than eleven configurations in a row.
+# Largest number of neighbours with which a point is compared, since the number of pairs grows
+# quadratically. No shipped scenario has more than eleven configurations in a row.
 NEAREST = 12
 HIT, MISS, NOISE = "hit", "miss", "within noise"
 OUTCOMES = (HIT, MISS, NOISE)
@@ -64,7 +64,8 @@ KIND_WORDS = {
 
 @dataclass(frozen=True)
 class Statement:
-    """`step` of `operation` at one point is `expected` times `other_step` at the other point."""
+    """A statement: `step` of `operation` at one point takes `expected` times the time of
+    `other_step` at the other point."""
 
     kind: str
     operation: str
@@ -84,7 +85,7 @@ class Statement:
 
 @dataclass(frozen=True)
 class Verdict:
-    """A statement with the measured ratio; `noise`: the ratio between repetitions."""
+    """A statement with the measured ratio of times; `noise`: largest ratio between repetitions."""
 
     statement: Statement
     measured: float
@@ -93,7 +94,7 @@ class Verdict:
 
 
 class Expected(StudyResult):
-    """Every statement that the run could refute, with its outcome."""
+    """Every statement that the run could have refuted, with its verdict."""
 
     study = "expectations"
     is_printed_by_run = False
@@ -104,7 +105,7 @@ class Expected(StudyResult):
     verdicts: list[Verdict]
 
     def tables(self, run: FinishedRun) -> list[Table]:
-        """Table of hits and misses by kind of statement."""
+        """A table with the numbers of hits and misses for each kind of statement."""
         columns = heads("expectation", *OUTCOMES, "hits")
         rows = []
         for kind, counts in tally(self.verdicts).items():
@@ -126,7 +127,7 @@ class Expected(StudyResult):
         return Section(self.study, self.title, self.section_order or 0, self.empty, blocks)
 
     def document(self, run: FinishedRun) -> dict[str, JsonValue]:
-        """Hits and misses by kind, if models are compared."""
+        """Numbers of hits and misses by kind, if models are compared."""
         if not self.verdicts or not self._is_compared(run):
             return {}
         counts: dict[str, JsonValue] = {
@@ -165,7 +166,7 @@ def _listed(what: str, verdicts: Sequence[Verdict], run: FinishedRun) -> Table:
 
 
 class ExpectationsStudy(Study[Expected]):
-    """Compares a description's expectations of a run with the measurements."""
+    """Compares the expectations that a description implies for a run with the measurements."""
 
     name = "expectations"
     result = Expected
@@ -178,12 +179,13 @@ class ExpectationsStudy(Study[Expected]):
 
 
 def make(name: str) -> ExpectationsStudy:
-    """The study."""
+    """The study `expectations`, for discovery."""
     return ExpectationsStudy()
 
 
 def expectations(points: Sequence[Point]) -> list[Statement]:
-    """Statements of the uncalibrated model on neighbouring points and on steps of an operation."""
+    """Statements of the uncalibrated model, on neighbouring points and on the steps of one
+    operation."""
     predicted = {
         point.id: {(s.operation, s.step): s.time_s_mean for s in SequenceModel().run(point).steps}
         for point in points
@@ -192,7 +194,7 @@ def expectations(points: Sequence[Point]) -> list[Statement]:
 
 
 def _dominance(predicted: Mapping[str, StepSeconds]) -> Iterator[Statement]:
-    """Statements that the longest step of an operation exceeds the next one."""
+    """Statements that the longest step of an operation takes longer than the second longest."""
     for point, steps in predicted.items():
         # Compare a step with its siblings, not with its inner steps.
         for operation, outer in dict.fromkeys((o, s.rpartition("/")[0]) for o, s in steps):
@@ -219,7 +221,7 @@ def _dominance(predicted: Mapping[str, StepSeconds]) -> Iterator[Statement]:
 def _neighbours(
     points: Sequence[Point], predicted: Mapping[str, StepSeconds]
 ) -> Iterator[Statement]:
-    """Statements on points that differ in one kind of key: size, or deployment."""
+    """Statements on pairs of points that differ only in one kind of key: size, or deployment."""
     for kind, first, second in _pairs(points):
         for key, time in predicted[second.id].items():
             before = predicted[first.id].get(key, 0.0)
@@ -233,8 +235,8 @@ def _neighbours(
 def _pairs(points: Sequence[Point]) -> Iterator[tuple[str, Point, Point]]:
     """(kind, point, later point) for points that differ in the keys of one kind only.
 
-    Points with all other keys in common form a row; only points of a row are compared. In a long
-    row, each is compared with the next `NEAREST` points.
+    Points that agree in all other keys form a row; only points of the same row are compared. In a
+    long row, each point is compared with the next `NEAREST` points.
     """
     found = []
     for kind, varies in KINDS.items():
@@ -249,13 +251,14 @@ def _pairs(points: Sequence[Point]) -> Iterator[tuple[str, Point, Point]]:
                     for second in row[start + 1 : start + 1 + NEAREST]
                     if points[first].labels != points[second].labels
                 ]
-    # Yield pairs in the order of the configurations.
+    # Yield the pairs in the order of the configurations.
     for first, second, kind in sorted(found):
         yield kind, points[first], points[second]
 
 
 def score(statements: Sequence[Statement], results: Sequence[Result]) -> list[Verdict]:
-    """Verdicts on statements whose points were measured, given the noise of repetitions."""
+    """Verdicts on the statements whose points were measured, given the noise between
+    repetitions."""
     logs: dict[tuple[str, str, str], list[float]] = {}
     for result in results:
         if result.method == "measure" and result.complete:

@@ -1,4 +1,4 @@
-"""Typed findings on disk: computed at a run's end, stored in its folder, read back later."""
+"""Typed findings on disk: computed at the end of a run, stored in its folder, read back later."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class _OnDisk(BaseModel):
 
 
 def load(folder: Path, inputs: str) -> tuple[Findings | None, str]:
-    """(findings stored for these inputs or None, reason why none can be used).
+    """(findings stored for inputs with this hash or None, reason why none can be used).
 
     Results of studies that are not installed are skipped.
     """
@@ -45,9 +45,9 @@ def load(folder: Path, inputs: str) -> tuple[Findings | None, str]:
 
 
 def load_one(folder: Path, kind: type[Found]) -> Found | None:
-    """The stored result of one study; None if it must be computed first.
+    """The stored result of one study; None if the study must run first.
 
-    No other study is imported, which avoids loading its libraries.
+    No other study is imported, because its libraries would load slowly.
     """
     if not (folder / "scenario.toml").exists():
         return None
@@ -60,7 +60,7 @@ def load_one(folder: Path, kind: type[Found]) -> Found | None:
 
 
 def save(folder: Path, inputs: str, findings: Findings) -> None:
-    """Store the findings of these inputs."""
+    """Store findings that were computed from inputs with the hash `inputs`."""
     document: dict[str, JsonValue] = {
         "found": {name: one.model_dump(mode="json") for name, one in findings.found.items()},
         "notes": [*findings.notes],

@@ -1,8 +1,8 @@
 """IO500's score: the geometric mean of a bandwidth score and a metadata score.
 
-Its rules (io500.org, "Submission rules"): bandwidth of the four IOR phases in GiB/s, thousands of
-operations a second of seven mdtest phases and find; each mean is geometric, and the score is the
-root of their product. An entry of its list needs phases of 300 s.
+The rules (io500.org, "Submission rules"): the bandwidth score is the geometric mean of four IOR
+phases in GiB/s; the metadata score is the geometric mean of seven mdtest phases and find in
+thousands of operations per second. A submission needs phases of 300 s.
 """
 
 from __future__ import annotations
@@ -48,8 +48,11 @@ SHORT = "Phases shorter than 300 s compare configurations here, and are no entry
 
 
 class Io500Score(BaseModel):
-    """One set of runs. `parts` are in GiB/s and in thousands a second; the score and its two means
-    are None while a part is missing. `shortest_s` is the shortest phase."""
+    """IO500's score of one set of runs.
+
+    `parts` are in GiB/s and in thousands of operations per second. The score and its two means are
+    None while a part is missing. `shortest_s`: duration of the shortest phase.
+    """
 
     labels: dict[str, str]
     parts: dict[str, float]
@@ -61,7 +64,7 @@ class Io500Score(BaseModel):
 
 
 class Scores(StudyResult):
-    """Every configuration's score, or its missing parts."""
+    """The score of every configuration, or the names of its missing parts."""
 
     study = "io500"
     is_worth_a_page = False
@@ -72,7 +75,7 @@ class Scores(StudyResult):
     scores: list[Io500Score]
 
     def tables(self, run: FinishedRun) -> list[Table]:
-        """A column for each configuration; none without a single score."""
+        """A table with a column for each configuration; an empty list if no score is complete."""
         if all(one.score is None for one in self.scores):
             return []
         names = [run.name(dict(one.labels)) if one.labels else "measured" for one in self.scores]
@@ -90,7 +93,7 @@ class Scores(StudyResult):
         return [Table("IO500's parts and score", heads("part", *names), rows, notes)]
 
     def document(self, run: FinishedRun) -> dict[str, JsonValue]:
-        """The complete scores."""
+        """The scores without missing parts."""
         whole: list[JsonValue] = [
             one.model_dump(mode="json") for one in self.scores if one.score is not None
         ]
@@ -98,20 +101,20 @@ class Scores(StudyResult):
 
 
 class Io500Study(Study[Scores]):
-    """Scores the runs of IO500's workloads."""
+    """Computes IO500's score from runs of its workloads."""
 
     name = "io500"
     result = Scores
     order = 15
 
     def run(self, run: FinishedRun, progress: Progress) -> Scores | None:
-        """The scores; None if no workload of IO500 ran."""
+        """The scores; None if no workload of IO500 was run."""
         found = scores(run.settled)
         return Scores(scores=found) if found else None
 
 
 def make(name: str) -> Io500Study:
-    """The study."""
+    """The study `io500`, for discovery."""
     return Io500Study()
 
 
@@ -120,7 +123,8 @@ def _named(part: str) -> str:
 
 
 def scores(results: Sequence[Result]) -> list[Io500Score]:
-    """A score for each configuration apart from its workload; repetitions by geometric means."""
+    """One score for each configuration, over all its IO500 workloads; repetitions enter as
+    geometric means."""
     groups: dict[tuple[tuple[str, str], ...], list[Result]] = {}
     for result in results:
         if result.method == "measure" and result.complete and _takes_part(result):
@@ -161,7 +165,7 @@ def _score(labels: dict[str, str], results: Sequence[Result]) -> Io500Score:
 
 
 def _parts(workload: str, phases: Mapping[str, MeasuredPhase]) -> dict[str, float]:
-    """Parts of the score from one run, timed from start to last completion as in IO500."""
+    """Part of the score -> rate in one run, timed from start to last completion as in IO500."""
     if workload == FIND:
         took_s = sum(phase.window_s for phase in phases.values())
         return {FIND: phases["stat"].count / took_s / THOUSAND} if took_s else {}

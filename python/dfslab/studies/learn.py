@@ -1,4 +1,4 @@
-"""The study `learning`: effects of factors in a designed sweep, computed by learning.py."""
+"""The study `learning`: effects of a designed sweep's factors, by `designs/learning.py`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class LearningStudy(Study[Learning]):
     refused = "nothing was learnt from the factors"
 
     def run(self, run: FinishedRun, progress: Progress) -> Learning:
-        """The learning results. RunFailed with too few measurements."""
+        """The result of the analysis. RunFailed if there are too few measurements."""
         # Imported here, because statistics libraries take seconds to load.
         from dfslab.studies.designs.learning import learn
 
@@ -28,5 +28,5 @@ class LearningStudy(Study[Learning]):
 
 
 def make(name: str) -> LearningStudy:
-    """The study."""
+    """The study `learning`, for discovery."""
     return LearningStudy()

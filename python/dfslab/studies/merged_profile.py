@@ -29,12 +29,12 @@ class Traced(StudyResult):
     profile: TraceAnalysis
 
     def document(self, run: FinishedRun) -> dict[str, JsonValue]:
-        """Nothing: `dfslab trace report` requests it."""
+        """An empty document, because `dfslab trace report` prints the profile."""
         return {}
 
 
 class TraceStudy(Study[Traced]):
-    """Profiles the programs that were traced, or else the spans that came."""
+    """Profiles the call profiles of traced programs, or, if there are none, the recorded spans."""
 
     name = "trace"
     result = Traced
@@ -42,7 +42,7 @@ class TraceStudy(Study[Traced]):
     stage: Stage = "loading"
 
     def run(self, run: FinishedRun, progress: Progress) -> Traced | None:
-        """The profile; None where nothing was traced."""
+        """The profile; None if nothing was traced."""
         if files := bottlenecks.profiles(run.settled, run.traces):
             read = [(str(path), callprofile.read(path)) for path in files]
             return Traced(profile=of_programs(read, files))
@@ -52,16 +52,16 @@ class TraceStudy(Study[Traced]):
 
 
 def make(name: str) -> TraceStudy:
-    """The study."""
+    """The study `trace`, for discovery."""
     return TraceStudy()
 
 
 def of_programs(read: Sequence[tuple[str, File]], files: Sequence[Path]) -> TraceAnalysis:
-    """One profile of what traced JVMs wrote; `read` holds what is in the files."""
+    """One analysed profile of traced JVMs; `read` holds (file name, content) of the `files`."""
     top = callprofile.merge(read)
     merged = TraceAnalysis.of(call_document.document(read, top))
     if all(file.counted for _, file in read):
-        # Server counters have no happens-before order, so there is no ranking.
+        # Server counters record no happens-before order, so savings are not ranked.
         return merged
     ran = parts.processors(file for _, file in read)
     return merged.model_copy(

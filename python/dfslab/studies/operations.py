@@ -26,14 +26,14 @@ from dfslab.studies.contract import FinishedRun, Needs, Progress, Study, StudyRe
 
 NAMES = ("operations", "functions")
 SIZE = "workload.file_size"
-# Noise floor: a mean whose 90 % half-width exceeds this cannot judge an error of 15 %.
+# Noise floor: an error of 15 % cannot be judged by a mean with a larger 90 % half-width (fraction).
 NOISE_FLOOR = 0.15
-# Shorter times are excluded: they are dominated by wake-up latency on shared processors. Example:
-# a read's close takes microseconds.
+# Shorter times (seconds) are excluded, because wake-up latency on shared processors dominates them.
+# Example: the close of a read takes microseconds.
 LEAST_TIME_S = 1e-4
 # Repetitions that differ from their mean by more than this factor are inconsistent.
 INCONSISTENT = 2.0
-# Factor of an interval where fewer than two errors are known.
+# Factor of an interval if fewer than two errors are known.
 UNKNOWN_FACTOR = 3.0
 LATENCY = metrics.time_name(metrics.LATENCY, metrics.MEAN)
 FITTED = "fitted"
@@ -43,15 +43,15 @@ FUNCTIONS: Mapping[str, Sequence[str]] = {
     "mean": ("1",),
 }
 Key = tuple[str, str]
-# Method -> point -> step -> seconds.
+# Method -> point id -> (operation, step) -> seconds.
 Modelled = dict[str, dict[str, Mapping[Key, float]]]
 
 
 class StepAtPoint(BaseModel):
     """One step at one configuration: measured mean and predictions by method, in seconds.
 
-    `count`: operations of one run. `worst`: largest factor between a repetition and the mean of
-    all.
+    `count`: number of operations in one run. `worst`: largest ratio between the mean of a
+    repetition and the mean of all repetitions.
     """
 
     operation: str
@@ -80,7 +80,7 @@ class StepAtPoint(BaseModel):
 
 
 class FunctionTerm(BaseModel):
-    """One term of a function with its 90 % interval."""
+    """One term of a fitted function, with the 90 % interval of its coefficient."""
 
     term: str
     unit: str
@@ -90,9 +90,10 @@ class FunctionTerm(BaseModel):
 
 
 class StepTimeFunction(BaseModel):
-    """The fitted time of one step; `relative_sd` of the residuals; `points` fitted on.
+    """The fitted time of one step as a function of sizes and counts.
 
-    A whole operation has no coefficients where it is the sum of its `parts`.
+    `relative_sd`: relative standard deviation of the residuals. `points`: number of configurations
+    in the fit. A whole operation that is the sum of its `parts` has no coefficients.
     """
 
     operation: str
@@ -109,8 +110,8 @@ class StepTimeFunction(BaseModel):
 class Floor(BaseModel):
     """Noise floor of a step's held-out times, from repetitions.
 
-    `reach`: median half-width of a mean's 90 % interval, as a fraction, a lower bound on any
-    method's error. `judged` of `points` are not excluded below the noise floor.
+    `reach`: median half-width of a mean's 90 % interval, a fraction; no method's error can be
+    judged below it. `judged`: how many of the `points` times are precise enough to be scored.
     """
 
     points: int
@@ -119,7 +120,7 @@ class Floor(BaseModel):
 
 
 class Operations(StudyResult):
-    """All steps, and each method's scores by step: held out, above the noise floor.
+    """All steps, and each method's scores by step on held-out times above the noise floor.
 
     `everywhere`: scores over all held-out times. `floors`: precision of these times. `functions`:
     fitted times of the reported steps.
@@ -136,7 +137,7 @@ class Operations(StudyResult):
     functions: list[StepTimeFunction] = []
 
     def document(self, run: FinishedRun) -> dict[str, JsonValue]:
-        """Scores and noise by step; the steps themselves are on the page."""
+        """Scores and noise by step; only the page shows the single steps."""
         scores: dict[str, JsonValue] = {
             step: {method: one.model_dump(mode="json") for method, one in found.items()}
             for step, found in self.held_out.items()
@@ -156,7 +157,7 @@ class StepFunctions(StudyResult):
     functions: list[StepTimeFunction]
 
     def tables(self, run: FinishedRun) -> list[Table]:
-        """One row per function, with the interval of every coefficient."""
+        """A table with one row for each function, with the interval of every coefficient."""
         columns = heads(
             "operation",
             "step",
@@ -186,7 +187,7 @@ class StepFunctions(StudyResult):
         return [Table("Time of each step, fitted (90 % interval of every factor)", columns, rows)]
 
     def document(self, run: FinishedRun) -> dict[str, JsonValue]:
-        """Empty, because `dfslab fit` prints the functions."""
+        """An empty document, because `dfslab fit` prints the functions."""
         return {}
 
 
@@ -199,12 +200,12 @@ class OperationsStudy(Study[Operations]):
     order = 20
 
     def run(self, run: FinishedRun, progress: Progress) -> Operations | None:
-        """The steps of all results; None where no step was measured."""
+        """The steps of all results; None if no step was measured."""
         return operations(run.settled)
 
 
 class FunctionsStudy(Study[StepFunctions]):
-    """Fits the time of every step."""
+    """Fits the time of every step as a function of sizes and counts."""
 
     name = "functions"
     result = StepFunctions
@@ -212,7 +213,10 @@ class FunctionsStudy(Study[StepFunctions]):
     order = 25
 
     def run(self, run: FinishedRun, progress: Progress) -> StepFunctions:
-        """Functions from the operations study, else fitted. RunFailed if none can be fitted."""
+        """The functions that the study `operations` fitted, else a new fit.
+
+        RunFailed if no fit is possible.
+        """
         known = run.find(Operations)
         if known is not None and known.functions:
             return StepFunctions(functions=known.functions)
@@ -220,12 +224,12 @@ class FunctionsStudy(Study[StepFunctions]):
 
 
 def make(name: str) -> OperationsStudy | FunctionsStudy:
-    """The study of that name."""
+    """The study `name`: `operations` or `functions`."""
     return OperationsStudy() if name == OperationsStudy.name else FunctionsStudy()
 
 
 def operations(results: Sequence[Result]) -> Operations | None:
-    """The steps of measured results; None where no step was measured."""
+    """The steps of the measured results; None if no step was measured."""
     measured = [whole(r) for r in results if r.method == "measure" and r.complete and r.steps]
     if not measured:
         return None
@@ -253,7 +257,10 @@ def operations(results: Sequence[Result]) -> Operations | None:
 
 
 def functions(results: Sequence[Result]) -> list[StepTimeFunction]:
-    """f1 to f7 of a run: a function of every measured step. RunFailed where none can be fitted."""
+    """The functions f1 to f7 of Wu 2013 for every measured step.
+
+    RunFailed if none can be fitted.
+    """
     return [_function(f) for f in step_functions.fit([r for r in results if not r.point.held_out])]
 
 
@@ -262,10 +269,10 @@ def _function(fitted: StepFunction) -> StepTimeFunction:
 
 
 def whole(result: Result, requested: Iterable[Key] = ()) -> Result:
-    """The result with two kinds of added steps: "whole", the operation, and "outer/rest".
+    """The result with two kinds of added steps: "whole" for the operation, and "outer/rest".
 
-    "outer/rest" is the self time of an outer step without its inner calls. `requested` names the
-    inner calls; empty means all of the result's.
+    "outer/rest" is the self time of an outer step, without its inner calls. `requested` names the
+    inner calls; if empty, all inner calls of the result are used.
     """
     times = {(s.operation, s.step): s for s in result.steps}
     inside: dict[Key, float] = {}
@@ -293,7 +300,7 @@ def whole(result: Result, requested: Iterable[Key] = ()) -> Result:
 
 
 def _modelled(results: Sequence[Result], requested: set[Key]) -> Modelled:
-    """The times of steps, by the methods that predict them."""
+    """The step times in seconds that each model predicts at each point."""
     found: Modelled = {}
     for result in results:
         if result.method not in ("measure", "trace") and result.steps:
@@ -343,7 +350,8 @@ def _count(result: Result, operation: str) -> int:
 
 
 def _add_models(found: Sequence[StepAtPoint], modelled: Modelled) -> None:
-    """Add a method's predicted steps; their intervals come from its errors on fitted points."""
+    """Add each method's predicted steps; intervals come from the method's errors on fitted
+    points."""
     for method, points in modelled.items():
         errors: dict[Key, list[float]] = {}
         predicted = []
@@ -360,7 +368,8 @@ def _add_models(found: Sequence[StepAtPoint], modelled: Modelled) -> None:
 
 
 def _reach(errors: Sequence[float]) -> float:
-    """Interval factor of a 90 % interval, from the spread and bias of log errors."""
+    """Factor between a prediction and the end of its 90 % interval, from spread and bias of log
+    errors."""
     if len(errors) < 2:
         return UNKNOWN_FACTOR
     quantile = quantiles.student(0.5 + CONFIDENCE / 2, len(errors) - 1)
@@ -374,7 +383,7 @@ def _add_functions(
     name: str,
     terms: Sequence[str],
 ) -> list[StepFunction]:
-    """Add predictions by f1 to f7, or by a baseline, which has fewer `terms`."""
+    """Add predictions by fitted functions: f1 to f7, or a baseline, which has fewer `terms`."""
     try:
         fitted = step_functions.fit(fitted_on, only=terms)
     except RunFailed:
@@ -410,7 +419,7 @@ def _floors(held: Sequence[StepAtPoint]) -> dict[str, Floor]:
 
 
 def _scores(found: Sequence[StepAtPoint]) -> dict[str, dict[str, ErrorScore]]:
-    """Step -> method -> score; "all" pools the steps."""
+    """Step -> method -> score; the step "all" pools all steps."""
     groups: dict[str, dict[str, list[StepAtPoint]]] = {}
     for one in found:
         for step in (f"{one.operation}: {one.step}", "all"):

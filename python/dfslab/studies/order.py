@@ -13,7 +13,8 @@ FEWEST, MOST = 2, 24
 
 
 class RankedPoint(BaseModel):
-    """One configuration: rates by method, as multiples of the slowest measured rate."""
+    """One configuration: rates by method, as multiples of the slowest measured rate of the
+    workload."""
 
     labels: dict[str, str]
     measured: float
@@ -21,9 +22,10 @@ class RankedPoint(BaseModel):
 
 
 class WorkloadOrder(BaseModel):
-    """One workload's configurations, the slowest first.
+    """The configurations of one workload, the slowest first.
 
-    `pairs`: method -> share of pairs of configurations that it ranks as measured.
+    `pairs`: method -> share of the pairs of configurations whose order the method predicts as
+    measured.
     """
 
     load: str
@@ -32,8 +34,10 @@ class WorkloadOrder(BaseModel):
 
 
 def orders(rows: Sequence[ComparedPoint]) -> list[WorkloadOrder]:
-    """Orders of held-out workloads that ran on several deployments or file systems. A method that
-    lacks a configuration of a workload is omitted."""
+    """Rankings of held-out workloads that ran on several deployments or file systems.
+
+    A method that lacks a prediction for a configuration is omitted from the ranking.
+    """
     groups: dict[str, list[ComparedPoint]] = {}
     for row in rows:
         if row.held_out and row.measured.value > 0:
@@ -68,7 +72,8 @@ def _order(load: str, rows: Sequence[ComparedPoint]) -> WorkloadOrder:
 
 
 def _agreeing(places: Sequence[RankedPoint], method: str) -> float:
-    """Share of pairs ranked as measured; a predicted tie is right only for a measured tie."""
+    """Share of pairs ranked as measured; a predicted tie counts only if the measured rates are
+    tied."""
     pairs = list(itertools.combinations(places, 2))
     right = [
         (b.measured - a.measured) * (b.predicted[method] - a.predicted[method]) > 0

@@ -1,8 +1,9 @@
 """The law of a metadata server from its clients and its processor: Wu 2013, section 4.2.
 
 Response time against clients for every share of a processor: candidate laws with their evidence,
-and coefficients compared with processor scores. One server's law and another server's score predict
-the other's capacity and largest burst, which are compared with measured bursts.
+and coefficients compared with processor scores. The law at one processor share and the score of
+another predict the capacity and largest burst at the other, which are compared with measured
+bursts.
 """
 
 from __future__ import annotations
@@ -27,14 +28,15 @@ FEWEST = 4
 DRAWN = 60
 PAPER = "x ln x"
 LAWS = tuple(laws.LAWS)
-# Bound on the mean response for p_max, and length of the peak.
+# Bound on the mean response time for p_max, and length of the peak, both in seconds.
 BOUND_S, PEAK_S = 1.0, 1.0
-# Quantile of a burst's response times that is reported in addition to the mean.
+# The quantile of a burst's response times that is reported in addition to the mean.
 AT = 0.9
 
 
 class LawFit(BaseModel):
-    """One law on one curve; `residuals`: predicted / measured - 1 at the curve's clients.
+    """One law fitted to one curve; `residuals`: predicted / measured - 1 at the curve's client
+    counts.
 
     `line`: points (clients, seconds) for the chart.
     """
@@ -49,9 +51,10 @@ class LawFit(BaseModel):
 
 
 class ResponseCurve(BaseModel):
-    """Mean response of one operation by clients, at one processor share and one file rule.
+    """Mean response time of one operation by clients, at one processor share and one file rule.
 
-    `held_out`: client counts that are excluded from fits. `rates`: operations a second.
+    `share`: cores of the server. `files`: "each" (constant for each client) or "in all" (constant
+    in total). `held_out`: client counts excluded from fits. `rates`: operations per second.
     """
 
     operation: str
@@ -67,9 +70,9 @@ class ResponseCurve(BaseModel):
 
 
 class Ratio(BaseModel):
-    """A curve compared with the reference: ratio of capacities by the law's k, and of scores.
+    """A curve compared with the reference curve: ratio of capacities by the law's k, and of scores.
 
-    `q_best_per_s`: capacity by score and the reference's likeliest law instead of x ln x.
+    `q_best_per_s`: capacity by the score and the reference's most likely law instead of x ln x.
     """
 
     share: float
@@ -88,8 +91,8 @@ class Ratio(BaseModel):
 class Burst(BaseModel):
     """A measured peak of `rate_per_s` for `length_s`, compared with the prediction by score.
 
-    The capacity is that of the reference's likeliest law at the same number of clients, times the
-    ratio of scores. `drain`: time from the peak's end to its last response.
+    The predicted capacity is that of the reference's most likely law at the same number of clients,
+    times the ratio of scores. `drain`: seconds from the end of the peak to its last response.
     """
 
     share: float
@@ -117,24 +120,24 @@ class ServerLaw(StudyResult):
 
 
 class ServerLawStudy(Study[ServerLaw]):
-    """Fits how a metadata server's capacity depends on the number of requests in flight."""
+    """Fits how a metadata server's response time depends on the number of clients in parallel."""
 
     name = "server_law"
     result = ServerLaw
     order = 5
 
     def run(self, run: FinishedRun, progress: Progress) -> ServerLaw | None:
-        """The curves; None unless a server was measured with several numbers of clients."""
+        """The law; None unless a server was measured with several numbers of clients."""
         return server_law(run.settled)
 
 
 def make(name: str) -> ServerLawStudy:
-    """The study."""
+    """The study `server-law`, for discovery."""
     return ServerLawStudy()
 
 
 def server_law(results: Sequence[Result]) -> ServerLaw | None:
-    """The law of the metadata server that was measured; None where no curve has four points."""
+    """The law of the measured metadata server; None if no curve has four points."""
     measured = [
         r
         for r in results
@@ -152,7 +155,7 @@ def server_law(results: Sequence[Result]) -> ServerLaw | None:
 
 
 def _only_metadata(result: Result) -> bool:
-    """Whether a result is one operation on empty files, with a dedicated metadata server."""
+    """Whether a result is of one operation on empty files, with a dedicated metadata server."""
     if not has_stream(result.point.scenario):
         return False
     situation = situation_of(result.point.scenario)
@@ -162,7 +165,7 @@ def _only_metadata(result: Result) -> bool:
 
 
 def _share(result: Result) -> float:
-    """Cores of the metadata server."""
+    """Number of processor cores of the metadata server; a fraction if limited."""
     deployment, system = (
         result.point.scenario.deployment,
         situation_of(result.point.scenario).system,
@@ -186,12 +189,13 @@ def _score(result: Result) -> float | None:
 
 
 def _files(result: Result) -> int:
-    """Files of each client."""
+    """Number of files of each client."""
     return stream_spec(result.point.scenario, 0).files_per_client
 
 
 def _curves(closed: Sequence[Result]) -> list[ResponseCurve]:
-    """Curves for each share: files proportional to clients ("each"), or a constant total."""
+    """Curves for each processor share; files are proportional to clients ("each") or constant in
+    total."""
     groups: dict[tuple[str, float, str, int], list[Result]] = {}
     for result in closed:
         operation = next(iter(situation_of(result.point.scenario).mix))
@@ -228,7 +232,7 @@ def _curve(operation: str, share: float, files: str, group: Sequence[Result]) ->
 
 
 def _fitted(curve: ResponseCurve) -> ResponseCurve:
-    """The curve with all fitted laws, the likeliest first."""
+    """The curve with all fitted laws, the most likely law first."""
     points = zip(curve.clients, curve.response, curve.held_out, strict=True)
     known = [(n, response.value) for n, response, held in points if not held]
     if len(known) < FEWEST:
@@ -259,7 +263,7 @@ def _fitted(curve: ResponseCurve) -> ResponseCurve:
 
 
 def _ratios(curves: Sequence[ResponseCurve]) -> list[Ratio]:
-    """Each share compared with the smallest, whose law and score predict the others."""
+    """Each processor share compared with the smallest, whose law and score predict the others."""
     found: list[Ratio] = []
     first: tuple[float, float] | None = None
     curves = sorted(curves, key=lambda one: one.share)
@@ -290,7 +294,7 @@ def _ratios(curves: Sequence[ResponseCurve]) -> list[Ratio]:
 
 
 def _capacity_per_s(reference: ResponseCurve, clients: int, score: float) -> float:
-    """A server's capacity by its score and the reference's likeliest law."""
+    """Capacity in operations per second by a server's score and the reference's most likely law."""
     assert reference.score is not None
     best = reference.fits[0]
     response_s = laws.response_s(best.law, best.parameters, [clients])[0]
@@ -298,7 +302,7 @@ def _capacity_per_s(reference: ResponseCurve, clients: int, score: float) -> flo
 
 
 def _bursts(open_loads: Sequence[Result], reference: ResponseCurve) -> list[Burst]:
-    """Measured peaks at a declared rate, with predictions by the capacity from the score."""
+    """Measured peaks at a declared rate, with predictions from the capacity by score."""
     groups: dict[str, list[Result]] = {}
     for result in open_loads:
         groups.setdefault(result.point_id, []).append(result)
@@ -312,7 +316,7 @@ def _burst(group: Sequence[Result], reference: ResponseCurve) -> Burst:
     scores = [one_score for result in group if (one_score := _score(result))]
     rate, clients = scenario.workload.rate, scenario.workload.clients
     q = _capacity_per_s(reference, clients, float(np.median(scores)))
-    assert group[0].load is not None  # only results with `load` have processor scores
+    assert group[0].load is not None  # only results with the field `load` have processor scores
     count = group[0].load.operations[operation].count
     length_s = count / rate
     waiting = burst.waits(rate, q, length_s, AT)

@@ -1,5 +1,4 @@
-"""The base class of all testbeds: a record on disk, daemons started in stages, and the
-take-down."""
+"""The base class of all testbeds: record on disk, start of daemons in stages, take-down."""
 
 from __future__ import annotations
 
@@ -43,14 +42,14 @@ from dfslab.testbeds.state import (
     TestbedRecord,
 )
 
-# The type of a testbed's checked parameters.
+# The type of a testbed's validated parameters.
 CheckedParameters = TypeVar("CheckedParameters", bound=Mapping[str, LevelValue] | CheckedModel)
 WHOLE_LIMIT_S = 180.0
 
 
 @contextmanager
 def uninterrupted() -> Iterator[None]:
-    """Defer Ctrl-C until the block has ended, so that a clean-up is never interrupted."""
+    """A context that defers Ctrl-C to its end, so that a clean-up is never interrupted."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -65,12 +64,12 @@ def uninterrupted() -> Iterator[None]:
 
 
 class BaseTestbed(Generic[CheckedParameters]):
-    """A file system that dfslab started; a system's `testbed.py` derives `Testbed` from it.
+    """A file system that dfslab started; a file system's `testbed.py` derives `Testbed` from it.
 
-    The derived class defines SYSTEM, `parse` (checks parameters), `prepare` (downloads programs
+    The derived class defines SYSTEM, `parse` (validates parameters), `prepare` (downloads programs
     before anything is created), `port_count`, and `start` (launches daemons by `launch` and waits
     for them). A deployment of several nodes runs on emulated hosts; with HOSTED set, every
-    deployment does. `cluster` is None where the daemons run directly on this machine.
+    deployment does. `cluster` is None if the daemons run directly on this machine.
     """
 
     SYSTEM: ClassVar[str]
@@ -95,7 +94,7 @@ class BaseTestbed(Generic[CheckedParameters]):
 
     @classmethod
     def parse(cls, parameters: Mapping[str, Setting]) -> CheckedParameters:
-        """The checked parameters. InputError when one is wrong."""
+        """The validated parameters. InputError if one of them is wrong."""
         raise NotImplementedError
 
     @classmethod
@@ -105,16 +104,16 @@ class BaseTestbed(Generic[CheckedParameters]):
 
     @classmethod
     def prepare(cls, parameters: CheckedParameters, notify: Notify) -> None:
-        """Make sure that the programs are installed or downloaded."""
+        """Install or download the programs that the testbed needs, if they are missing."""
         raise NotImplementedError
 
     @classmethod
     def port_count(cls, parameters: CheckedParameters) -> int:
-        """The number of ports that the daemons listen on."""
+        """The number of ports on which the daemons listen."""
         raise NotImplementedError
 
     def start(self) -> None:
-        """Start all daemons and wait until the file system serves."""
+        """Start all daemons and wait until the file system serves clients."""
         raise NotImplementedError
 
     @classmethod
@@ -127,11 +126,12 @@ class BaseTestbed(Generic[CheckedParameters]):
         deployment: Deployment | None = None,
         known_hardware: set[str] | None = None,
     ) -> Self:
-        """Start a testbed and wait until it serves. After any failure everything is removed.
+        """Start a testbed and wait until it serves clients. After any failure everything is
+        removed.
 
-        The testbed ends with this process unless `outlive` is set. Links and disks whose kind is in
+        The testbed ends with this process unless `outlive` is set. Links and disks of a kind in
         `known_hardware` are not measured again; newly measured kinds are added to it. InputError
-        for wrong parameters; TestbedError when the testbed cannot be started or its hardware is not
+        for wrong parameters; TestbedError if the testbed cannot be started or its hardware is not
         as declared.
         """
         checked = cls.parse(parameters or {})
@@ -166,11 +166,11 @@ class BaseTestbed(Generic[CheckedParameters]):
 
     @classmethod
     def check(cls, parameters: CheckedParameters, deployment: Deployment) -> None:
-        """InputError when the hosts of the deployment cannot run this file system."""
+        """InputError if the hosts of the deployment cannot run this file system."""
 
     @classmethod
     def _hosted(cls, deployment: Deployment | None) -> Deployment | None:
-        """The deployment to emulate with hosts; None when daemons run directly on this machine."""
+        """The deployment to emulate by hosts; None if the daemons run directly on this machine."""
         if deployment is None and cls.HOSTED:
             deployment = standard(discover.file_system(cls.SYSTEM), servers=0, clients=1)
         if deployment is None or (len(deployment.nodes()) == 1 and not cls.HOSTED):
@@ -207,7 +207,8 @@ class BaseTestbed(Generic[CheckedParameters]):
 
     @cached_property
     def scores(self) -> dict[str, float]:
-        """Processor score of each metadata role, measured at the first call and then cached."""
+        """Metadata role -> mean processor score of its hosts, measured at the first call and then
+        cached."""
         found: dict[str, float] = {}
         for role in discover.file_system(self.SYSTEM).roles:
             hosts = self.hosts.of(role.name) if self.cluster is not None else []
@@ -217,7 +218,7 @@ class BaseTestbed(Generic[CheckedParameters]):
         return found
 
     def whole_processors(self) -> AbstractContextManager[None]:
-        """Lift the processor limits of all hosts during the block; see `Cluster`."""
+        """A context in which the processor limits of all hosts are lifted; see `Cluster`."""
         return nullcontext() if self.cluster is None else self.cluster.whole_processors()
 
     def _memory_folder(self) -> Path:
@@ -235,7 +236,7 @@ class BaseTestbed(Generic[CheckedParameters]):
 
     @property
     def clients(self) -> list[Host]:
-        """The hosts where clients run; empty when clients run directly on this machine."""
+        """The hosts on which clients run; empty if clients run directly on this machine."""
         if self.cluster is None:
             return []
         roles = discover.file_system(self.SYSTEM).roles
@@ -249,31 +250,34 @@ class BaseTestbed(Generic[CheckedParameters]):
 
     @property
     def folder(self) -> Path:
-        """The folder with its configuration, logs and data."""
+        """The folder with the testbed's configuration, logs and data."""
         return self._folder.path
 
     @property
     def ports(self) -> list[int]:
-        """The ports of its daemons, `port_count` of them."""
+        """The `port_count` ports on which the testbed's daemons listen."""
         return self._record.ports
 
     @property
     def uri(self) -> str:
-        """The address at which clients reach the file system."""
+        """The URI by which clients reach the file system."""
         return self._record.uri
 
     @property
     def versions(self) -> dict[str, str]:
-        """Versions of the running programs, as the daemons report them."""
+        """Program -> version, as the running daemons report it."""
         return dict(self._record.versions)
 
     @property
     def endpoint(self) -> Endpoint:
-        """Where client hosts reach the file system. TestbedError when nothing serves."""
+        """The endpoint by which client hosts reach the file system.
+
+        TestbedError if nothing serves there.
+        """
         raise NotImplementedError
 
     def down(self) -> None:
-        """Stop all daemons and remove everything that the testbed created. Idempotent."""
+        """Stop all daemons and remove everything that the testbed created; harmless if repeated."""
         with uninterrupted():
             registry.dismantle(self._folder)
             for daemon in self.daemons.values():
@@ -302,8 +306,10 @@ class BaseTestbed(Generic[CheckedParameters]):
         one.wait_ready()
 
     def daemons_at(self, target: str) -> list[str]:
-        """The daemon named `target`, or all daemons of the host named `target`. TestbedError when
-        it is neither."""
+        """The names of the daemon `target`, or of all daemons of the host `target`.
+
+        TestbedError if no daemon or host has this name.
+        """
         if target in self.daemons:
             return [target]
         on_hosts = {
@@ -318,7 +324,7 @@ class BaseTestbed(Generic[CheckedParameters]):
         return found
 
     def daemon(self, name: str) -> Daemon:
-        """The daemon of that name. TestbedError that lists the known names otherwise."""
+        """The daemon `name`. TestbedError with the known names if there is none."""
         if name not in self.daemons:
             known = ", ".join(self.daemons)
             raise TestbedError(
@@ -335,20 +341,21 @@ class BaseTestbed(Generic[CheckedParameters]):
         ]
 
     def environment(self) -> dict[str, str]:
-        """The environment of the testbed's processes. It carries a mark by which they are found
-        again."""
+        """The environment of the testbed's processes, with a mark by which they are found again."""
         return {**os.environ, MARK: self._folder.id}
 
     def launch(self, daemon: Daemon, stage: int) -> None:
-        """Launch a daemon and record it. Daemons of a higher stage are stopped earlier."""
+        """Launch a daemon and record it; daemons of a higher stage are stopped earlier."""
         self.daemons[daemon.name] = daemon
         self._stages[daemon.name] = stage
         daemon.launch()
         self._record_daemons()
 
     def make_folder(self, path: Path) -> None:
-        """Create a folder outside the testbed's own folder; it is removed with the testbed.
-        TestbedError if it cannot be created."""
+        """Create a folder outside the testbed's own folder, to be removed with the testbed.
+
+        TestbedError if the folder cannot be created.
+        """
         self._now(folders=[*self._record.folders, str(path)])
         try:
             state.make_marked(path, self._folder.id)
@@ -370,7 +377,7 @@ class BaseTestbed(Generic[CheckedParameters]):
         return daemon
 
     def adopt(self, daemon: Daemon, stage: int) -> None:
-        """Manage a daemon that another daemon started. TestbedError when it does not run."""
+        """Manage a daemon that another daemon started. TestbedError if it does not run."""
         if daemon.process is None:
             daemon.launch()
         self.daemons[daemon.name] = daemon
@@ -378,31 +385,33 @@ class BaseTestbed(Generic[CheckedParameters]):
         self._record_daemons()
 
     def observe(self) -> dict[str, ServerCounts]:
-        """Calls that the servers counted since the last call; empty if the file system counts
-        nothing."""
+        """Server -> calls that it counted since the last call of `observe`; empty without
+        counters."""
         return {}
 
     def empty_caches(self) -> None:
-        """Drop the servers' own caches of file content and metadata, apart from the kernel's page
+        """Drop the servers' own caches of file content and metadata, but not the kernel's page
         cache.
 
         Does nothing by default, since most servers have no such cache.
         """
 
     def disks_read_bytes(self) -> int | None:
-        """Bytes read from the disks of all hosts since they were created; None without emulated
-        disks."""
+        """Bytes read from the disks of all hosts since the hosts were created; None without
+        emulated disks."""
         devices = self._record.devices
         return sum(disk.read_bytes(device) for device in devices) if devices else None
 
     def lacking(self) -> str:
-        """The missing servers or replicas, as the file system reports them; "" when it is
-        healthy."""
+        """The missing servers or replicas, as the file system reports them; empty if nothing is
+        missing."""
         return ""
 
     def await_whole(self, limit_s: float = WHOLE_LIMIT_S) -> float:
-        """Wait until nothing is missing; the seconds it took. TestbedError names what is still
-        missing at the limit."""
+        """Wait until no server or replica is missing; returns the seconds that this took.
+
+        TestbedError names what is still missing after `limit_s`.
+        """
         began = time.monotonic()
         while output := self.lacking():
             if time.monotonic() > began + limit_s:
@@ -427,7 +436,7 @@ class BaseTestbed(Generic[CheckedParameters]):
         )
 
     def _now(self, **changes: Any) -> None:
-        """Update fields of the record, in memory and on disk."""
+        """Update fields of the testbed's record, in memory and on disk."""
         self._record = self._record.model_copy(update=changes)
         self._folder.write(self._record)
 

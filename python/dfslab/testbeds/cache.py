@@ -1,4 +1,4 @@
-"""Downloads programs that testbeds need, once: a folder of jars per pom and version.
+"""Downloads programs that testbeds need, once: a folder of jars for each Maven pom and version.
 
 The root is DFSLAB_CACHE, else $XDG_CACHE_HOME/dfslab, else ~/.cache/dfslab.
 """
@@ -21,7 +21,8 @@ DOWNLOAD_LIMIT_S = 1200.0
 
 
 def home(variable: str, base_variable: str, base_default: str) -> Path:
-    """A folder of dfslab: the value of `variable`, else `dfslab` in the user's base folder."""
+    """The folder that the environment variable `variable` names, else `dfslab` in the user's base
+    folder."""
     if os.environ.get(variable):
         return Path(os.environ[variable]).resolve()
     base = os.environ.get(base_variable)
@@ -34,8 +35,10 @@ def cache_folder() -> Path:
 
 
 def program(command: str, package: str) -> str:
-    """The path of an executable. When it is missing, TestbedError names the Debian package to
-    install."""
+    """The path of an executable.
+
+    TestbedError names the Debian package to install if it is missing.
+    """
     found = shutil.which(command)
     if found is None:
         raise TestbedError(
@@ -45,10 +48,10 @@ def program(command: str, package: str) -> str:
 
 
 def maven_jars(name: str, pom: Path, properties: Mapping[str, str], notify: Notify) -> Path:
-    """The folder with all jars of a pom's dependencies, downloaded when it is missing.
+    """The folder with all jars of a pom's dependencies, which are downloaded if they are missing.
 
     The folder's name depends on `properties` (for example versions) and on the pom's text, so a
-    change of either gives another folder. The folder appears complete or not at all, even when
+    change of either gives another folder. The folder appears complete or not at all, even if
     several processes download at once.
     """
     telling = "".join(f"{key}={value}\n" for key, value in sorted(properties.items()))
@@ -71,13 +74,15 @@ def maven_jars(name: str, pom: Path, properties: Mapping[str, str], notify: Noti
 def _download(
     maven: str, name: str, pom: Path, properties: Mapping[str, str], folder: Path
 ) -> None:
-    """Copy the jars to a temporary folder in the same directory, then rename it. An interrupted
-    download is repeated."""
+    """Copy the jars to a temporary folder in the same directory, then rename this folder.
+
+    An interrupted download is repeated.
+    """
     partial = folder.with_name(folder.name + ".partial")
     log_path = folder.with_name(folder.name + ".log")
     shutil.rmtree(partial, ignore_errors=True)
     partial.mkdir()
-    # Maven writes into the folder of the pom that it builds, so it gets a copy.
+    # Maven writes into the folder of its pom, so build with a copy of the pom.
     shutil.copy(pom, partial / "pom.xml")
     command = [
         maven,
@@ -104,8 +109,10 @@ def _download(
 
 @contextmanager
 def locked(path: Path) -> Iterator[None]:
-    """Hold an exclusive lock on that file. The file is never removed, so that all processes lock
-    the same inode."""
+    """A context with an exclusive lock on a file.
+
+    The file is never removed, so that all processes lock the same inode.
+    """
     with path.open("a") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield

@@ -1,4 +1,4 @@
-"""Optional capabilities of a testbed, beyond starting a file system: a base class for each."""
+"""Optional capabilities of a testbed, beyond starting a file system: one base class for each."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from dfslab.spec.systems.endpoint import JavaConfiguration
 class WarmUp:
     """The workload that warms up fresh daemons (JIT compilation, connections).
 
-    file_bytes: size of its files. limit_s: its longest duration.
+    `file_bytes`: size of its files. `limit_s`: its longest duration.
     """
 
     file_bytes: int = 4 << 20
@@ -25,14 +25,14 @@ class WarmUp:
 class Traceable(ABC):
     """A testbed whose processes can count their calls.
 
-    `traced()` gives the parameters that turn counting on. Profiles are written to `folder` when it
+    `traced()` returns the parameters that turn counting on. Profiles are written to `folder` if it
     is given, else to the testbed's own folder.
     """
 
     @classmethod
     @abstractmethod
     def traced(cls, folder: Path | None = None) -> dict[str, LevelValue]:
-        """Parameters for `parse` that turn counting on, by name."""
+        """Name -> value of the parameters for `parse` that turn counting on."""
 
     @property
     @abstractmethod
@@ -54,5 +54,7 @@ class JavaReachable(ABC):
     @property
     @abstractmethod
     def java_configuration(self) -> JavaConfiguration:
-        """What Hadoop's client needs in addition to the endpoint. TestbedError when nothing
-        serves."""
+        """The settings that Hadoop's client needs in addition to the endpoint.
+
+        TestbedError if nothing serves there.
+        """

@@ -19,10 +19,10 @@ STOP_GRACE_S = 5.0
 
 
 def tied_to_owner(command: Sequence[str]) -> list[str]:
-    """The command, wrapped so that the kernel kills it when the starting thread ends.
+    """The command, wrapped so that the kernel kills its process when the starting thread ends.
 
-    Only the main thread lasts as long as its process. From other threads, and where the machine has
-    no `setpriv`, the command is unchanged, and an abandoned testbed is found by its record.
+    Only the main thread lasts as long as its process. So from other threads, and without the
+    program `setpriv`, the command is unchanged, and an abandoned testbed is found by its record.
     """
     setpriv = shutil.which("setpriv")
     if setpriv is None or threading.current_thread() is not threading.main_thread():
@@ -33,8 +33,10 @@ def tied_to_owner(command: Sequence[str]) -> list[str]:
 def spawn(
     command: Sequence[str], log_path: Path, env: Mapping[str, str], cwd: Path
 ) -> subprocess.Popen:
-    """Start a command in a new session, with its output in the log file. TestbedError when it
-    fails."""
+    """Start a command in a new session, with its output in a log file; returns its process.
+
+    TestbedError if it cannot be started.
+    """
     try:
         with log_path.open("ab") as log:
             return subprocess.Popen(
@@ -53,8 +55,8 @@ def spawn(
 class Daemon:
     """A long-running child process with a log file and a readiness test.
 
-    `ready` returns whether the daemon serves; it must not raise for one that does not answer yet.
-    `owned` daemons die with this process. All times are seconds.
+    `ready` returns whether the daemon serves; it must not raise while the daemon does not answer
+    yet. Daemons with `owned` set die with this process. All times are seconds.
     """
 
     def __init__(
@@ -77,8 +79,10 @@ class Daemon:
         self._child: subprocess.Popen | None = None
 
     def start(self) -> None:
-        """Launch and wait until ready. When it does not become ready: TestbedError, and no process
-        remains."""
+        """Launch and wait until ready.
+
+        If it does not become ready: TestbedError, and no process remains.
+        """
         self.launch()
         try:
             self.wait_ready()
@@ -94,8 +98,10 @@ class Daemon:
         self.process = LiveProcess.of(self._child.pid)
 
     def wait_ready(self) -> None:
-        """Wait until `ready` returns true. TestbedError with the log's last lines at the time
-        limit."""
+        """Wait until `ready` returns true.
+
+        TestbedError with the last lines of the log after the time limit.
+        """
         deadline = self._clock.monotonic_s() + self.ready_deadline_s
         while not self.ready():
             if self.state() == "dead":
@@ -107,21 +113,22 @@ class Daemon:
             self._clock.sleep(POLL_S)
 
     def stop(self, grace_s: float = STOP_GRACE_S) -> None:
-        """SIGTERM, wait up to `grace_s`, then SIGKILL; nothing when it does not run."""
+        """Send SIGTERM, wait up to `grace_s`, then send SIGKILL; do nothing if the daemon does not
+        run."""
         if self.process is not None:
             end([self.process], grace_s)
         self.reap()
 
     def kill(self) -> None:
-        """SIGKILL at once, as a crash would."""
+        """Send SIGKILL at once, as a crash would."""
         self.signal(signal.SIGKILL)
         self.reap()
 
     def pause(self) -> None:
-        """Suspend the daemon (SIGSTOP), as a hung machine would. On return all its threads are
+        """Suspend the daemon (SIGSTOP), as a hung machine would; returns when all its threads are
         stopped."""
         self.signal(signal.SIGSTOP)
-        # The signal is only queued until each thread of the daemon leaves the kernel.
+        # The signal is queued only; each thread of the daemon stops when it leaves the kernel.
         deadline = self._clock.monotonic_s() + STOP_GRACE_S
         while self.state() == "running":
             if self._clock.monotonic_s() > deadline:
@@ -133,13 +140,13 @@ class Daemon:
         self.signal(signal.SIGCONT)
 
     def restart(self) -> None:
-        """Stop the daemon if it runs, start it again, and wait until ready. The log is appended
-        to."""
+        """Stop the daemon if it runs, start it again and wait until it is ready; the log is
+        continued."""
         self.stop()
         self.start()
 
     def signal(self, number: signal.Signals) -> None:
-        """Send one signal. Does nothing when the daemon does not run."""
+        """Send one signal; do nothing if the daemon does not run."""
         if self.process is not None:
             self.process.signal(number)
 
@@ -148,7 +155,7 @@ class Daemon:
         return "stopped" if self.process is None else self.process.state()
 
     def reap(self) -> None:
-        """Reap an ended child process, whatever ended it."""
+        """Reap the child process if it has ended for any reason."""
         ended = self.process is not None and self.process.wait_end(STOP_GRACE_S)
         if ended and self._child is not None:
             self._child.poll()
@@ -165,10 +172,10 @@ def run_to_end(
     cwd: Path,
     time_limit_s: float,
 ) -> None:
-    """Run a command that ends by itself. TestbedError with its last lines when it fails or times
-    out.
+    """Run a command that ends by itself.
 
-    An interruption also ends the command.
+    TestbedError with its last lines if it fails or exceeds the time limit. An interruption also
+    ends the command.
     """
     child = spawn(tied_to_owner(command), log_path, env, cwd)
     process = LiveProcess.of(child.pid)

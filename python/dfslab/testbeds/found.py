@@ -1,4 +1,4 @@
-"""The testbed of a file system, by the file system's name."""
+"""Finds the testbed class of a file system by the file system's name."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dfslab.testbeds.base import BaseTestbed
 
 
 def testbed_class(name: str, key: str) -> type[BaseTestbed]:
-    """The testbed class of that file system. InputError for `key` when it has none."""
+    """The testbed class of the file system `name`. InputError for `key` if it has none."""
     system = discover.file_system(name)
     if not system.has_testbed:
         others = [

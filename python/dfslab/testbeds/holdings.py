@@ -1,6 +1,6 @@
 """Lists everything that testbeds hold on this machine, by kind, so that leftovers can be detected.
 
-Resources of testbeds of another state folder are not listed, since those may start and end
+Resources of testbeds of another state folder are not listed, since those testbeds may start and end
 concurrently.
 """
 
@@ -19,10 +19,10 @@ from dfslab.testbeds.hosts import control_groups
 from dfslab.testbeds.hosts.process import MARK
 
 _PROC = Path("/proc")
-# The full limit is used only when something stays. A busy machine takes seconds to remove a
-# testbed.
+# Time limit in seconds. It is reached only if something stays: a busy machine takes seconds to
+# remove a testbed.
 SETTLE_S = 60.0
-# Default data paths of daemons, and the names of the files there.
+# Default data paths of daemons, with patterns of the file names there.
 _SYSTEM_PLACES = ("/run", "/var/log", "/var/lib")
 _SYSTEMS = (
     "gluster",
@@ -38,7 +38,7 @@ _SYSTEMS = (
     "hsperfdata",
 )
 _SHARED_PLACES = ("/tmp/fuse_fd_comm*", "/tmp/hsperfdata*/*", "/dev/shm/dfslab*")
-# Prefixes of in-memory folders and control groups; the testbed's identifier follows.
+# Prefixes of the names of in-memory folders and control groups; the testbed's id follows.
 _NAMED = "dfslab-"
 Holdings = dict[str, frozenset[str]]
 
@@ -81,7 +81,8 @@ def left_over(before: Holdings, after: Holdings) -> list[str]:
 
 
 def settled(before: Holdings, limit_s: float = SETTLE_S) -> list[str]:
-    """Resources that are left over after the kernel has cleaned up processes that just ended."""
+    """Resources that are left over after the kernel has cleaned up the processes that just
+    ended."""
     deadline = time.monotonic() + limit_s
     while (left := left_over(before, holdings())) and time.monotonic() < deadline:
         time.sleep(0.1)
@@ -89,10 +90,10 @@ def settled(before: Holdings, limit_s: float = SETTLE_S) -> list[str]:
 
 
 def _marks() -> dict[int, str]:
-    """Process -> the identifier of its testbed; "" for a process of no testbed.
+    """PID -> id of the process's testbed; "" if the process belongs to no testbed.
 
-    Some daemons overwrite the environment that they were started with. They get the identifier of
-    their parent process.
+    Some daemons overwrite the environment that they were started with; these get the id of their
+    parent process.
     """
     parents: dict[int, int] = {}
     marks: dict[int, str] = {}
@@ -100,7 +101,7 @@ def _marks() -> dict[int, str]:
         # A process may end while it is inspected.
         with suppress(OSError, IndexError, ValueError):
             pid = int(entry.name)
-            # The command name before this field may itself contain blanks and parentheses.
+            # The command name before this field may contain blanks and parentheses.
             parents[pid] = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
             marks[pid] = _mark((entry / "environ").read_bytes())
     return {pid: _inherited(pid, marks, parents) for pid in parents}
@@ -132,13 +133,13 @@ def _namespaces(marks: Mapping[int, str]) -> frozenset[str]:
                 everybodys.add(name)
                 if _anothers(mark):
                     anothers.add(name)
-    # Daemons without emulated hosts share the namespaces of this process; these are not counted.
+    # Daemons without emulated hosts share the namespaces of this process, which are not counted.
     shared = {os.readlink(path) for path in (_PROC / "self/ns").iterdir()}
     return frozenset(everybodys - (anothers - shared))
 
 
 def _files(marks: Mapping[int, str]) -> frozenset[str]:
-    """Every file in the default data paths of file systems' daemons on this machine."""
+    """Every file in the default data paths of daemons on this machine."""
     found = {
         str(path)
         for pattern in _SHARED_PLACES
@@ -164,7 +165,7 @@ def _processes(marks: Mapping[int, str]) -> frozenset[str]:
 
 
 def _anothers(identifier: str) -> bool:
-    """Whether the identifier is of a testbed of another state folder."""
+    """Whether the id is of a testbed of another state folder."""
     return bool(identifier) and not identifier.startswith(state.own_prefix())
 
 
@@ -175,8 +176,8 @@ def _anothers_name(name: str) -> bool:
 
 
 def _anothers_running(name: str, marks: Mapping[int, str]) -> bool:
-    """Whether a file is named after a running process that belongs to no testbed of this state
-    folder."""
+    """Whether a file is named after the PID of a process of no testbed, or of another state
+    folder's."""
     digits = re.search(r"\d+$", name)
     pid = int(digits[0]) if digits else -1
     return pid in marks and (not marks[pid] or _anothers(marks[pid]))
@@ -188,14 +189,13 @@ def _in_anothers_folder(path: Path) -> bool:
 
 
 def _anothers_device(device: str) -> bool:
-    """Whether a loop device ("major:minor") now holds a disk of a testbed of another state
-    folder."""
+    """Whether the loop device "major:minor" holds a disk of a testbed of another state folder."""
     image = _image(Path("/sys/dev/block") / device)
     return bool(image) and _in_anothers_folder(Path(image))
 
 
 def _image(device: Path) -> str:
-    """The backing file of a loop device, given its sysfs folder; "" when it has none."""
+    """The backing file of a loop device, given its sysfs folder; empty if the device has none."""
     return _text(device / "loop/backing_file")
 
 

@@ -1,4 +1,4 @@
-"""The base class of testbeds on emulated hosts that use their file system's description."""
+"""The base class of testbeds that run on emulated hosts and use their file system's description."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from dfslab.testbeds.settings import Default, Setting, check_layout, parsed
 
 
 class HostedTestbed(BaseTestbed[dict[str, LevelValue]]):
-    """Checks parameters by the description and programs by Debian packages.
+    """Validates parameters by the description, and finds programs of Debian packages.
 
     The derived class implements `start`. PROGRAMS maps required commands to their Debian packages.
-    OPTIONS maps options of the testbed that are no parameters of the description to their defaults
+    OPTIONS maps options of the testbed that are not parameters of the description to their defaults
     (a tuple: the allowed values, the first of which is the default).
     """
 
@@ -26,22 +26,24 @@ class HostedTestbed(BaseTestbed[dict[str, LevelValue]]):
     OPTIONS: ClassVar[Mapping[str, Default]] = {}
 
     def number(self, key: str) -> float:
-        """A parameter that is a number, in SI units."""
+        """The value in SI units of a numeric parameter."""
         return float(self.parameters[key])
 
     @classmethod
     def parse(cls, parameters: Mapping[str, Setting]) -> dict[str, LevelValue]:
-        """The parameters in SI units; InputError when one is wrong."""
+        """The parameters in SI units. InputError if one of them is wrong."""
         return parsed(cls.SYSTEM, parameters, cls.OPTIONS)
 
     @classmethod
     def check(cls, parameters: dict[str, LevelValue], deployment: Deployment) -> None:
-        """InputError when the description forbids these parameters on the deployment."""
+        """InputError if the description forbids these parameters on the deployment."""
         check_layout(cls.SYSTEM, parameters, deployment)
 
     @classmethod
     def prepare(cls, parameters: dict[str, LevelValue], notify: Notify) -> None:
-        """Check that all programs are installed. TestbedError names the package of a missing
-        one."""
+        """Check that all programs are installed.
+
+        TestbedError names the package of a missing program.
+        """
         for command, package in cls.PROGRAMS.items():
             program(command, package)

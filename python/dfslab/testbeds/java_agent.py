@@ -1,4 +1,4 @@
-"""The tracing agent's jar: built from agent/ once, and the Java option that starts it."""
+"""The tracing agent's jar, built once from agent/, and the Java option that starts the agent."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ SUFFIXES = (".java", ".xml")
 
 
 def agent_jar(notify: Notify = silent) -> Path:
-    """The path of the jar, built first when it is missing or its sources changed.
+    """The path of the jar, which is built first if it is missing or its sources changed.
 
-    TestbedError when the build fails.
+    TestbedError if the build fails.
     """
     sources = sorted(
         path
@@ -49,7 +49,7 @@ def agent_jar(notify: Notify = silent) -> Path:
 
 
 def _build(maven: str, sources: list[Path], jar: Path) -> None:
-    """Build in a copy of the sources, next to the final path of the jar, then rename the result."""
+    """Build in a copy of the sources, next to the jar's final path, then rename the new jar."""
     partial = jar.with_suffix(".partial")
     shutil.rmtree(partial, ignore_errors=True)
     for source in sources:
@@ -83,8 +83,7 @@ def java_option(
     instance: str = "",
     interval_s: float = 10.0,
 ) -> str:
-    """The Java option that starts a traced JVM; its profile is written to `folder` at every
-    interval."""
+    """The Java option that traces a JVM, which writes its profile to `folder` at every interval."""
     options = {
         "points": points,
         "out": folder,

@@ -1,5 +1,4 @@
-"""Testbeds of file systems that clients mount: servers start first, then every client host
-mounts."""
+"""Testbeds of file systems that clients mount: first servers start, then client hosts mount."""
 
 from __future__ import annotations
 
@@ -24,11 +23,11 @@ class MountedTestbed(HostedTestbed):
     """A testbed whose derived class implements `start_servers` and `mount`."""
 
     def start_servers(self) -> None:
-        """Start all daemons and wait until they serve."""
+        """Start all server daemons and wait until they serve."""
         raise NotImplementedError
 
     def mount(self, host: Host, point: Path) -> None:
-        """Start to mount the file system on a client host; `point` is an empty directory."""
+        """Start to mount the file system on a client host, at the empty directory `point`."""
         raise NotImplementedError
 
     def attached(self, host: Host) -> bool:
@@ -39,14 +38,14 @@ class MountedTestbed(HostedTestbed):
         """Apply settings that need a mounted file system; called after the first write."""
 
     def counters(self) -> dict[str, str]:
-        """Counters of the client and server processes: name -> a text in the format that
-        `counters.py` reads."""
+        """Name of a client or server process -> text with its counters, which `counters.py`
+        parses."""
         return {}
 
     @contextmanager
     def tracing(self, folder: Path) -> Iterator[None]:
-        """Record single calls during the block where the system can; traces are written to
-        `folder`."""
+        """A context in which single calls are recorded to `folder`, if the file system can record
+        them."""
         yield
 
     def start(self) -> None:
@@ -64,20 +63,20 @@ class MountedTestbed(HostedTestbed):
 
     @property
     def mount_point(self) -> Path:
-        """The mount point on every client host; on other hosts an empty folder."""
+        """The mount point on every client host; on other hosts, an empty folder."""
         return self.folder / "mnt"
 
     @property
     def endpoint(self) -> Endpoint:
-        """The mount point inside the client hosts. TestbedError when a mount is lost."""
+        """The mount point inside the client hosts. TestbedError if a mount is lost."""
         self.check_mounts()
         return Endpoint(directory=str(self.mount_point))
 
     def check_mounts(self) -> None:
-        """TestbedError when a client has lost its mount or its client process is dead.
+        """TestbedError if a client has lost its mount or its client process is dead.
 
-        Without a mount, a plain directory would be measured. A client process dies, for example,
-        when it exceeds the memory of its host.
+        Without a mount, a plain directory would be measured. A client process dies, for example, if
+        it exceeds the memory limit of its host.
         """
         for host in self.clients:
             if not host.mounted(self.mount_point):
@@ -116,8 +115,10 @@ class MountedTestbed(HostedTestbed):
             time.sleep(POLL_S)
 
     def _await_first_write(self) -> None:
-        """Wait until a file written by one client is visible to all; only that shows that the file
-        system serves."""
+        """Wait until all clients can read a file that one client wrote.
+
+        Only this shows that the file system serves clients.
+        """
         name, text = f".dfslab-{uuid.uuid4().hex[:8]}", uuid.uuid4().hex
         first = self.clients[0]
         path = f"{self.mount_point}/{name}"
@@ -133,7 +134,10 @@ def _reads(host: Host, path: str, text: str) -> bool:
 
 
 def _until(what: str, work: Callable[[], bool]) -> None:
-    """Repeat `work` until it returns true. TestbedError with its last error at the time limit."""
+    """Repeat `work` until it returns true.
+
+    TestbedError with its last error after the time limit.
+    """
     deadline = time.monotonic() + FIRST_WRITE_LIMIT_S
     output = "it gave another answer"
     while time.monotonic() < deadline:

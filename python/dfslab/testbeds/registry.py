@@ -1,4 +1,4 @@
-"""The testbeds of this machine, by any process: list them, judge their state, take them down."""
+"""Lists the testbeds of this machine from all processes, judges their state, takes them down."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ SWEEP_GRACE_S = 0.5
 
 @dataclass(frozen=True)
 class LoggedDaemon(DaemonState):
-    """A daemon as it is now, and the path of its log."""
+    """The current state of a daemon, and the path of its log."""
 
     log: str
 
 
 @dataclass(frozen=True)
 class TestbedStatus:
-    """A testbed as it is now, as `dfslab testbed status` shows it.
+    """The current state of a testbed, as `dfslab testbed status` shows it.
 
     `state` is "starting", "up", "degraded" (a daemon is dead or suspended) or "stale" (abandoned:
     its owner or all its daemons ended, or its record is unreadable); `why` is the reason. `owner`:
-    number of the process with which it ends, None where it outlives the process that started it.
+    PID of the process with which the testbed ends, None if it outlives the process that started it.
     """
 
     name: str
@@ -54,10 +54,10 @@ def list_testbeds() -> list[TestbedStatus]:
 
 
 def take_down(name: str) -> list[str]:
-    """Take down the testbed of that name, all for "--all", or the abandoned ones for "--stale".
+    """Take down the testbed `name`, all testbeds for "--all", or the abandoned ones for "--stale".
 
-    Returns the names of those taken down. All are attempted. TestbedError afterwards when one could
-    not be taken down or when no testbed has that name.
+    Returns the names of those taken down. All are attempted. TestbedError afterwards if one could
+    not be taken down or if no testbed has this name.
     """
     chosen = [
         (testbed.name, folder)
@@ -81,23 +81,23 @@ def take_down(name: str) -> list[str]:
 def dismantle(folder: TestbedFolder) -> None:
     """End a testbed's processes in reverse order of their start, then remove its folders.
 
-    Idempotent. Safe from several processes at once and for a partly started testbed.
+    Safe to repeat, for several processes at once, and for a partly started testbed.
     """
     with folder.locked() as present:
         record = folder.read() if present else None
         places = [folder.path, folder.in_memory, *map(Path, record.folders if record else [])]
         limits = ControlGroups(folder.id)
         if record and record.devices:
-            # Limits are lifted first, so that pending writes run at full speed.
+            # Lift the limits first, so that pending writes run at full speed.
             disk.lift_limits(limits, record.devices, places)
         if record and record.hosts:
-            # A host consists only of its processes, so its daemons need no orderly shutdown.
+            # A host consists of its processes only, so its daemons need no orderly shutdown.
             _end_hosts([host.process for host in record.hosts])
             kill(marked(folder.id))
         daemons = record.daemons if record else []
         for stage in sorted({daemon.stage for daemon in daemons}, reverse=True):
             end([d.process for d in daemons if d.stage == stage], STAGE_GRACE_S)
-        # Also helper processes of daemons, and daemons whose start was not yet recorded.
+        # This also ends helper processes of daemons, and daemons whose start was not yet recorded.
         while left := marked(folder.id):
             end(left, SWEEP_GRACE_S)
         disk.release(places)
@@ -115,7 +115,10 @@ def _end_hosts(parents: Sequence[LiveProcess]) -> None:
 
 
 def _remove(folder: TestbedFolder) -> None:
-    """Remove the folders. A second attempt covers a file created by a process that just ended."""
+    """Remove the testbed's folders.
+
+    A second attempt covers a file that a process created just before it ended.
+    """
     with suppress(OSError):
         folder.remove()
         return
@@ -149,7 +152,7 @@ def _described(folder: TestbedFolder) -> TestbedStatus:
 
 
 def _judged(record: TestbedRecord) -> tuple[str, str]:
-    """A testbed's state and the reason for it."""
+    """(state of a testbed, reason for the state)."""
     if record.owner is not None and not record.owner.alive():
         return "stale", f"its owner (process {record.owner.pid}) ended"
     if record.phase == "starting":

@@ -1,5 +1,4 @@
-"""Checks a testbed's parameters: those of the file system's description and the testbed's
-options."""
+"""Validates a testbed's parameters: those of the file system's description, and testbed options."""
 
 from __future__ import annotations
 
@@ -11,19 +10,19 @@ from dfslab.spec.design import LevelValue
 from dfslab.spec.environment import number
 from dfslab.spec.model import InputError, unknown
 
-# A parameter as given: a value, or the properties of a program by name.
+# A given parameter: a value, or a program's properties by name.
 Setting = LevelValue | dict[str, str]
-# The default of an option; of a tuple of allowed texts, the first.
+# The default of an option; if a tuple of allowed texts is given, its first text.
 Default = LevelValue | tuple[str, ...]
 
 
 def parsed(
     system: str, values: Mapping[str, Setting], options: Mapping[str, Default]
 ) -> dict[str, LevelValue]:
-    """All parameters in SI units, and the testbed's `options` (name -> default), text or number.
+    """Key -> value of all parameters in SI units, and of the testbed's `options` (name -> default).
 
-    Numbers of instances of roles are accepted and ignored; the deployment defines them. InputError
-    for an unknown key or a wrong value.
+    Numbers of instances of roles are accepted and ignored, because the deployment defines them.
+    InputError for an unknown key or a wrong value.
     """
     described = discover.file_system(system)
     declared = described.parameters.of_origin("filesystem")
@@ -41,7 +40,7 @@ def parsed(
 
 
 def _option(key: str, value: Setting | Default, default: Default) -> LevelValue:
-    """An option of a testbed, converted to the type of its default."""
+    """An option's value, converted to the type of its default. InputError if it is wrong."""
     if isinstance(default, tuple):
         if value is default:
             return default[0]
@@ -59,7 +58,10 @@ def _option(key: str, value: Setting | Default, default: Default) -> LevelValue:
 
 
 def _like(default: LevelValue, value: Setting | Default) -> LevelValue:
-    """The value, converted to the type of the default. TypeError or ValueError if it cannot be."""
+    """The value, converted to the type of the default.
+
+    TypeError or ValueError if this is impossible.
+    """
     if isinstance(default, str):
         return str(value)
     if not isinstance(value, str | int | float):
@@ -70,7 +72,7 @@ def _like(default: LevelValue, value: Setting | Default) -> LevelValue:
 
 
 def check_layout(system: str, parameters: Mapping[str, LevelValue], deployment: Deployment) -> None:
-    """InputError when the description forbids these parameters on this deployment."""
+    """InputError if the description forbids these parameters on this deployment."""
     described = discover.file_system(system)
     instances = {role.name: deployment.instances(role.name) for role in described.roles}
     for role, count in instances.items():

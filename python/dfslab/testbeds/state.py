@@ -1,8 +1,8 @@
 """Records of all testbeds of this machine: one folder each, created and removed by dfslab only.
 
-A testbed's folder is `<state>/beds/<name>-<id>/`. It holds a marker with the id, a record
-`bed.json`, and what the daemons write. <state> is DFSLAB_STATE, else $XDG_STATE_HOME/dfslab, else
-~/.local/state/dfslab.
+A testbed's folder is `<state>/beds/<name>-<id>/`. It contains a marker with the id, a record
+`bed.json`, and the files that the daemons write. <state> is DFSLAB_STATE, else
+$XDG_STATE_HOME/dfslab, else ~/.local/state/dfslab.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ from dfslab.testbeds.settings import Setting
 MARKER = ".dfslab-bed"
 RECORD = "bed.json"
 MEMORY = Path("/dev/shm")
-# The prefix of a testbed's identifier, and the identifier's full length.
+# The prefix of a testbed's id, and the full length of the id.
 PREFIX_DIGITS, ID_DIGITS = 5, 12
 
 
 @dataclass(frozen=True)
 class DaemonState:
-    """A daemon as it is now. `state`: "running", "paused" or "dead"; its memory in bytes."""
+    """The current state of a daemon: "running", "paused" or "dead", and its memory in bytes."""
 
     name: str
     pid: int
@@ -45,7 +45,8 @@ class DaemonState:
 
 
 class DaemonRecord(BaseModel):
-    """One daemon. Daemons of a higher `stage` are started later and stopped earlier."""
+    """The record of one daemon; daemons of a higher `stage` are started later and stopped
+    earlier."""
 
     name: str
     stage: int
@@ -54,19 +55,21 @@ class DaemonRecord(BaseModel):
 
 
 class HostRecord(BaseModel):
-    """A process that holds a host or the switch, or delays packets; a host ends with its
-    process."""
+    """A process that holds a host or the switch, or delays packets.
+
+    A host ends with its process.
+    """
 
     name: str
     process: LiveProcess
 
 
 class TestbedRecord(BaseModel):
-    """What another process needs to show a testbed or to take it down.
+    """The data by which another process shows a testbed or takes it down.
 
-    `owner` is the process with which the testbed ends (None: it outlives the process that started
-    it). `folders` are folders outside the testbed's own, each with the testbed's marker. `devices`
-    are block devices ("major:minor") whose rate the testbed limits.
+    `owner`: process with which the testbed ends (None: it outlives the process that started it).
+    `folders`: folders outside the testbed's own, each with the testbed's marker. `devices`: block
+    devices ("major:minor") whose rate the testbed limits.
     """
 
     format: Literal[1] = 1
@@ -95,19 +98,18 @@ class TestbedFolder:
 
     @property
     def in_memory(self) -> Path:
-        """Its folder in memory, if any; derived from the id, so it is known without the record."""
+        """The testbed's in-memory folder, which may not exist; its path follows from the id."""
         return MEMORY / f"dfslab-{self.id}"
 
     def read(self) -> TestbedRecord | None:
-        """The record; None when it is missing or unreadable."""
+        """The testbed's record; None if it is missing or unreadable."""
         try:
             return TestbedRecord.model_validate_json((self.path / RECORD).read_text("utf-8"))
         except (FileNotFoundError, NotADirectoryError, ValidationError):
             return None
 
     def write(self, record: TestbedRecord) -> None:
-        """Replace the record atomically. TestbedError when the folder was removed by a
-        take-down."""
+        """Replace the record atomically. TestbedError if a take-down has removed the folder."""
         whole = self.path / RECORD
         partial = whole.with_suffix(".partial")
         try:
@@ -118,7 +120,7 @@ class TestbedFolder:
 
     @contextmanager
     def locked(self) -> Iterator[bool]:
-        """Hold an exclusive lock on the folder; False when the folder is gone."""
+        """A context with an exclusive lock on the folder; yields False if the folder is gone."""
         try:
             handle = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY)
         except FileNotFoundError:
@@ -146,10 +148,10 @@ def state_folder() -> Path:
 
 
 def own_prefix() -> str:
-    """The prefix of the identifiers of this state folder's testbeds.
+    """The prefix of the ids of this state folder's testbeds.
 
-    Control groups, in-memory folders and processes carry a testbed's identifier. By this prefix,
-    those of one state folder are distinguished from those of another.
+    Control groups, in-memory folders and processes carry a testbed's id. The prefix distinguishes
+    those of one state folder from those of another.
     """
     return hashlib.sha256(os.fsencode(state_folder())).hexdigest()[:PREFIX_DIGITS]
 
@@ -168,8 +170,8 @@ def create(
 ) -> tuple[TestbedFolder, TestbedRecord]:
     """Create a testbed's folder and record, with ports that no other testbed has.
 
-    A number is appended to the name when another testbed has it. TestbedError when the state folder
-    is not writable.
+    A number is appended to the name if another testbed has the name. TestbedError if the state
+    folder is not writable.
     """
     state = state_folder()
     try:
@@ -195,7 +197,7 @@ def create(
 
 
 def make_marked(path: Path, testbed_id: str) -> None:
-    """Create a folder that the testbed's take-down will remove. FileExistsError when it exists."""
+    """Create a folder that the testbed's take-down will remove. FileExistsError if it exists."""
     path.mkdir()
     (path / MARKER).write_text(testbed_id, "utf-8")
 
@@ -206,8 +208,10 @@ def _unique(name: str, taken: set[str]) -> str:
 
 
 def _remove_marked(path: Path, testbed_id: str) -> None:
-    """Remove a folder that carries the testbed's marker. The marker goes last, so that an
-    interrupted removal can be repeated."""
+    """Remove a folder that carries the testbed's marker.
+
+    The marker is removed last, so that an interrupted removal can be repeated.
+    """
     marker = path / MARKER
     if path.is_symlink() or not marker.is_file() or marker.read_text("utf-8") != testbed_id:
         return

@@ -1,1 +1,1 @@
-"""Progress of what runs: a live view in a terminal, lines in a log."""
+"""Progress of commands: a live view in a terminal, progress lines in a log."""

@@ -1,4 +1,4 @@
-"""Progress lines for logs: one line at intervals, where there is no terminal."""
+"""Progress lines for logs: one line at intervals, if the output is no terminal."""
 
 from __future__ import annotations
 
@@ -8,14 +8,16 @@ from typing import Any
 
 from dfslab.spec.clock import REAL
 
-EVERY_S = 15.0  # shorter work prints nothing
+EVERY_S = 15.0  # seconds between lines; a shorter run prints nothing
 
 
 class LineReporter:
-    """`reporter(done, total, text)` prints a line on standard error at most every `EVERY_S`
-    seconds: minutes since the start, share done, current work."""
+    """A progress callback that prints at most one line per `EVERY_S` to standard error.
 
-    watch = None  # a live view of loads exists in terminals only
+    The line has the minutes since the start, the share done, and the current activity.
+    """
+
+    watch = None  # live values of workload runs are shown in terminals only
 
     def __init__(self, clock: Callable[[], float] = REAL.monotonic_s) -> None:
         self._clock = clock
@@ -25,8 +27,8 @@ class LineReporter:
 
     def __call__(self, done: float, total: float, text: str, *_: Any) -> None:
         now_s = self._clock()
-        # Preparations in between, such as a new testbed, restart at zero: they do not reset the
-        # share.
+        # Preparations during a run, such as a new testbed, report a done amount of zero, which must
+        # not reset the share.
         self._share = done / total if done and total else self._share
         if now_s < self._due_s:
             return

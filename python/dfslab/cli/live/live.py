@@ -1,4 +1,4 @@
-"""The live view of a load in a terminal: one row per second."""
+"""The live view of a workload run in a terminal: one row per second."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ EVERY_S = 1.0
 
 @dataclass(frozen=True)
 class LiveSecond:
-    """One completed second of a load; times are None when no operation succeeded in it."""
+    """One completed second of a workload run; times are None if no operation succeeded in it."""
 
     at_s: float
     rate_per_s: float
@@ -28,7 +28,8 @@ class LiveSecond:
 
 
 class LoadView:
-    """Receives the progress of a load and shows its seconds; a new load begins a new table."""
+    """Receives live counts of a workload run and shows its seconds; a new run begins a new
+    table."""
 
     def __init__(self, clock: Callable[[], float] = REAL.monotonic_s) -> None:
         self.rows: deque[LiveSecond] = deque(maxlen=ROWS)
@@ -45,7 +46,8 @@ class LoadView:
 
     def _observed(self, observed: LiveCounts) -> None:
         if observed.done < self._before.done:
-            # The next load is being prepared; its table begins with it.
+            # The counts were reset: the next workload run is being prepared, and a new table
+            # begins.
             self._start_s = 0.0
         self._longest_ns = max(self._longest_ns, observed.latency_ns_max)
         now_s = self._clock()

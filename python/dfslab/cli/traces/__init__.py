@@ -1,1 +1,1 @@
-"""The commands on traces."""
+"""The commands on traces: recording, reading, merging, ranking, drawing."""

@@ -57,7 +57,7 @@ ModelScenario = Annotated[
 
 
 def _emit(as_json: bool, profile: TraceProfile, *shown: Table | str) -> None:
-    """Print a profile as JSON, or tables and lines for people."""
+    """Print a profile as one JSON document, or else tables and lines for people."""
     emit(as_json, plain(profile) if as_json else None, *shown)
 
 

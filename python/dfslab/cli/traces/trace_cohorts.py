@@ -1,4 +1,4 @@
-"""Cohorts within a trace: each process compared with its role's others, slow traces with fast."""
+"""Cohorts within a trace: one process against others of its role, or slow against fast traces."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ HOSTS = "needs spans of two hosts (resource attribute host.name)"
 def compared(
     found: TraceProfile, files: Sequence[Path], of_jvms: bool, kind: str, reading: Reading
 ) -> CohortComparison:
-    """The steps that differ between the cohorts of a trace, in the form of `cohort.compare_all`.
+    """The steps that differ between the cohorts of a trace, tested by `cohort.compare_all`.
 
-    `found` is the profile of the files, read with the same options.
+    `found`: profile of the files, read with the same options. `kind`: kind of cohorts.
     """
     if kind not in KINDS:
         raise InputError("--cohorts", kind, f"must be one of {', '.join(KINDS)}")
@@ -47,7 +47,10 @@ def compared(
 
 
 def _hosts(files: Sequence[callprofile.File]) -> list[cohort.CohortPair]:
-    """(process, the others of its role, itself), with roles instead of processes in paths."""
+    """Pairs of (process name, calls of the other processes of its role, calls of the process).
+
+    Paths name roles instead of processes, so that they can be compared.
+    """
     roles: dict[str, dict[str, list[callprofile.File]]] = {}
     for file in map(_by_role, files):
         roles.setdefault(file.service, {}).setdefault(file.instance, []).append(file)
@@ -74,7 +77,7 @@ def _by_role(file: callprofile.File) -> callprofile.File:
 
 
 def _slow(files: Sequence[Path], reading: Reading) -> cohort.CohortPair:
-    """A random sample of traces: the slowest of each kind, and the others."""
+    """Two cohorts from a random sample of traces: the slowest of each kind, and the others."""
     if not files:
         raise InputError("--cohorts", "slow", "needs whole calls beside the profiles (*.otlp.json)")
     text, _ = tracing.otlp(files, reading, trees.MOST_EVENTS)

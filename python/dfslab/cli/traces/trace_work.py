@@ -44,12 +44,13 @@ else:
     pages = lazily("dfslab.report.page")
 
 RECEIVED = "received.json"
-# The reader of the descriptions whose steps are compared with traced ones; needs no measurement.
+# The model that reads descriptions whose steps are compared with traced ones; no fit is needed.
 MODEL = "sequence"
 
 
 def record(scenario: Scenario, output: Path, report: Progress) -> TraceProfile:
-    """Trace the first configuration into a separate OTLP file."""
+    """Trace a scenario's first configuration and write an OTLP file; returns the trace's
+    profile."""
     point = check(scenario)[0]
     new_file("--output", output)
     with access.session(notify=lambda text: report(0, 1, text)) as session:
@@ -64,7 +65,11 @@ def record_command(
     folder: Path,
     notify: Callable[[str], None],
 ) -> TraceProfile:
-    """Run a client command on a testbed whose daemons, and the command's JVMs, are traced."""
+    """Run a client command on a testbed whose daemons are traced, and the command's JVMs as well.
+
+    `values`: parameters of the testbed. `folder`: new folder for the profiles. Returns the merged
+    profile.
+    """
     new_folder("--output", folder)
     kind = testbed_class(name, "--on")
     if not issubclass(kind, Traceable):
@@ -82,7 +87,7 @@ def record_command(
             notify(f"interrupted; what was traced until then is in {folder}")
             raise
         if words != list(command):
-            # Processes in a host are killed with it, and write nothing then.
+            # Processes in a host are killed together with the host, and then write no profile.
             callprofile.await_written(folder)
     if status:
         raise RunFailed(f"{shlex.join(command)} ended with {status}; traced in {folder}")
@@ -97,8 +102,7 @@ def _record_mounted(
     folder: Path,
     notify: Callable[[str], None],
 ) -> TraceProfile:
-    """As `record_command`, on a testbed whose servers have counters, in the directory of its
-    mount."""
+    """Like `record_command`, on a testbed with server counters; the command runs in its mount."""
     if not issubclass(kind, MountedTestbed):
         raise InputError("--on", name, "neither can its processes be traced nor do they count")
     folder.mkdir(exist_ok=True)
@@ -114,9 +118,9 @@ def _record_mounted(
 def profile(
     files: Sequence[Path], reading: Reading | None = None, scheduler: str = ""
 ) -> TraceProfile:
-    """One profile of OTLP files, or of the profiles that traced JVMs wrote.
+    """The merged profile of OTLP files, or of files written by traced JVMs.
 
-    With a `scheduler` the workers of a Dask cluster read the files.
+    With a `scheduler`, the workers of that Dask cluster read the files.
     """
     reading = reading or Reading()
     found = _existing(files)
@@ -132,7 +136,8 @@ def profile(
 def against(
     found: TraceProfile, files: Sequence[Path], reading: Reading | None = None
 ) -> TraceAnalysis:
-    """A profile compared with an earlier one, read with the same options: significant changes."""
+    """The significant changes of a profile compared with an earlier one, read with the same
+    options."""
     compared = cohort.compare(profile(files, reading), found)
     return TraceAnalysis.of(found).model_copy(update={"compared": compared})
 
@@ -140,7 +145,7 @@ def against(
 def with_cohorts(
     found: TraceProfile, files: Sequence[Path], kind: str, reading: Reading
 ) -> TraceAnalysis:
-    """A profile with the differences between the cohorts of its files."""
+    """A profile with the differences between the cohorts of its files; `kind`: kind of cohorts."""
     here = _existing(files)
     of_jvms = not reading.format and _of_jvms(here)
     compared = trace_cohorts.compared(found, here, of_jvms, kind, reading)
@@ -148,7 +153,7 @@ def with_cohorts(
 
 
 def modelled(found: TraceProfile, scenario: Scenario) -> TraceAnalysis:
-    """A profile compared with the sequence model of a scenario's first configuration."""
+    """A profile compared with the sequence model's steps of a scenario's first configuration."""
     point = check(scenario)[0]
     model = discover.model(MODEL)
     steps = model.run(point).steps
@@ -161,7 +166,7 @@ def modelled(found: TraceProfile, scenario: Scenario) -> TraceAnalysis:
 
 
 def write_trace_page(found: TraceProfile, path: Path) -> None:
-    """Write the page of traces only."""
+    """Write a page that shows one profile, without a scenario."""
     if not path.parent.is_dir():
         raise InputError("--page", str(path), "its directory does not exist")
     title = f"{found.spans:,} calls in {found.trees:,} call trees"
@@ -169,7 +174,7 @@ def write_trace_page(found: TraceProfile, path: Path) -> None:
 
 
 def folded(files: Sequence[Path], reading: Reading) -> str:
-    """A profile as folded stacks."""
+    """A profile as folded stacks, the text format of flame graph tools."""
     found = _existing(files)
     if not reading.format and _of_jvms(found):
         reading.refuse_for_sums()
@@ -178,7 +183,7 @@ def folded(files: Sequence[Path], reading: Reading) -> str:
 
 
 def exported(files: Sequence[Path], form: str, reading: Reading, scheduler: str = "") -> Written:
-    """Traces in the format of another viewer, and a line about what was left out."""
+    """Traces in the format of another viewer, with a note on what was left out."""
     exporter = chosen(form)
     found = _existing(files)
     of_spans = bool(reading.format) or not _of_jvms(found)
@@ -190,7 +195,7 @@ def exported(files: Sequence[Path], form: str, reading: Reading, scheduler: str 
 
 
 def chosen(form: str) -> TraceExporter:
-    """The exporter of that name. InputError with the known names where there is none."""
+    """The exporter of traces named `form`. InputError with the known names if there is none."""
     found = exporters.find(TraceExporter, form)
     if found is None:
         known = ", ".join(exporters.exporters(TraceExporter))
@@ -206,7 +211,8 @@ def import_traces(
     reading: Reading | None = None,
     scheduler: str = "",
 ) -> TraceProfile:
-    """The profile of traces, stored as JSON or as tables."""
+    """The profile of trace files, also stored as JSON (`output`) or as tables in a folder
+    (`into`)."""
     if not output and not into:
         raise InputError("--output", "", "where to? --output FILE or --into FOLDER")
     label = label or re.sub("[^A-Za-z0-9_-]", "_", files[0].stem)[:64].lstrip("_-") or "trace"
@@ -225,7 +231,7 @@ def import_traces(
 
 
 def query(folder: Path, sql: str) -> tuple[list[str], list[tuple[Value, ...]]]:
-    """The result of a query on the tables of a folder."""
+    """(column names, rows) of an SQL query on the tables of a folder."""
     return trace_store.query(folder, sql)
 
 
@@ -236,7 +242,11 @@ def receive(
     duration_s: float | None,
     notify: Callable[[str], None],
 ) -> ReceivedProfile:
-    """Receive into a folder until interrupted: the profile at every interval, tables at the end."""
+    """Receive spans over HTTP into a folder for `duration_s` (None: until Ctrl-C); returns the
+    profile.
+
+    The profile is written at every interval, the tables at the end.
+    """
     new_folder("--into", folder)
     folder.mkdir(exist_ok=True)
     path = folder / RECEIVED
@@ -254,7 +264,8 @@ def receive(
 
 
 def _profiles(files: Sequence[Path]) -> list[tuple[str, callprofile.File]]:
-    """Profiles of traced JVMs, and counters of servers converted to profiles."""
+    """(file name, content) of the profiles of traced JVMs, and of server counters converted to
+    profiles."""
     found = []
     for path in files:
         whole = callprofile.is_profile(path)
@@ -263,8 +274,8 @@ def _profiles(files: Sequence[Path]) -> list[tuple[str, callprofile.File]]:
 
 
 def _spread(files: Sequence[Path], scheduler: str) -> list[tuple[str, callprofile.File]]:
-    """The profiles, read by the workers of a Dask cluster, in the order of the files' names."""
-    # Importing Dask takes half a second, so only this function does.
+    """The profiles, read by the workers of a Dask cluster, sorted by file name."""
+    # Importing Dask takes half a second, so it is imported only if it is used.
     from dfslab.fleet import dask
 
     found = []
@@ -276,7 +287,7 @@ def _spread(files: Sequence[Path], scheduler: str) -> list[tuple[str, callprofil
 
 
 def _read_at_node(path: str) -> list[tuple[str, callprofile.File]] | str:
-    """The profiles of a file, or an error text: our exceptions cannot be pickled."""
+    """The profiles of a file, or an error message, because our exceptions cannot be pickled."""
     try:
         return _profiles([Path(path)])
     except (InputError, OSError) as error:
@@ -284,9 +295,9 @@ def _read_at_node(path: str) -> list[tuple[str, callprofile.File]] | str:
 
 
 def _of_jvms(files: Sequence[Path]) -> bool:
-    """Whether the files hold sums of calls (of traced JVMs, of servers' counters), not spans.
+    """Whether the files hold sums of calls (of traced JVMs or of server counters) instead of spans.
 
-    InputError when only some do.
+    InputError if only some of them do.
     """
     profiles = [
         path for path in files if callprofile.is_profile(path) or counter_profiles.recognise(path)

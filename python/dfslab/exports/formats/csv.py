@@ -1,4 +1,4 @@
-"""Rows of results as CSV: one for each metric."""
+"""Exports results as CSV, one row for each metric."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ TITLE = "Every metric as a row of CSV"
 
 
 def write(results: Sequence[Result]) -> bytes:
-    """The rows with a header; unknown values are empty."""
+    """The CSV text with a header; unknown values are empty."""
     found, text = rows(results), io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(MetricRow._fields if found else ())

@@ -1,4 +1,4 @@
-"""Results in the form of `fio --output-format=json`."""
+"""Exports results in the format of `fio --output-format=json`."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from dfslab.exports.contract import ResultExporter
 from dfslab.result import Result
 
 TITLE = "One job for each measured result, as fio's JSON"
-# fio's default percentiles.
+# The percentiles that fio reports by default.
 FIO_PERCENTILES = (1, 5, 10, 20, 30, 40, 50, 60, 70, 80, 90, 95, 99, 99.5, 99.9, 99.95, 99.99)
-# A histogram has 2 to the power of this many buckets per octave (core/stats).
+# A histogram has 2 to this power buckets per octave (core/stats).
 BUCKETS_AN_OCTAVE_BITS = 7
-# fio knows reads, writes and trims; metadata operations are none of them.
+# fio knows reads, writes and trims only, so metadata operations have no entry.
 READS = ("read", "pread")
 WRITES = ("write", "append", "overwrite", "pwrite")
 
 
 class _Latency(TypedDict, total=False):
-    """Statistics of times in ns, with fio's keys; percentiles by their number as text."""
+    """Statistics of times in ns, with fio's keys; percentile keys are numbers as text."""
 
     min: int
     max: int
@@ -50,7 +50,7 @@ class _Direction(TypedDict):
     lat_ns: _Latency
 
 
-# Functional form, because one key is no identifier.
+# Functional form of TypedDict, because one key is no Python identifier.
 _Job = TypedDict(
     "_Job",
     {
@@ -69,10 +69,11 @@ _Job = TypedDict(
 
 
 def write(results: Sequence[Result]) -> bytes:
-    """The keys that readers of `fio --output-format=json` use; one job for each measured result.
+    """The keys of `fio --output-format=json` that its readers use; one job for each measured
+    result.
 
-    Reads and writes are whole operations, so `iops` counts operations, not system calls. Where
-    operations have a scheduled start, `lat_ns` is the response time from it.
+    Reads and writes are whole operations, so `iops` counts operations, not system calls. If
+    operations have a scheduled start, `lat_ns` is the response time since that start.
     """
     measured = [(result, load) for result in results if (load := result.load) and load.generator]
     first = measured[0][0].provenance if measured else None
@@ -127,7 +128,7 @@ def _direction(load: MeasuredLoad, names: Sequence[str]) -> _Direction:
 
 
 def _together(histograms: Mapping[str, Buckets], names: Sequence[str]) -> Buckets:
-    """The sum of the histograms of several operations; their buckets have the same bounds."""
+    """The merged histogram of several operations, whose buckets have the same bounds."""
     counts: Counter[int] = Counter()
     for name in names:
         for low_ns, count in histograms.get(name, ()):
@@ -136,7 +137,7 @@ def _together(histograms: Mapping[str, Buckets], names: Sequence[str]) -> Bucket
 
 
 def _latency(buckets: Buckets) -> _Latency:
-    """Statistics in nanoseconds, from bucket midpoints: within 1 part in 256 of each value."""
+    """Statistics in ns from bucket midpoints, which are within 1 part in 256 of each value."""
     count = sum(number for _, number in buckets)
     if not count:
         return {"min": 0, "max": 0, "mean": 0.0, "stddev": 0.0, "N": 0}

@@ -1,4 +1,4 @@
-"""Complete call trees as OTLP JSON, which other trace viewers and dfslab itself read."""
+"""Exports complete call trees as OTLP JSON, which other trace viewers and dfslab read."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ REFUSED = "is for spans; of JVMs' profiles there is speedscope"
 
 
 def write_spans(files: Sequence[Path], reading: Reading) -> Written:
-    """Whole trees until the document is large enough; the note counts the others."""
+    """Whole call trees up to the largest document size; the note states how many were left out."""
     text, left_out = trace.otlp(files, reading, trees.MOST_EVENTS)
     note = f"{left_out:,} call trees are not in it: it holds {trees.MOST_EVENTS:,} spans"
     return Written(f"{text}\n".encode(), note if left_out else "")

@@ -1,4 +1,4 @@
-"""Rows of results as Parquet: one for each metric."""
+"""Exports results as Parquet, one row for each metric."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ TITLE = "Every metric as a row of Parquet"
 
 
 def write(results: Sequence[Result]) -> bytes:
-    """The rows as typed columns."""
+    """The Parquet file with typed columns."""
     schema = arrow.schema(
         [
             ("method", arrow.string()),

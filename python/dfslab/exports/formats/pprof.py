@@ -1,4 +1,4 @@
-"""Call trees in the format of pprof: profile.proto, compressed by gzip."""
+"""Exports call trees in the format of pprof: profile.proto, compressed by gzip."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ TITLE = "Calls and self times of stacks, for pprof"
 
 
 def write(profile: TraceProfile) -> bytes:
-    """The trees as pprof's profile.proto, gzip-compressed: calls and self time."""
+    """The merged call trees as gzip-compressed profile.proto: calls and self time of each stack."""
     texts: dict[str, int] = {"": 0}
 
     def text(word: str) -> int:
@@ -32,7 +32,7 @@ def write(profile: TraceProfile) -> bytes:
     for path, node in walk(profile.roots):
         if node.kind == trees.DETAIL:
             continue
-        # A stack is listed from its innermost call outwards; identifiers start at 1.
+        # A stack is listed from its innermost call outwards; ids start at 1.
         stack = [places.setdefault(name or "(unnamed)", len(places) + 1) for name in path.names][
             ::-1
         ]
@@ -52,7 +52,7 @@ def write(profile: TraceProfile) -> bytes:
 
 
 def write_spans(files: Sequence[Path], reading: Reading) -> Written:
-    """The same from spans, before their trees are compressed."""
+    """The pprof document of span files, made before the call trees are compressed."""
     return Written(trace.pprof(files, reading))
 
 

@@ -1,4 +1,4 @@
-"""Results in the text format of Prometheus."""
+"""Exports results in the text format of Prometheus."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from dfslab.result import Result
 
 TITLE = "Gauges and histograms as Prometheus reads them"
 NANO = 1e-9
-# Times of each operation: the histograms of a load with these times, and their description.
+# Kind of times -> (histograms of a workload run with these times, description of the times).
 TIMES: dict[str, tuple[Callable[[MeasuredLoad], dict[str, Buckets]], str]] = {
     metrics.LATENCY: (lambda load: load.histograms, "Time of an operation"),
     metrics.RESPONSE: (
@@ -27,7 +27,7 @@ TIMES: dict[str, tuple[Callable[[MeasuredLoad], dict[str, Buckets]], str]] = {
 
 
 class _Sample(NamedTuple):
-    """The labels that all samples have; `operation` is empty for metrics of the whole run."""
+    """The labels of a sample; `operation` is empty for metrics of the whole run."""
 
     method: str
     point_id: str
@@ -40,7 +40,8 @@ class _Sample(NamedTuple):
 
 
 def write(results: Sequence[Result]) -> bytes:
-    """The text format: a gauge for each metric, and histograms of each operation's times."""
+    """The text of a gauge for each metric, and of histograms of each operation's times in
+    seconds."""
     gauges: dict[str, list[str]] = {}
     for row in rows(results):
         labels = _labels(_Sample.of(row), json.loads(row.labels))
@@ -65,8 +66,10 @@ def write(results: Sequence[Result]) -> bytes:
 
 
 def _prometheus_histograms(result: Result, kind: str) -> Iterator[str]:
-    """Cumulative counts at powers of two nanoseconds, which are bucket boundaries: no bucket is
-    split."""
+    """Lines of cumulative counts at powers of two nanoseconds.
+
+    These are bucket boundaries, so no bucket has to be split.
+    """
     histograms = TIMES[kind][0](result.load) if result.load else {}
     for operation, buckets in histograms.items():
         row = _Sample(result.method, result.point_id, result.repetition, operation)

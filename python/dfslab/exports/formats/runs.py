@@ -1,4 +1,4 @@
-"""A run's measurements as a table of runs, which `dfslab learn` and other tools read."""
+"""Exports a run's measurements as a table of runs, which `dfslab learn` and other tools read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Call trees in the format of speedscope, which draws flame graphs."""
+"""Exports call trees in the format of speedscope, which draws flame graphs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ SCHEMA = "https://www.speedscope.app/file-format-schema.json"
 
 
 def write(profile: TraceProfile) -> bytes:
-    """One weighted stack for each node, with its self time (speedscope's "sampled" profile)."""
+    """The JSON document with one weighted stack for each node (speedscope's "sampled" profile).
+
+    The weight of a stack is the node's self time.
+    """
     frames: dict[str, int] = {}
     samples, weights = [], []
     for path, node in walk(profile.roots):

@@ -1,4 +1,4 @@
-"""The tables of all studies as CSV."""
+"""Exports the tables of all studies as CSV."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ TITLE = "The tables of all studies, one after another, as CSV"
 
 
 def write(run: FinishedRun) -> bytes:
-    """All tables, including those that `dfslab run` does not print."""
+    """The tables of a run as CSV, including those that `dfslab run` does not print."""
     return tables_as_csv(run_document.every_table(run))
 
 
 def tables_as_csv(tables: Sequence[Table]) -> bytes:
-    """Tables one after another, each with its title before it and an empty line after it.
+    """CSV of tables, one after another, each with its title before and an empty line after it.
 
     Values are plain numbers in SI units. A column whose cells have intervals is followed by two
     columns with their lower and upper ends.

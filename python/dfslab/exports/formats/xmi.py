@@ -1,4 +1,4 @@
-"""UML elements as XMI (UML 2.5 with MARTE stereotypes applied): writer and reader."""
+"""Writes and reads UML elements as XMI (UML 2.5 with MARTE stereotypes applied)."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _NAMES = {"xmi": XMI, "uml": UML, "MARTE": MARTE}
 
 
 def export(model: Uml) -> str:
-    """The model as an XMI document; the output is deterministic."""
+    """The UML model as an XMI document; the same model gives the same text."""
     for prefix, address in _NAMES.items():
         ElementTree.register_namespace(prefix, address)
     root = _XmiWriter(model).document()
@@ -38,7 +38,7 @@ def export(model: Uml) -> str:
 
 
 def read(text: str, file: str = "") -> Uml:
-    """The model of a document that `export` wrote. InputError for anything else."""
+    """The UML model of a document that `export` wrote. InputError for any other text."""
     try:
         root = ElementTree.fromstring(text)
         return _XmiReader(root).model()
@@ -52,7 +52,7 @@ class _XmiWriter:
         self._applied: list[tuple[str, str, dict[str, str]]] = []
 
     def document(self) -> Element:
-        """Model first, then the stereotypes applied to its elements."""
+        """The XML document: the model first, then the stereotypes applied to its elements."""
         root = Element(f"{{{XMI}}}XMI")
         model = self._element(root, f"{{{UML}}}Model", "", name=self._model.name)
         for one in self._model.classes:
@@ -108,7 +108,8 @@ class _XmiWriter:
     def _body(self, parent: Element, body: tuple[Event, ...]) -> None:
         for one in body:
             if isinstance(one, Message):
-                # The order of sending is that of the fragments, so messages are listed among them.
+                # Messages are sent in the order of the fragments, so messages are listed among the
+                # fragments.
                 self._element(
                     parent,
                     "fragment",
@@ -148,7 +149,7 @@ class _XmiReader:
                 self._applied.setdefault(one.attrib["base"], []).append(one)
 
     def model(self) -> Uml:
-        """Rebuild the model that the writer was given."""
+        """The UML model that the writer was given."""
         model = next(one for one in self._root if one.tag == f"{{{UML}}}Model")
         links = [
             tuple(end.attrib["name"] for end in one.findall("ownedEnd"))
@@ -221,7 +222,7 @@ class _XmiReader:
 
 
 def write(model: Uml) -> bytes:
-    """The document as bytes."""
+    """The XMI document as UTF-8 bytes."""
     return export(model).encode()
 
 

@@ -1,4 +1,4 @@
-"""Requests to block devices, from the output of `blkparse`."""
+"""Imports requests to block devices from the output of `blkparse`."""
 
 from __future__ import annotations
 
@@ -10,30 +10,32 @@ from dfslab.imports.contract import CallImporter, FileCall, Recording
 from dfslab.spec.streams.vocabulary import OperationName
 
 TITLE = "Requests to block devices: the text of blkparse"
-# Device, processor, number, seconds, process, action, what, sector + sectors.
+# Fields: device, processor, number, seconds, process, action, type, sector + sectors.
 BLOCK_LINE = re.compile(
     r"^\s*(\d+,\d+)\s+\d+\s+\d+\s+([\d.]+)\s+(\d+)\s+Q\s+([A-Z]+)"
     r"\s+(\d+) \+ (\d+)"
 )
 SECTOR_BYTES = 512
-# A line of any action.
+# The beginning of a line with any action.
 LINE = re.compile(rb"\s*\d+,\d+\s+\d+\s+\d+\s+\d+\.\d+\s+\d+\s+[A-Z]+\s")
 
 
 def recognises(head: bytes) -> bool:
-    """Whether the first line is a request."""
+    """Whether the first line is a request to a block device."""
     return LINE.match(head) is not None
 
 
 def read(path: Path, recording: Recording) -> list[FileCall]:
-    """The requests in a file; devices lie in no directory, so nothing of `recording` applies."""
+    """The requests in a file. A device is in no directory, so `recording` is not used."""
     with path.open(encoding="utf-8", errors="surrogateescape") as lines:
         return calls(lines)
 
 
 def calls(lines: Iterable[str]) -> list[FileCall]:
-    """Queued reads and writes in the output of `blkparse`; each device is one file, which begins
-    at the lowest sector in the trace."""
+    """Queued reads and writes in the output of `blkparse`.
+
+    Each device is one file, which begins at the lowest sector in the trace.
+    """
     found: list[tuple[str, float, int, OperationName, int, int]] = []
     for line in lines:
         if (part := BLOCK_LINE.match(line)) and (("R" in part[4]) != ("W" in part[4])):

@@ -1,4 +1,4 @@
-"""Darshan's logs with extended traces (DXT), read by Darshan's own package."""
+"""Imports Darshan's logs with extended traces (DXT), read by Darshan's own package."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from dfslab.imports.formats.dxt import MPIIO, POSIX, ModuleCall, calls_of_lowest
 from dfslab.spec.streams.vocabulary import OperationName
 
 TITLE = "Darshan's log with extended traces (DXT)"
-# Magic number: a log begins with its format version, as in "3.41".
+# Magic number: a log begins with its format version, such as "3.41".
 MAGIC = re.compile(rb"\d+\.\d+\0")
-# Operation, and the name of its rows in a record.
+# Operation -> name of the operation's rows in a record.
 SEGMENTS: tuple[tuple[OperationName, str], ...] = (
     ("pread", "read_segments"),
     ("pwrite", "write_segments"),
@@ -23,19 +23,19 @@ SEGMENTS: tuple[tuple[OperationName, str], ...] = (
 
 
 def recognises(head: bytes) -> bool:
-    """Whether it begins as a log does."""
+    """Whether the bytes are the beginning of a Darshan log."""
     return MAGIC.match(head) is not None
 
 
 def read(path: Path, recording: Recording) -> list[FileCall]:
-    """The calls in a log; it has full paths, so nothing of `recording` applies.
+    """The calls in a log. A log has full paths, so `recording` is not used.
 
     ValueError if the file is no log or was recorded without DXT.
     """
     with path.open("rb") as file:
         if not recognises(file.read(contract.HEAD_BYTES)):
             raise ValueError("is no Darshan log")
-    from darshan import DarshanReport  # imported here because it takes a second
+    from darshan import DarshanReport  # imported here because the import takes a second
 
     try:
         report = DarshanReport(str(path), read_all=False)

@@ -1,4 +1,4 @@
-"""Darshan's extended traces (DXT) as text: single reads and writes by rank and file, with times.
+"""Imports Darshan's extended traces (DXT) as text: single reads and writes by rank and file.
 
 DXT records an MPI-IO call and the POSIX calls that it made. For files with both, only the POSIX
 calls are kept, because these reached the file system.
@@ -21,23 +21,23 @@ LINE = re.compile(
 )
 MARK = b"# DXT, file_id: "
 POSIX, MPIIO = "POSIX", "MPIIO"
-# (module that recorded the call, the call).
+# (name of the module that recorded the call, call).
 ModuleCall = tuple[str, FileCall]
 
 
 def recognises(head: bytes) -> bool:
-    """Whether it names a file of DXT."""
+    """Whether the bytes contain a header line of a DXT text."""
     return MARK in head
 
 
 def read(path: Path, recording: Recording) -> list[FileCall]:
-    """The calls in a file; DXT has full paths of all files, so nothing of `recording` applies."""
+    """The calls in a file. DXT has full paths, so `recording` is not used."""
     with path.open(encoding="utf-8", errors="surrogateescape") as lines:
         return text(lines)
 
 
 def text(lines: Iterable[str]) -> list[FileCall]:
-    """Calls in the output of `darshan-dxt-parser`."""
+    """The calls in the output of `darshan-dxt-parser`."""
     return calls_of_lowest(_lines(lines))
 
 
@@ -53,7 +53,7 @@ def _lines(lines: Iterable[str]) -> Iterator[ModuleCall]:
 
 
 def calls_of_lowest(recorded: Iterable[ModuleCall]) -> list[FileCall]:
-    """The calls that reached the file system, sorted by time."""
+    """The calls that reached the file system, sorted by start time."""
     calls = [one for one in recorded if one[1].size_bytes > 0]
     observed = {done.path for module, done in calls if module == POSIX}
     found = [done for module, done in calls if module == POSIX or done.path not in observed]

@@ -1,4 +1,4 @@
-"""Streams that the load generator recorded, with the start of each operation."""
+"""Imports streams that the load generator recorded, with the start of each operation."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from dfslab.imports.contract import Replay, StreamImporter
 from dfslab.spec.streams.vocabulary import OPERATIONS, Given
 
 TITLE = "A stream recorded by `dfslab measure --record`"
-# The canonical form of core/workload/operation.rs: client, kind, index, file, bytes, bytes of a
-# transfer, offset, owner, phase; then when it was begun, ns after the start.
+# The record of core/workload/operation.rs: client, operation, index, file, bytes, bytes of a
+# transfer, offset, owner, phase; then the start of the operation in ns after the start of the run.
 RECORDED = struct.Struct("<IIQQQQQIIQ")
-# More clients than a load may have: what begins so is no stream.
+# More clients than a workload may have, so a file that begins with more is no stream.
 MOST_CLIENTS = 1 << 16
 
 
@@ -25,19 +25,19 @@ def recognises(head: bytes) -> bool:
 
 
 def read(path: Path) -> Replay:
-    """The stream in a file. ValueError if the file holds none."""
+    """The operations in a file. ValueError if the file holds no stream."""
     return stream(path.read_bytes())
 
 
 def stream(content: bytes) -> Replay:
-    """A stream recorded by the load generator. ValueError if the content is no such stream."""
+    """The operations in `content`. ValueError if `content` is no recorded stream."""
     if not content or len(content) % RECORDED.size:
         raise ValueError(f"is no recorded stream: not a multiple of {RECORDED.size} bytes")
     found, counts = Replay(), dict[int, int]()
     for row in RECORDED.iter_unpack(content):
         client, kind, index, file, size, transfer, offset, owner, _, begun_ns = row
         found.transfer_bytes = max(found.transfer_bytes, transfer)
-        # An older format (without times) may have a matching file size: check the indices.
+        # A file of an older format (without times) may have a valid size, so check the indices.
         if index != counts.get(client, 0):
             raise ValueError(f"is no recorded stream: client {client} has no operation {index} now")
         counts[client] = index + 1

@@ -1,4 +1,4 @@
-"""File operations of processes, read from the output of `strace -f -T -ttt`.
+"""Imports file operations of processes from the output of `strace -f -T -ttt`.
 
 System calls become operations of the stream vocabulary: open and close, single reads and writes
 with offsets, and operations on names. Descriptors, working directories and inheritance by child
@@ -26,7 +26,7 @@ ARGUMENT = re.compile(r'"((?:\\.|[^"\\])*)"(?:\.\.\.)?|[^,{\["(]+|[{\[(]')
 CLOSING = {"{": "}", "[": "]", "(": ")"}
 ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "v": "\v", "f": "\f", "a": "\a", "b": "\b", "e": "\x1b"}
 SPAWNING = ("clone", "clone3", "fork", "vfork")
-# Calls on a path: position of the path among the arguments.
+# Calls on a path -> position of the path among the arguments.
 NAMED: dict[str, tuple[OperationName, int]] = {
     "stat": ("stat", 0),
     "lstat": ("stat", 0),
@@ -49,7 +49,7 @@ NAMED: dict[str, tuple[OperationName, int]] = {
     "getxattr": ("get_xattr", 0),
     "truncate": ("truncate", 0),
 }
-# Calls on a descriptor that transfer no data.
+# Calls on a file descriptor that transfer no data.
 HELD: dict[str, OperationName] = {
     "fsync": "fsync",
     "fdatasync": "fsync",
@@ -63,7 +63,7 @@ HELD: dict[str, OperationName] = {
     "fgetxattr": "get_xattr",
 }
 
-# Operation, path, offset, size, new path.
+# (operation, path, offset, size, new path).
 Parsed = tuple[OperationName, str, int, int, str]
 
 
@@ -85,13 +85,13 @@ class _Process:
 
 
 def recognises(head: bytes) -> bool:
-    """Whether the first line has a time and a system call."""
+    """Whether the first line has a timestamp and a system call."""
     found = LINE.match(head.decode(errors="surrogateescape").lstrip().partition("\n")[0])
     return found is not None and STARTED.match(found[4]) is not None
 
 
 def read(path: Path, recording: Recording) -> Iterator[FileCall]:
-    """The calls in a file. ValueError names the first line that cannot be parsed."""
+    """The operations in a file. ValueError names the first line that cannot be parsed."""
     with path.open(encoding="utf-8", errors="surrogateescape") as lines:
         return calls(lines, recording.under, recording.started_in)
 
@@ -111,7 +111,7 @@ class _Trace:
         self._started_in = started_in
         self._processes: dict[int, _Process] = {}
         self._unfinished: dict[int, tuple[float, str]] = {}
-        # Known size of each file, the offset of appending writes.
+        # Known size of each file, which is the offset of appending writes.
         self._ends: dict[str, int] = {}
 
     def read(self, lines: Iterator[str]) -> Iterator[FileCall]:
@@ -131,7 +131,7 @@ class _Trace:
                     continue
                 time_s, begun = self._unfinished.pop(process)
                 text = begun + resumed[2]
-            # Skip signals and exits.
+            # Skip lines on signals and on the end of processes.
             if call := CALL.match(text):
                 yield from self._call(time_s, process, call)
 
@@ -176,7 +176,8 @@ class _Trace:
             if path:
                 yield operation, path, 0, 0, ""
         elif name in ("copy_file_range", "sendfile"):
-            # Argument order: copy_file_range has the source first, sendfile the destination.
+            # The order of arguments: copy_file_range has the source first, sendfile the
+            # destination.
             ends = (0, 2) if name == "copy_file_range" else (1, 0)
             for at, call in zip(ends, ("read", "write"), strict=True):
                 copied = _held(state, arguments[at:])
@@ -201,7 +202,8 @@ class _Trace:
         yield "open", path, 0, 0, ""
 
     def _spawned(self, state: _Process, arguments: list[str], result: int) -> None:
-        """A new thread shares the descriptor table; a child process gets a copy."""
+        """Track a clone or fork: a thread shares the descriptor table, a child process gets a
+        copy."""
         shared = any("CLONE_FILES" in argument for argument in arguments)
         files = state.files if shared else dict(state.files)
         self._processes[result] = _Process(state.directory, files)
@@ -252,7 +254,7 @@ def _held(state: _Process, arguments: list[str]) -> _Open | None:
 
 
 def _joined(state: _Process, arguments: list[str], at: int, has_directory: bool) -> str:
-    """The absolute path of an argument; empty if the call acts on the descriptor itself."""
+    """The absolute path of an argument; empty if the call acts on its descriptor instead."""
     path = arguments[at]
     if not path:
         held = _held(state, arguments)
@@ -269,7 +271,7 @@ def _number(text: str) -> int:
 
 
 def split(text: str) -> Iterator[str]:
-    """The arguments of a call; strings without quotes, structures as raw text."""
+    """The arguments of a call as text: strings without quotes, structures unparsed."""
     parts: list[str] = []
     at = 0
     while at < len(text):
@@ -291,7 +293,8 @@ def split(text: str) -> Iterator[str]:
 
 
 def _end(text: str, at: int) -> int:
-    """The offset after the bracket that closes the one at `at`; strings are skipped."""
+    """The offset behind the bracket that closes the bracket at `at`; brackets in strings are
+    skipped."""
     depth = 0
     while at < len(text):
         if text[at] == '"':

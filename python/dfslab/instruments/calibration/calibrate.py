@@ -1,6 +1,6 @@
 """Measures this machine's hardware (memory, system calls, disk, network) with confidence intervals.
 
-Each quantity is measured several times; the mean is reported with Student's interval. The profile
+Each quantity is measured several times; its mean is reported with Student's t interval. The profile
 is a deployment in TOML that a scenario can include unchanged, with the intervals as comments.
 """
 
@@ -43,7 +43,7 @@ class Quantity:
     values: tuple[float, ...]
 
     def document(self) -> QuantityDocument:
-        """The quantity as JSON, without its name."""
+        """The quantity as JSON without its name."""
         return QuantityDocument(
             self.unit, self.mean, self.low, self.high, CONFIDENCE, list(self.values)
         )
@@ -63,7 +63,7 @@ class QuantityDocument:
 
 @dataclass(frozen=True)
 class MachineDocument:
-    """The profile of a machine as JSON: its quantities by name."""
+    """A machine's profile as JSON: name -> measured quantity."""
 
     kernel: str
     processors: int | None
@@ -81,17 +81,18 @@ def quantity(name: str, unit: str, values: Sequence[float]) -> Quantity:
 
 
 class _Here:
-    """This machine as both ends of a connection."""
+    """This machine as both ends of a connection, with the interface of a host."""
 
     address = "127.0.0.1"
 
     def in_network(self, work: Callable[[], Any]) -> Any:
-        """As the method of a host, without entering another network namespace."""
+        """Run `work` as a host would, without entering another network namespace; returns its
+        result."""
         return work()
 
 
 def access(path: Path, chance: random.Random, clock: Clock = REAL) -> float:
-    """Median seconds of a small direct read (O_DIRECT) at a random offset of a file."""
+    """Median time in seconds of a small direct read (O_DIRECT) at random offsets of a file."""
     file = os.open(path, os.O_RDONLY | os.O_DIRECT)
     try:
         places = os.fstat(file).st_size // ACCESS_BYTES
@@ -113,8 +114,10 @@ def measure(
     report: Callable[..., None] = lambda *_: None,
     seed: int = 0,
 ) -> list[Quantity]:
-    """Measure all quantities, the disk below `directory` included. Files created there are
-    removed."""
+    """Measure all quantities of this machine, with the disk that holds `directory`.
+
+    Files that are created there are removed. `report` receives the progress.
+    """
     check_repeats(repeats)
     if not directory.is_dir():
         raise InputError("--directory", str(directory), "is no directory")
@@ -137,7 +140,7 @@ def measure(
 
 
 def check_repeats(repeats: int) -> None:
-    """InputError for numbers of repetitions that allow no interval, or take too long."""
+    """InputError if the number of repetitions allows no interval, or takes too long."""
     if not 2 <= repeats <= REPEATS_MOST:
         raise InputError("--repeats", repeats, f"must be between 2 and {REPEATS_MOST}")
 
@@ -153,8 +156,11 @@ def repeated(
     done: int = 0,
     total: int = 0,
 ) -> list[Quantity]:
-    """Measure every kind (name, unit, function) `repeats` times. For progress reports, `done` of
-    `total` measurements were made before."""
+    """Measure every kind (name, unit, function) `repeats` times.
+
+    `done` of `total`: number of measurements before these, for progress reports; `where`: place of
+    the measurement.
+    """
     found = []
     for at, (name, unit, work) in enumerate(kinds):
         values = []
@@ -170,13 +176,13 @@ def repeated(
 
 
 def document(found: Sequence[Quantity]) -> MachineDocument:
-    """The profile as JSON."""
+    """The quantities as a JSON profile."""
     quantities = {one.name: one.document() for one in found}
     return MachineDocument(platform.release(), os.cpu_count(), quantities)
 
 
 def toml(found: Sequence[Quantity]) -> str:
-    """A deployment of one node with this machine's hardware, with the intervals as comments."""
+    """TOML of a deployment of one node with this machine's hardware, with intervals as comments."""
     by_name = {one.name: one for one in found}
     memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     return "\n".join(
@@ -202,6 +208,6 @@ def toml(found: Sequence[Quantity]) -> str:
 
 
 def line(key: str, one: Quantity, share: float = 1.0) -> str:
-    """A quantity, or a fraction of it, as a line of TOML with its interval."""
+    """One line of TOML: `key`, the quantity times `share`, and its interval as a comment."""
     words = [text(value * share, one.unit) for value in (one.mean, one.low, one.high)]
     return f'{key} = "{words[0]}"  # {CONFIDENCE:.0%} between {words[1]} and {words[2]}'

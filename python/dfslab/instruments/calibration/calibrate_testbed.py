@@ -1,8 +1,8 @@
 """Measures the hardware of a testbed's hosts: disks, links, and processors under their limits.
 
-The first host of every group of nodes is measured. Streams and round trips go to a host of the best
-connected other group, so that a rate is limited by the measured group where possible. Page-cache
-hits are measured on the mounted file system where a host has one, else on its disk.
+The first host of every group of nodes is measured. Streams and round trips go to a host of the
+other group with the fastest link, so that the measured group limits the rate where possible.
+Page-cache hits are measured on the mounted file system if a host has one, else on the host's disk.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ def measure(
 ) -> MeasuredHosts:
     """Group of nodes -> the measured quantities of its first host.
 
-    The scenario's testbed is started for it. InputError when the scenario has no testbed of several
-    hosts; RunFailed when a host does not answer.
+    The scenario's testbed is started for the measurement. InputError if the scenario has no testbed
+    of several hosts; RunFailed if a host does not answer.
     """
     check_repeats(repeats)
     if not scenario.file_system.access.testbed:
@@ -121,12 +121,13 @@ def _kinds(
 
 
 def _copied_bytes(group: NodeGroup) -> int:
-    """Size of the copy buffer, two of which fit, with the daemons, in the host's memory limit."""
+    """Size in bytes of the copy buffer; two buffers and the daemons fit into the host's memory
+    limit."""
     return min(COPY_BYTES, int(group.memory) // 6)
 
 
 class _Processor:
-    """Measurements by a process inside the host, returned one after the other."""
+    """The results of the probe process inside the host, which are returned one after the other."""
 
     def __init__(self, host: Host, repeats: int, kept: str, copied_bytes: int) -> None:
         words = (
@@ -155,7 +156,7 @@ class HostsDocument:
 
 
 def document(found: Mapping[str, Sequence[Quantity]]) -> HostsDocument:
-    """The profile as JSON."""
+    """The measured quantities as a JSON profile."""
     groups = {
         name: {one.name: one.document() for one in quantities} for name, quantities in found.items()
     }
@@ -163,7 +164,8 @@ def document(found: Mapping[str, Sequence[Quantity]]) -> HostsDocument:
 
 
 def toml(found: MeasuredHosts, deployment: Deployment) -> str:
-    """A profile: every group's disk and adapter, the network between them, with intervals."""
+    """A deployment in TOML: every group's disk and adapter, the network between them, with
+    intervals."""
     by_group = {name: {one.name: one for one in found[name]} for name in found}
     count = len(next(iter(found.values()))[0].values)
     lines = [f"# Measured on hosts of a testbed, kernel {platform.release()}; {count} times each."]
@@ -175,7 +177,8 @@ def toml(found: MeasuredHosts, deployment: Deployment) -> str:
         _lowest(by_name[f"{where}_round_trip"] for by_name in by_group.values())
         for where in ("network", "loopback")
     )
-    # A round trip includes a node's own latency twice; it is declared with the node's adapter.
+    # A round trip includes a node's own latency twice; the TOML declares it with the node's
+    # adapter.
     own_s = min(group.adapter.latency for group in deployment.node)
     share = max(0.0, 0.5 - 2 * own_s / latency.mean)
     lines += [
@@ -188,9 +191,9 @@ def toml(found: MeasuredHosts, deployment: Deployment) -> str:
 
 
 def _group(group: NodeGroup, by_name: Mapping[str, Quantity], fastest: float) -> list[str]:
-    """TOML of one group of nodes; rates are those of one of its disks.
+    """TOML lines of one group of nodes; rates are those of one of its disks.
 
-    `fastest` is the declared rate of a peer's link.
+    `fastest`: declared rate of the peer's link in bytes per second.
     """
     each = 1 / group.disk.count
     # A stream runs at the rate of the slower of its two links.
@@ -211,5 +214,5 @@ def _group(group: NodeGroup, by_name: Mapping[str, Quantity], fastest: float) ->
 
 
 def _lowest(quantities: Iterable[Quantity]) -> Quantity:
-    """The shortest round trip. Longer ones include adapters' delays."""
+    """The shortest round trip, since longer ones include delays of adapters."""
     return min(quantities, key=lambda one: one.mean)

@@ -1,8 +1,8 @@
 """Measures one processor in one process: memory copies, system calls, page-cache hits.
 
-Run as a module, `probe FILE BYTES`, it prints all results as JSON, so that it can run inside a
-host's limits. Test files are created next to FILE and removed again. On a mounted file system their
-pages are read through that file system's client, as an application reads them.
+As a module, `probe FILE BYTES` prints all results as JSON, so it can run within a host's limits.
+Test files are created next to FILE and removed again. On a mounted file system their pages are read
+through that file system's client, as an application reads them.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ CALLS = 20_000
 
 
 def memory_copy(size_bytes: int = COPY_BYTES, clock: Clock = REAL) -> float:
-    """Bytes per second that one core copies. The default `size_bytes` exceeds any processor cache.
+    """Bytes per second that one core copies; the default size exceeds any processor cache.
 
-    Memory use is twice `size_bytes`; whole MiB are copied.
+    The memory in use is twice `size_bytes`, rounded to whole MiB.
     """
     source = bytearray(os.urandom(BLOCK_BYTES)) * max(1, size_bytes // BLOCK_BYTES)
     target = bytearray(len(source))
@@ -54,13 +54,14 @@ def kept_reads(
     """(bytes per second, seconds per call) of page-cache hits in newly written files.
 
     Files are named `path` with a number appended. The rate is that of an application that opens
-    each file, reads it once and closes it, without the cost of calls: bytes over the time that
-    large reads take beyond as many reads of one byte. Reading a file twice would be faster, but
-    applications do not do that.
+    each file, reads it once and closes it, without the cost of calls: bytes divided by the extra
+    time of large reads over the same number of reads of one byte. Reading a file twice would be
+    faster, but applications do not do that.
     """
     made: list[Path] = []
     try:
-        # Created one by one, so that existing files are known when the next one fails.
+        # Create the files one by one, so that those already created can be removed if a later one
+        # fails.
         made.extend(
             _written(path.with_name(f"{path.name}{at}"), min(size_bytes, FILE_BYTES))
             for at in range(max(1, size_bytes // FILE_BYTES))
@@ -70,7 +71,7 @@ def kept_reads(
         sizes = [_read_through(one) for one in made]
         took_s = clock.monotonic_s() - began
         calls = sum(-(-size // READ_BYTES) for size in sizes)
-        # Calls never cost most of the time; a call timed during a disturbance may seem to.
+        # Calls never take most of the time, although a call that is disturbed may seem to.
         return sum(sizes) / max(took_s / 2, took_s - calls * call_s), call_s
     finally:
         for one in made:
@@ -78,7 +79,7 @@ def kept_reads(
 
 
 def _written(path: Path, size_bytes: int) -> Path:
-    """A new file of whole MiB, at least one."""
+    """Write a new file of whole MiB, at least one, and return its path."""
     file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     try:
         block = os.urandom(BLOCK_BYTES)
@@ -99,7 +100,7 @@ def _one_byte_s(path: Path, clock: Clock) -> float:
 
 
 def _read_through(path: Path) -> int:
-    """Read all bytes in order; the number of bytes."""
+    """Read all bytes of a file in order; returns their number."""
     into, size = bytearray(READ_BYTES), 0
     file = os.open(path, os.O_RDONLY)
     try:
@@ -111,7 +112,7 @@ def _read_through(path: Path) -> int:
 
 
 def everything(path: Path, size_bytes: int = COPY_BYTES) -> dict[str, float]:
-    """All quantities by name. Memory use is at most twice `size_bytes` at a time."""
+    """Name -> value of all quantities. At most twice `size_bytes` of memory is in use at a time."""
     copied, called = memory_copy(size_bytes), system_call()
     rate, call_s = kept_reads(path, min(size_bytes, KEPT_BYTES))
     return {

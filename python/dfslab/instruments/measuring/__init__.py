@@ -1,1 +1,1 @@
-"""What a measurement checks and records in addition to its load."""
+"""Checks and additional records of a measurement: faults, cold caches, warm-up, rate intervals."""

@@ -1,6 +1,6 @@
 """Checks that a cold run was cold, by comparing bytes read from files with bytes read from disks.
 
-This works on testbeds only; elsewhere the servers' disks cannot be observed.
+The check needs a testbed, because the disks of other servers cannot be observed.
 """
 
 from __future__ import annotations
@@ -20,17 +20,19 @@ from dfslab.testbeds.base import BaseTestbed
 from dfslab.testbeds.errors import TestbedError
 
 READS = frozenset({"read", "pread"})
-# Other operations that a run may contain without legitimately bringing file content into memory.
+# Operations other than reads that may occur in a run because they load no file content into memory.
 CHANGES_NO_BYTES = frozenset({"open", "close", "stat", "exists", "list", "rename", "lock"})
-# A cold run reads about as much from disks as from files. Less is possible: a medium may compress,
-# and random reads may hit the same place twice. Warm caches reduce disk reads to nearly nothing.
+# The least ratio of bytes read from disks to bytes read from files. About 1 is expected. Less is
+# possible, because a medium may compress and random reads may hit the same place twice. Warm caches
+# reduce disk reads to nearly nothing.
 LEAST_SHARE = 0.1
-# The largest number of operations examined to find the bytes that are read for the first time.
+# Number of operations that are examined for bytes that are read for the first time.
 LOOKED_AT = 200_000
 
 
 def unverified(scenario: Scenario) -> list[str]:
-    """A note on a cold run whose servers are no testbed of ours: their caches are out of reach."""
+    """A note if a cold run's servers are no testbed of dfslab, because their caches cannot be
+    emptied."""
     choice = scenario.file_system
     system = discover.file_system(choice.name)
     if scenario.workload.cache != "cold" or choice.access.testbed or not system.has_servers:
@@ -43,14 +45,14 @@ def unverified(scenario: Scenario) -> list[str]:
 
 @dataclass(frozen=True)
 class DisksRead:
-    """Bytes read from disks in a whole run and in each of its phases; None where unknown."""
+    """Bytes read from disks in a whole run and in each of its phases; None if unknown."""
 
     whole: DiskReads | None = None
     phases: tuple[DiskReads | None, ...] = ()
 
 
 class Disks:
-    """Disk counters of a testbed's servers during a cold run whose plan has a barrier after each
+    """Disk counters of a testbed's servers during a cold run, whose plan has a barrier after each
     phase."""
 
     def __init__(self, testbed: BaseTestbed) -> None:
@@ -58,8 +60,8 @@ class Disks:
         self._read_bytes: list[int | None] = []
 
     def mark(self) -> None:
-        """Record the disk counters at a phase boundary; before a phase, empty the servers' caches
-        first."""
+        """Record the disk counters at a phase boundary; before a phase, first empty the servers'
+        caches."""
         if len(self._read_bytes) % 2 == 0:
             try:
                 self._testbed.empty_caches()
@@ -68,11 +70,10 @@ class Disks:
         self._read_bytes.append(self._testbed.disks_read_bytes())
 
     def read(self, stream: Stream, report: LoadReport) -> DisksRead:
-        """Bytes read from disks for the run and for each phase. RunFailed when they are next to
-        nothing.
+        """Bytes read from disks in the run and in each phase. RunFailed if they are close to zero.
 
-        Nothing is known of a testbed without emulated disks. Only phases that do nothing but read
-        existing content can be refused.
+        Without emulated disks, nothing is known. Only phases that merely read existing content are
+        checked.
         """
         marks = [known for known in self._read_bytes if known is not None]
         if not marks:
@@ -109,7 +110,7 @@ def _only_reads(part: LoadReport | PhaseReport) -> bool:
 
 
 def _refuse_warm(disks: DiskReads, planned_bytes: int, what: str) -> None:
-    # Reading the same place a second time may be answered from memory.
+    # A second read of the same place may be served from memory.
     first_bytes = min(disks.asked_bytes, planned_bytes)
     if disks.read_bytes < LEAST_SHARE * first_bytes:
         raise RunFailed(
@@ -120,9 +121,9 @@ def _refuse_warm(disks: DiskReads, planned_bytes: int, what: str) -> None:
 
 
 def _planned(stream: Stream, report: LoadReport) -> dict[int, int]:
-    """Bytes that each phase reads for the first time, by the number of the phase.
+    """Number of a phase -> bytes that the phase reads for the first time.
 
-    For each file this is at most its size and at most the bytes read of it. Of long runs only the
+    For each file this is at most its size and at most the bytes read from it. In long runs only the
     first operations are examined: that underestimates the bytes, so a run is refused less easily.
     """
     one_place = _in_one_place(stream)
@@ -134,7 +135,7 @@ def _planned(stream: Stream, report: LoadReport) -> dict[int, int]:
         if one.operation not in READS:
             continue
         key = one.phase, one.owner, one.file
-        # A read that is not sequential gives the file's length instead of the offset.
+        # A read that is not sequential carries the file's length in place of an offset.
         somewhere = one.operation == "read"
         place = (one.client, one.number) if somewhere else one.offset_bytes
         each = moved.setdefault(key, {})
@@ -143,7 +144,8 @@ def _planned(stream: Stream, report: LoadReport) -> dict[int, int]:
         if somewhere:
             end_bytes = one.offset_bytes or one.size_bytes
         if one.phase in one_place:
-            # A transfer with its own size may be of any smaller size.
+            # A transfer whose size is drawn may be of any smaller size, so no bytes are counted for
+            # it.
             end_bytes = min(end_bytes, one.transfer_size_bytes * one_place[one.phase])
         ends[key] = max(end_bytes, ends.get(key, 0))
     found: dict[int, int] = {}
@@ -153,8 +155,8 @@ def _planned(stream: Stream, report: LoadReport) -> dict[int, int]:
 
 
 def _in_one_place(stream: Stream) -> dict[int, bool]:
-    """Numbers of the phases that read one place of a file repeatedly -> whether each transfer has
-    the usual size."""
+    """Number of a phase that reads one place of a file repeatedly -> whether each transfer has full
+    size."""
     found = {}
     for number, part in enumerate(stream.all_phases):
         accesses = [part.access, *(share.access for share in part.mix if share.access)]

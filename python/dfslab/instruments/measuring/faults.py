@@ -1,5 +1,4 @@
-"""Injects faults on a testbed while its clients run: at their scheduled times, undone at the
-end."""
+"""Injects faults on a testbed at their scheduled times during a run, and undoes them at the end."""
 
 from __future__ import annotations
 
@@ -16,16 +15,18 @@ from dfslab.testbeds.base import BaseTestbed
 from dfslab.testbeds.errors import TestbedError
 
 LOOK_EVERY_S = 0.02
-# Pairs of actions: the effect of the first lasts until the second undoes it.
+# Pairs of actions (first, second): the effect of the first lasts until the second undoes it.
 UNDONE_BY = {"kill": "restart", "pause": "resume", "cut": "heal", "slow": "heal"}
 
 
 class Conductor:
-    """Injects faults during one run; `done` holds the time of each in seconds after the common
-    start."""
+    """Injects faults during one run; `done` has their times in seconds after the common start."""
 
     def __init__(self, testbed: BaseTestbed, faults: Sequence[Fault], clock: Clock = REAL) -> None:
-        """InputError for a target that does not exist on the testbed."""
+        """Schedule the faults.
+
+        InputError if the target of a fault does not exist on the testbed.
+        """
         for fault in faults:
             _check(testbed, fault)
         self.done: list[FaultDone] = []
@@ -40,14 +41,13 @@ class Conductor:
         self._left: dict[str, str] = {}
 
     def started(self, at_s: float) -> None:
-        """Set the clients' start, as a reading of CLOCK_MONOTONIC."""
+        """Set the start time of the clients, in seconds of CLOCK_MONOTONIC."""
         self._start_s = at_s
         self._thread = threading.Thread(target=self._run, name="faults", daemon=True)
         self._thread.start()
 
     def progress(self, share: float, phase: str) -> None:
-        """Take the progress of the run. When the timed part ends, pauses and network faults are
-        undone.
+        """Take the progress of the run; when the timed part ends, undo pauses and network faults.
 
         The audit of acknowledged data then reads from a file system that answers, even if killed
         daemons stay down.
@@ -59,7 +59,7 @@ class Conductor:
             self._undo("resume", "heal")
 
     def close(self) -> None:
-        """Undo all remaining faults, so that the testbed is healthy. RunFailed when that fails."""
+        """Undo all remaining faults, so that the testbed is healthy. RunFailed if this fails."""
         if self._closed:
             return
         self._closed = True
@@ -71,7 +71,7 @@ class Conductor:
             raise RunFailed(f"after faults the testbed is not whole again: {error}") from error
 
     def _end(self) -> None:
-        """Start no further fault, and wait for the one in progress."""
+        """Prevent further faults, and wait for the fault in progress."""
         self._over.set()
         if self._thread is not None:
             self._thread.join()
@@ -153,6 +153,7 @@ def _check(testbed: BaseTestbed, fault: Fault) -> None:
 
 
 def quietly(conductor: Conductor) -> None:
-    """Close while another error is handled; errors of closing are dropped in favour of that one."""
+    """Close while another error is handled; errors of closing are dropped in favour of that
+    error."""
     with suppress(RunFailed):
         conductor.close()

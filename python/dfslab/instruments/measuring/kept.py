@@ -1,4 +1,4 @@
-"""Builds the document of a measured run that a result stores, from all sources of data about it."""
+"""Builds the document of a measured run that a result stores, from all data about the run."""
 
 from __future__ import annotations
 
@@ -32,7 +32,8 @@ def measured_load(
     processor_scores: Mapping[str, float] | None,
     faults: FaultReport | None,
 ) -> MeasuredLoad:
-    """The whole document. `seed` is for the bootstrap of the rates' confidence intervals."""
+    """The document of a measured run; `seed` is for the bootstrap of the rates' confidence
+    intervals."""
     operations = report.operations
     return MeasuredLoad(
         wall_s=report.wall_s,

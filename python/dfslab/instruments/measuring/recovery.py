@@ -9,23 +9,25 @@ from typing import TypedDict
 from dfslab.documents.load_report import AuditReport, LoadReport
 from dfslab.documents.measured_load import FaultDone, FaultReport, Recovery
 
-# Interval of the rate curve in s; a bucket of the histogram of ends is spread over intervals.
+# Interval of the rate curve in seconds; histogram buckets of end times are spread over intervals.
 STEP_S = 0.1
-# Recovered: the mean rate over this many intervals reaches this share of the rate before the fault.
+# A run has recovered when the mean rate over this many intervals reaches this share of the rate
+# before the fault.
 WINDOW = 5
 RECOVERED_SHARE = 0.8
-# This share of the time before a fault is excluded as warm-up.
+# This share of the time before a fault is excluded from the rate before the fault, as warm-up.
 SETTLED_SHARE = 0.3
 DISRUPTIVE = ("kill", "pause", "cut", "slow")
 
 
 def ends_of(report: LoadReport) -> list[tuple[float, float, int]]:
-    """(from, to, operations that ended in it) of a run, in seconds after its start."""
+    """(from, to, number of operations that ended between them) of a run, in seconds after its
+    start."""
     parts = [(phase.start_s, phase.ends) for phase in report.phases] or [(0.0, report.ends)]
     found = []
     for start_s, ends in parts:
         for low_ns, count in ends.buckets:
-            # 128 buckets to each power of two, see core/stats.
+            # 128 buckets for each power of two, as in core/stats.
             width_ns = 1 << max(0, low_ns.bit_length() - 8)
             low_s = start_s + low_ns * 1e-9
             found.append((low_s, low_s + width_ns * 1e-9, count))
@@ -33,7 +35,7 @@ def ends_of(report: LoadReport) -> list[tuple[float, float, int]]:
 
 
 def errors_of(report: LoadReport) -> list[tuple[float, int]]:
-    """(second of the run, operations that failed in it) of a run."""
+    """(second of the run, number of operations that failed in it)."""
     parts = [(phase.start_s, phase.seconds) for phase in report.phases] or [(0.0, report.seconds)]
     return [
         (start_s + number, second.errors)
@@ -45,7 +47,7 @@ def errors_of(report: LoadReport) -> list[tuple[float, int]]:
 def curve(ends: Sequence[tuple[float, float, int]], until_s: float) -> list[float]:
     """Completed operations per second in every interval of STEP_S until `until_s`.
 
-    Operations that ended between two times are spread evenly over them.
+    Operations that ended between two times are spread evenly over the time between.
     """
     counts = [0.0] * max(1, int(until_s / STEP_S))
     for low, high, count in ends:
@@ -58,7 +60,8 @@ def curve(ends: Sequence[tuple[float, float, int]], until_s: float) -> list[floa
 def recoveries(
     rates: Sequence[float], errors: Sequence[tuple[float, int]], faults: Sequence[FaultDone]
 ) -> list[Recovery]:
-    """The run after each disruptive fault until the next one, from the rates of `curve`."""
+    """For each disruptive fault: how the run recovers until the next fault, from the rates of
+    `curve`."""
     hits = sorted((one for one in faults if one.action in DISRUPTIVE), key=lambda f: f.at_s)
     if not hits:
         return []
@@ -85,7 +88,7 @@ def recoveries(
 
 
 class _Return(TypedDict):
-    """Fields of a recovery that describe the return to the rate before the fault."""
+    """Fields of a recovery that describe when the rate is as before the fault again."""
 
     lowest_per_s: float | None
     shortfall: float | None
@@ -95,7 +98,10 @@ class _Return(TypedDict):
 
 def _as_before(after: Sequence[float], usual: float | None) -> _Return:
     """When the rates after a fault return to the rate `usual`, and the operations missing until
-    then."""
+    then.
+
+    `after`: rates of the intervals after the fault; `usual`: operations per second.
+    """
     means = [sum(after[i : i + WINDOW]) / WINDOW for i in range(len(after) - WINDOW + 1)]
     found: _Return = {
         "lowest_per_s": min(means, default=None),
@@ -138,8 +144,10 @@ def _silent_s(rates: Sequence[float]) -> float:
 def fault_report(
     report: LoadReport, faults: Sequence[FaultDone], late: Sequence[str]
 ) -> FaultReport:
-    """The fault report of a result: faults and their times, the curve, recoveries, and lost
-    data."""
+    """The fault report of a result: faults with their times, rate curve, recoveries, and lost data.
+
+    `late`: faults that did not happen during the run.
+    """
     rates = curve(ends_of(report), _together_s(report))
     return FaultReport(
         done=list(faults),
@@ -152,8 +160,10 @@ def fault_report(
 
 
 def _together_s(report: LoadReport) -> float:
-    """Stonewall time in s: after it some clients have finished, so a lower rate is not due to a
-    fault."""
+    """Stonewall time in seconds.
+
+    After it, some clients have finished, so a lower rate is not due to a fault.
+    """
     if not report.phases:
         return report.stonewall_s or report.window_s
     last = report.phases[-1]
@@ -161,13 +171,13 @@ def _together_s(report: LoadReport) -> float:
 
 
 def lost_data(audit: AuditReport | None) -> bool:
-    """Whether files differ from what was acknowledged."""
+    """Whether files are missing or differ from the data that was acknowledged."""
     return audit is not None and bool(audit.missing or audit.wrong)
 
 
 def notes(faults: FaultReport) -> list[str]:
-    """Notes for the reader: faults that did not happen, data that differs from what was
-    acknowledged."""
+    """Notes for the reader: faults that did not happen, and files that differ from acknowledged
+    data."""
     found = [f"the load ended before: {text}" for text in faults.not_done]
     found += [f"{one.text()} failed: {one.failed}" for one in faults.done if one.failed]
     audit = faults.audit

@@ -11,17 +11,17 @@ from dfslab.documents.measured_load import RateInterval
 
 CONFIDENCE = 0.95
 RESAMPLES = 2000
-# Fewer seconds give too few blocks for a bootstrap.
+# With fewer seconds, the bootstrap has too few blocks.
 FEWEST_SECONDS = 20
 
 
 def rate_interval(
     seconds: Sequence[Second], steady: Steady | None, seed: int
 ) -> RateInterval | None:
-    """The mean rate over whole seconds in the steady state, and its confidence interval.
+    """The mean rate over whole seconds in the steady state, with its confidence interval.
 
-    From the circular block bootstrap (Politis and Romano 1992), which preserves autocorrelation.
-    None for too few seconds.
+    The circular block bootstrap (Politis and Romano 1992) preserves autocorrelation. None if there
+    are too few seconds.
     """
     counts = np.array([second.count for second in seconds[:-1]], float)
     if steady and steady.reached:
@@ -40,8 +40,11 @@ def rate_interval(
 
 
 def block_length(series: np.ndarray) -> int:
-    """The block length in seconds: twice the largest lag with significant autocorrelation, at least
-    the cube root of the number of seconds, at most a quarter of it."""
+    """The block length in seconds for the bootstrap.
+
+    Twice the largest lag with significant autocorrelation, at least the cube root of the number of
+    seconds, at most a quarter of this number.
+    """
     count = len(series)
     apart = series - series.mean()
     square = float(apart @ apart)
@@ -55,8 +58,10 @@ def block_length(series: np.ndarray) -> int:
 
 
 def resampled_means(series: np.ndarray, block: int, seed: int) -> np.ndarray:
-    """Means of bootstrap samples of the length of the series, drawn in blocks from the series as a
-    ring."""
+    """Means of bootstrap samples as long as the series.
+
+    The samples consist of blocks of the series, whose end is followed by its start.
+    """
     count = len(series)
     blocks = -(-count // block)
     starts = np.random.default_rng(seed).integers(count, size=(RESAMPLES, blocks))

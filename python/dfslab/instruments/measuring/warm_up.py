@@ -1,5 +1,4 @@
-"""Warm-up runs, so that a fresh testbed's first run behaves like later ones; results are
-discarded."""
+"""Warm-up runs, which make a fresh testbed's first run behave like later ones."""
 
 from __future__ import annotations
 
@@ -28,18 +27,18 @@ WARM_UP_MIX: dict[OperationName, float] = {
     "delete": 1,
 }
 WARM_UP_OPERATIONS = 400
-# A JVM compiles a method with full optimisation after some tens of thousands of calls.
+# A JVM compiles a method with full optimisation after some ten thousand calls.
 WARM_UP_CALLS = 16_000
 WARM_UP_CLIENTS = 8
 WARM_UP_SMALL_BYTES = 64 << 10
 
 
 def warm_up(point: Point, target: FileTarget, session: access.InstrumentSession) -> None:
-    """Run the warm-up of a fresh testbed; its results are discarded.
+    """Run the warm-up of a fresh testbed and discard its results.
 
-    With a duration in the scenario, many small runs are made, since a few calls trigger no JIT
-    compilation. Under a processor limit compilation takes many times as long, so in studies that
-    vary processor shares the point's own operations are warmed up before the limits apply.
+    If the scenario sets a duration, many small runs are made, since a few calls trigger no JIT
+    compilation. Under a processor limit, compilation takes many times as long. So in studies that
+    vary processor shares, the configuration's own operations are warmed up before the limits apply.
     """
     session.notify("warming up the daemons")
     usual = WarmUp() if session.testbed is None else session.testbed.WARM_UP
@@ -76,10 +75,10 @@ def warm_up(point: Point, target: FileTarget, session: access.InstrumentSession)
 
 
 def shares_vary(point: Point) -> bool:
-    """Whether hosts' processor shares differ between the configurations."""
+    """Whether the hosts' processor shares differ between the configurations of the scenario."""
     return any(key.endswith(".share") for key in point.labels)
 
 
 def where(point: Point) -> str:
-    """A configuration as it is named in an error message."""
+    """The name of a configuration in error messages."""
     return ", ".join(f"{key} = {value}" for key, value in point.labels.items()) or "the scenario"

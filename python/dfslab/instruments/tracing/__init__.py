@@ -1,1 +1,1 @@
-"""Readers of spans, call profiles and counters, and what they are converted to."""
+"""Readers of spans, call profiles and server counters, and the types that they return."""

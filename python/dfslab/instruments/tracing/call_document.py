@@ -15,13 +15,13 @@ MOST_RANKED = 1000
 
 
 def profile(paths: Sequence[Path]) -> TraceProfile:
-    """One profile of many processes: the tree by calling context, and its rankings."""
+    """One profile of the call profiles of many processes: tree by calling context, and rankings."""
     files = [(str(path), read(path)) for path in paths]
     return document(files, merge(files))
 
 
 def document(files: Sequence[tuple[str, File]], top: MergedStep) -> TraceProfile:
-    """As `profile`, from profiles that were already read, and merged at `top`."""
+    """Like `profile`, from call profiles that were already read and merged at the node `top`."""
     if not top.children:
         raise InputError("profile", None, "holds no call", files[0][0])
     work, waits = rankings(top)
@@ -77,7 +77,8 @@ def _losses(files: Iterable[File]) -> dict[str, int]:
 
 
 def rankings(top: MergedStep) -> tuple[list[Entry], list[Entry]]:
-    """Rankings of work and of waits, each by descending self time; detail steps are in neither."""
+    """(ranking of work, ranking of waits), each by descending self time; detail steps are in
+    neither."""
     entries = [(path, node) for path, node in walk(top) if node.count and node.kind != "detail"]
     all_ns = sum(node.own_ns for _, node in entries)
     entries.sort(key=lambda entry: (-entry[1].own_ns, -entry[1].count, str(entry[0])))
@@ -108,8 +109,8 @@ def _entry(path: CallPath, node: MergedStep, all_ns: int) -> Entry:
 
 
 def _by_name(entries: Sequence[Entry]) -> list[Entry]:
-    """Entries summed by the name of the step; the process name in front of a first step is
-    dropped."""
+    """Entries summed by step name, without the process name that precedes a process's first
+    step."""
     named: dict[str, list[Entry]] = defaultdict(list)
     for entry in entries:
         named[entry.path.step or entry.name].append(entry)
@@ -118,7 +119,7 @@ def _by_name(entries: Sequence[Entry]) -> list[Entry]:
 
 
 def _sum(name: str, entries: Sequence[Entry]) -> Entry:
-    """Sum of the entries of one name; the kind is the first entry's."""
+    """The sum of the entries of one name; its kind is that of the first entry."""
     total_ns = sum(one.total_ns for one in entries)
     timed = sum(one.timed or 0 for one in entries)
     return Entry(
@@ -147,7 +148,7 @@ def _mean_s(total_ns: int, timed: int) -> float | None:
 
 
 def _nested(top: MergedStep) -> list[TreeNode]:
-    """The tree, longest total time first. Built from the leaves up, since recursion could be too
+    """The tree of nodes, longest total time first; built without recursion, which could be too
     deep."""
     written: dict[int, TreeNode] = {}
     for _, node in reversed(list(walk(top))):
@@ -162,7 +163,7 @@ def _order(node: TreeNode) -> tuple[int, str]:
 
 def _written(node: MergedStep, children: list[TreeNode]) -> TreeNode:
     bounded = not node.unbounded
-    # Sums alone determine no quantile and no spread.
+    # Quantiles and spread cannot be computed from sums.
     single = bool(node.durations) or not node.count
     return TreeNode(
         name=node.name,
@@ -184,7 +185,7 @@ def _written(node: MergedStep, children: list[TreeNode]) -> TreeNode:
         served_ns=node.served_ns,
         again=False,
         times=None,
-        # No spread is recorded for the calls of a single process.
+        # The calls of a single process have no recorded spread.
         of={name: (*sums, None) for name, sums in sorted(node.of.items())},
         instances=sorted(node.of),
         exemplars=[],

@@ -30,14 +30,15 @@ KINDS = ("", "service", "disk", "queue", "lock", "blocked", "send", "receive", "
 WORK = ("service", "disk")
 WAITS = ("queue", "lock", "blocked", "send", "receive", "sleep")
 WRITTEN_LIMIT_S = 30.0
-# A profile written less than this after a request may have been started before the request.
+# A profile written less than this many seconds after a request may have been begun before the
+# request.
 WRITE_NS = 200_000_000
 ProfileCount = Annotated[int, Field(ge=0, lt=2**63)]
 Nanoseconds = Annotated[int, Field(gt=-(2**63), lt=2**63)]
 
 
 class CallTreeRow(CheckedModel):
-    """One node of a process's call trees: a parent path from another process, or a step."""
+    """One node of a process's call trees: a parent path in another process, or a step."""
 
     above: int = Field(ge=-1)
     under: str | None = None
@@ -52,13 +53,16 @@ class CallTreeRow(CheckedModel):
     min_ns: Nanoseconds | None = 0
     max_ns: Nanoseconds | None = 0
     durations: list[tuple[ProfileCount, ProfileCount]] = []
-    # Times from a server that only counts: none, or sums without extremes (null).
+    # A server with counters only reports no times, or sums without extremes (null).
     timed: bool = True
 
 
 class Losses(CheckedModel):
-    """Calls that were counted but not timed or were attributed to another place, and context
-    propagations whose parent is unknown."""
+    """Counts of what a profile lost.
+
+    These are calls that were counted but not timed, calls that were attributed to another step,
+    context propagations with unknown parent, and exemplars that were left out.
+    """
 
     too_deep: ProfileCount = 0
     misplaced: ProfileCount = 0
@@ -67,7 +71,7 @@ class Losses(CheckedModel):
 
 
 class InstrumentationPoint(CheckedModel):
-    """The result of one line of the instrumentation-points file in this process."""
+    """What happened to one line of the instrumentation-points file in this process."""
 
     point: str
     step: str
@@ -75,7 +79,7 @@ class InstrumentationPoint(CheckedModel):
 
 
 class File(CheckedModel):
-    """The profile of one process since its start."""
+    """The call profile of one process, with sums since the process started."""
 
     format: Literal["dfslab-profile/1"]
     service: str
@@ -97,17 +101,19 @@ class File(CheckedModel):
 def await_written(
     folder: Path, limit_s: float = WRITTEN_LIMIT_S, discard: bool = False, clock: Clock = REAL
 ) -> dict[str, File]:
-    """Wait for the next written profile of every process; returned by file name.
+    """Wait for the next profile that every process writes; returns file name -> profile.
 
-    With `discard`, each process has then discarded its exemplar traces; its sums remain.
-    RunFailed when a profile is not written within the limit: its process died or was never traced.
+    With `discard`, each process has by then discarded its exemplar traces; its sums remain.
+    RunFailed if a profile is not written within `limit_s`, as when its process died or was never
+    traced.
     """
     requested_ns = clock.unix_ns()
     deadline = clock.monotonic_s() + limit_s
     requested: set[str] = set()
     try:
         while clock.monotonic_s() < deadline:
-            # Checked before the profiles are read, so that these were written after the discard.
+            # Check the requests before reading, so that the profiles were written after the
+            # discard.
             waiting = {name for name in requested if _forget_file(folder, name).exists()}
             files = {path.name: read(path) for path in expand([folder])}
             if discard:
@@ -123,29 +129,29 @@ def await_written(
                 return files
             clock.sleep(0.1)
     finally:
-        # An agent removes its own request file; for an ended process this is done here.
+        # The agent removes its own request file; if its process has ended, remove the file here.
         for name in requested:
             _forget_file(folder, name).unlink(missing_ok=True)
     raise RunFailed(f"a traced process wrote no profile to {folder} for {limit_s:g} s")
 
 
 def _forget_file(folder: Path, name: str) -> Path:
-    """The file whose presence asks the agent of that profile to discard its exemplar traces."""
+    """The file whose presence requests the agent of that profile to discard its exemplar traces."""
     return folder / (name.removesuffix(SUFFIX) + FORGET)
 
 
 @dataclass
 class MergedStep:
-    """A step at one place of the merged tree, summed over all processes.
+    """A step at one calling context in the merged tree, summed over all processes.
 
-    Only the root, which is no step, has no path.
+    The root is no step and has no path.
     """
 
     path: CallPath | None = None
     kind: str = ""
-    handed: bool = False  # on another thread than the parent step
+    handed: bool = False  # whether the step runs on another thread than its parent step
     count: int = 0
-    timed: int = 0  # calls whose times are known
+    timed: int = 0  # number of calls whose times are known
     unbounded: bool = False  # whether the extremes of some calls are unknown
     errors: int = 0
     bytes: int = 0
@@ -154,13 +160,13 @@ class MergedStep:
     min_ns: int | None = None
     max_ns: int = 0
     durations: dict[int, int] = field(default_factory=lambda: defaultdict(int))
-    # By process: calls, self time, bytes, total time.
+    # Process -> (calls, self time in ns, bytes, total time in ns).
     of: dict[str, tuple[int, int, int, int]] = field(default_factory=dict)
     children: dict[str, MergedStep] = field(default_factory=dict)
 
     @property
     def call(self) -> CallPath:
-        """The path of a step."""
+        """The call path of the step."""
         assert self.path is not None, "the root is no step"
         return self.path
 
@@ -170,14 +176,15 @@ class MergedStep:
         return self.call.name
 
     def child(self, name: str) -> MergedStep:
-        """The child of that name, created if it is missing."""
+        """The child node for the step `name`, created if it is missing."""
         if name not in self.children:
             self.children[name] = MergedStep(CallPath.of(name, self.path))
         return self.children[name]
 
     def add(self, row: CallTreeRow, instance: str) -> None:
-        """Add the sums of one process. The result does not depend on the order of additions."""
-        # A step may be work in one process and a wait in another: the more severe kind is kept.
+        """Add the sums of one process; the result does not depend on the order of additions."""
+        # A step may be work in one process and a wait in another; the kind that weighs more is
+        # kept.
         self.kind = max(self.kind, row.kind, key=KINDS.index)
         self.count += row.count
         self.errors += row.errors
@@ -226,8 +233,8 @@ class MergedStep:
 
     @property
     def own_ns(self) -> int:
-        """Self time in ns; for a step that waited for another process, without that process's
-        work."""
+        """Self time in ns; for a step that waited for another process, without the work of that
+        process."""
         waited = self.kind == "blocked" and self.served_ns <= self.self_ns
         return self.self_ns - self.served_ns if waited else self.self_ns
 
@@ -239,8 +246,8 @@ def is_profile(path: Path) -> bool:
 
 
 def expand(paths: Iterable[Path]) -> list[Path]:
-    """The given files; a folder is replaced by its JVM profiles, or by its traces if it has
-    none."""
+    """The given files; a folder is replaced by its JVM profiles, or if it has none, by its
+    traces."""
     found: list[Path] = []
     for path in paths:
         inside = [sorted(path.glob(f"*{suffix}")) for suffix in (SUFFIX, TRACE_SUFFIX)]
@@ -249,7 +256,7 @@ def expand(paths: Iterable[Path]) -> list[Path]:
 
 
 def read(path: Path) -> File:
-    """Read one profile. InputError names what is wrong with the file."""
+    """Read one profile. InputError states what is wrong with the file."""
     try:
         table = json.loads(path.read_bytes())
         stated = table.get("format") if isinstance(table, dict) else None
@@ -267,18 +274,19 @@ def read(path: Path) -> File:
 
 
 def written(file: File) -> str:
-    """A profile as the text of a file."""
+    """The JSON text of a profile, as `read` parses it."""
     table = {"format": file.format, **file.model_dump(mode="json")}
     return json.dumps(table, separators=(",", ":"))
 
 
 def merge(files: Iterable[tuple[str, File]]) -> MergedStep:
-    """Merge profiles, given as (name of file, profile). The root of the result is not a step."""
+    """Merge profiles, given as (file name, profile), and return the root, which is no step."""
     top = MergedStep()
     for name, file in files:
+        # (node, depth, whether its child is the first step of a process)
         places: list[
             tuple[MergedStep, int, bool]
-        ] = []  # node, depth, whether its child is a first step
+        ] = []
         for number, row in enumerate(file.nodes):
             if row.above >= number:
                 raise InputError(f"nodes.{number}.above", row.above, "must be an earlier row", name)
@@ -302,7 +310,8 @@ def merge(files: Iterable[tuple[str, File]]) -> MergedStep:
 
 
 def since(earlier: File, later: File) -> File:
-    """Sums of one process between two snapshots; the extremes are those since its start."""
+    """Sums of one process between two profiles; the extremes are those since the process
+    started."""
     before = {place: row for place, row in _places(earlier)}
     rows = []
     for place, row in _places(later):
@@ -336,7 +345,7 @@ def since(earlier: File, later: File) -> File:
 
 
 def _places(file: File) -> Iterator[tuple[tuple[str, ...], CallTreeRow]]:
-    """Every row with its path in the process's tree."""
+    """(path in the process's tree, row) of every row."""
     known: list[tuple[str, ...]] = []
     for row in file.nodes:
         above = known[row.above] if row.above >= 0 else ()
@@ -345,7 +354,7 @@ def _places(file: File) -> Iterator[tuple[tuple[str, ...], CallTreeRow]]:
 
 
 def walk(top: MergedStep) -> Iterator[tuple[CallPath, MergedStep]]:
-    """Every step with its path; parents precede their children."""
+    """(path, node) of every step; parents precede their children."""
     open_nodes = [top]
     while open_nodes:
         node = open_nodes.pop()

@@ -1,7 +1,7 @@
 """Converts counters of servers into call profiles: sums by kind of call.
 
-Nothing is inferred: a counter has no single calls, so it has no spans and no quantiles. Extremes
-and times are there only if the server records them.
+Nothing is inferred: a counter has no single calls, so the profile has no spans and no quantiles.
+Extremes and times are present only if the server records them.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ def formats() -> dict[str, CounterFormat]:
 
 
 def recognise(path: Path) -> str:
-    """The file system whose counters a file contains; "" if it contains none."""
+    """The file system whose counters a file contains; empty if it contains none."""
     with path.open("rb") as file:
         head = file.read(HEAD_BYTES)
     return next((name for name, one in formats().items() if one.recognise(head)), "")
 
 
 def read(path: Path) -> list[tuple[str, File]]:
-    """(name, profile) of every process in a file. InputError names what is wrong with the file."""
+    """(name, profile) of every process in a file. InputError states what is wrong with the file."""
     if path.stat().st_size > MOST_BYTES:
         raise InputError("trace", str(path), f"counters of more than {MOST_BYTES >> 20} MiB")
     text = path.read_text(encoding="utf-8", errors="replace")
@@ -50,10 +50,10 @@ def read(path: Path) -> list[tuple[str, File]]:
 
 
 def understood(system: str, text: str, name: str, empty: bool = False) -> list[File]:
-    """The processes whose counters a text contains, in the format of `system`; `name` labels the
-    text.
+    """The processes whose counters a text contains, in the format of the file system `system`.
 
-    InputError when the format is wrong, or when it contains no call and may not be `empty`.
+    `name` labels the text in errors. InputError if the format is wrong, or if the text contains no
+    call and `empty` is false.
     """
     known = formats()[system]
     try:
@@ -67,7 +67,7 @@ def understood(system: str, text: str, name: str, empty: bool = False) -> list[F
 
 
 def _file(service: str, reported: Counters) -> File:
-    """The profile of one process."""
+    """The call profile of one process."""
     places = {row.step: place for place, row in enumerate(reported.rows)}
     rows = [
         CallTreeRow(
@@ -104,7 +104,7 @@ def _file(service: str, reported: Counters) -> File:
 
 
 def _with_own_times(file: File) -> File:
-    """A profile with self times: each row's total time less that of its child rows."""
+    """A profile with self times: each row's total time minus the total time of its child rows."""
     below = [0] * len(file.nodes)
     for row in file.nodes:
         if row.above >= 0 and row.kind != "detail":
@@ -117,7 +117,7 @@ def _with_own_times(file: File) -> File:
 
 
 def between(earlier: Iterable[File], later: Sequence[File]) -> list[File]:
-    """Counts of each process between two readings; all counts of one that restarted in between."""
+    """Counts of each process between two readings; if it restarted in between, all later counts."""
     before = {(file.service, file.instance): file for file in earlier}
     found = []
     for file in later:
@@ -129,10 +129,10 @@ def between(earlier: Iterable[File], later: Sequence[File]) -> list[File]:
 
 
 def record(testbed: MountedTestbed, system: str, command: Sequence[str], folder: Path) -> int:
-    """Run a command in a client host of a mounted testbed; the command's exit status.
+    """Run a command in a client host of a mounted testbed; returns the command's exit status.
 
-    `folder` gets a profile of what each server counted meanwhile, and the traces of single calls
-    that the system recorded.
+    `folder` receives a profile of the calls that each server counted during the command, and the
+    single calls that the file system recorded.
     """
     host = testbed.clients[0]
     script = f'cd {shlex.quote(str(testbed.mount_point))} && exec "$@"'

@@ -1,4 +1,4 @@
-"""Options for reading spans: file format, sampling rate, rules for calls to keep, renamed steps."""
+"""Options for reading spans: file format, sampling rate, which calls to keep, renamed steps."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from dfslab.spec.model import CheckedModel, InputError, build
 
 
 class CallSelection(CheckedModel):
-    """Rules for the calls to keep. A rule is a pattern of steps ("read*"), or terms that must all
-    match: "step=read*,service=datanode,host=node-?,kind=wait".
+    """Rules that select calls of a trace.
 
-    Without `keep` rules, all calls are kept that no `drop` rule matches. `steps` merges calls of
-    several names into one step, by patterns of names (for example the classes that implement a
-    method).
+    A rule is a pattern of step names ("read*"), or several terms that must all match:
+    "step=read*,service=datanode,host=node-?,kind=wait". Without `keep` rules, all calls are kept
+    that no `drop` rule matches. `steps` merges calls with several names into one step, by patterns
+    of names (for example the classes that implement a method).
     """
 
     keep: tuple[str, ...] = ()
@@ -25,7 +25,8 @@ class CallSelection(CheckedModel):
 
 
 class Reading(CheckedModel):
-    """How the files of a profile are read; without a format, it is recognised from the file."""
+    """How to read the files of a profile; without a format, the format is recognised from the
+    file."""
 
     sampled: float = 1.0
     format: str = ""
@@ -37,7 +38,7 @@ class Reading(CheckedModel):
         return json.dumps({"sampled": self.sampled, "format": self.format, "choice": choice})
 
     def refuse_for_sums(self) -> None:
-        """InputError for options about single calls, when only sums are known."""
+        """InputError if an option concerns single calls, which files of sums do not have."""
         requested = {
             "--sampled": self.sampled if self.sampled != 1 else "",
             "--format": self.format,
@@ -57,7 +58,8 @@ def reading(
     drop: Sequence[str] = (),
     calls: Path | None = None,
 ) -> Reading:
-    """Options of the command line combined with a file of rules (TOML: keep, drop, steps)."""
+    """The reading options of the command line, combined with a file of rules (TOML: keep, drop,
+    steps)."""
     if not 0 < sampled <= 1:
         raise InputError("--sampled", sampled, "must be above 0 and at most 1")
     from_file = _file(calls) if calls else CallSelection()

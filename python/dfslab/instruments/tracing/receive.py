@@ -26,7 +26,7 @@ NOTHING = ("holds no spans", "file is empty")
 
 
 class Refused(Exception):
-    """A rejected request: the HTTP status and the reason."""
+    """A request is rejected: the HTTP status and the reason."""
 
     def __init__(self, status: int, reason: str) -> None:
         super().__init__(reason)
@@ -34,7 +34,7 @@ class Refused(Exception):
 
 
 class Receiver:
-    """The stream of received spans, and the numbers of accepted and rejected messages."""
+    """The stream of received spans, with the numbers of accepted and rejected messages."""
 
     def __init__(self) -> None:
         self.stream = ProfileStream()
@@ -42,8 +42,7 @@ class Receiver:
         self.counts = Received(messages=0, bytes=0, refused=0)
 
     def take(self, body: bytes) -> None:
-        """Take one message. Refused when it is not OTLP; a message without spans is a
-        keep-alive."""
+        """Add one message. Refused if it is not OTLP; a message without spans is a keep-alive."""
         try:
             if body:
                 self.stream.push("message", body)
@@ -53,7 +52,7 @@ class Receiver:
         self.count(messages=1, size_bytes=len(body))
 
     def count(self, messages: int = 0, size_bytes: int = 0, refused: int = 0) -> None:
-        """Add to the counts; request handlers run in several threads."""
+        """Add to the counts, under a lock, because request handlers run in several threads."""
         with self._lock:
             self.counts = Received(
                 messages=self.counts.messages + messages,
@@ -62,12 +61,12 @@ class Receiver:
             )
 
     def snapshot(self) -> ReceivedProfile:
-        """The profile so far."""
+        """The profile of the spans received so far."""
         profile, waiting = self.stream.snapshot()
         return self._received(profile, ended=False).model_copy(update={"waiting": waiting})
 
     def finish(self) -> ReceivedProfile:
-        """The whole profile."""
+        """End the stream; returns the whole profile."""
         return self._received(self.stream.finish(), ended=True)
 
     def _received(self, profile: TraceProfile, ended: bool) -> ReceivedProfile:
@@ -75,7 +74,7 @@ class Receiver:
 
 
 def inflated(body: bytes, encoding: str) -> bytes:
-    """The decompressed body, at most as large as an uncompressed message may be."""
+    """The decompressed body of a request. Refused if it exceeds the largest size of a message."""
     if encoding in ("", "identity"):
         return body
     if encoding != "gzip":
@@ -93,14 +92,14 @@ def inflated(body: bytes, encoding: str) -> bytes:
 
 
 class Handler(BaseHTTPRequestHandler):
-    """One connection; exporters keep theirs open."""
+    """Handles one connection; exporters keep theirs open for many requests."""
 
     protocol_version = "HTTP/1.1"
     timeout = SILENCE_S
     receiver: Receiver
 
     def do_POST(self) -> None:
-        """Take a message, or answer why it is rejected."""
+        """Accept a message, or answer with the reason for its rejection."""
         try:
             kind = self.headers.get("content-type", "").partition(";")[0].strip().lower()
             if self.path.partition("?")[0] != PATH:
@@ -111,7 +110,7 @@ class Handler(BaseHTTPRequestHandler):
             self.receiver.take(body)
         except Refused as refused:
             self.receiver.count(refused=1)
-            # Unread bytes of the body would be parsed as the next request.
+            # Close the connection: unread bytes of the body would be parsed as the next request.
             self.close_connection = True
             self._answer(refused.status, "text/plain", str(refused).encode())
         else:
@@ -136,13 +135,15 @@ class Handler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, format: str, *args: Any) -> None:
-        """Log nothing: rejections are counted and answered to the client."""
+        """Log nothing, because rejections are counted and answered to the client."""
 
 
 @contextmanager
 def serving(receiver: Receiver, port: int) -> Iterator[int]:
-    """Receive on the loopback address during the block; yields the port. InputError if it is in
-    use."""
+    """A context that receives on the loopback address and yields the port.
+
+    InputError if it is in use.
+    """
     handler = type("Handler", (Handler,), {"receiver": receiver})
     try:
         server = ThreadingHTTPServer((LOOPBACK, port), handler)
@@ -167,8 +168,10 @@ def receive(
     ready: Callable[[int], None],
     clock: Clock = REAL,
 ) -> ReceivedProfile:
-    """Receive until interrupted or for `duration_s`; write the profile at every interval and at the
-    end."""
+    """Receive until Ctrl-C or for `duration_s`, and return the whole profile.
+
+    `write` gets the profile as JSON at every interval and at the end, `ready` the port.
+    """
     receiver = Receiver()
     ends = clock.monotonic_s() + duration_s if duration_s else None
     try:
@@ -180,7 +183,7 @@ def receive(
                 clock.sleep(max(0.0, left))
                 write(json.dumps(plain(receiver.snapshot())))
     except KeyboardInterrupt:
-        pass  # the normal end of a receiver
+        pass  # Ctrl-C is the normal end of a receiver
     whole = receiver.finish()
     write(json.dumps(plain(whole)))
     return whole

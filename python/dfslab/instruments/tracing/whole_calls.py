@@ -1,5 +1,4 @@
-"""Exemplar traces of traced JVMs: the slowest calls, with arguments, recorded in addition to
-sums."""
+"""Exemplar traces of JVMs: the slowest calls with their arguments, recorded in addition to sums."""
 
 from __future__ import annotations
 
@@ -20,7 +19,8 @@ MOST_CALLS, MOST_SPANS = 6, 200
 
 @dataclass(frozen=True)
 class _Span:
-    """One recorded call; `cause`: the parent path in another process, as printed, or ""."""
+    """One recorded call; `cause`: printed parent path in another process, or "" if there is
+    none."""
 
     span_id: str
     parent_id: str
@@ -35,21 +35,21 @@ class _Span:
 
 @dataclass(frozen=True)
 class _Tree:
-    """A root call in one process, first among its spans; each span with its depth."""
+    """A call tree in one process: its spans with their depths, the root call first."""
 
     service: str
     spans: list[tuple[_Span, int]]
 
     @property
     def root(self) -> _Span:
-        """The root call."""
+        """The root call of the tree."""
         return self.spans[0][0]
 
 
 def whole_calls(paths: Iterable[Path]) -> list[Timeline]:
-    """The slowest exemplar of each kind of call, slowest first; calls left out of each are counted.
+    """The slowest exemplar of each kind of root call, slowest first, with the number of others.
 
-    `cause` is the parent path in another process; exemplars have no trace id to look up.
+    `cause` is the parent path in another process, because exemplars have no trace id.
     """
     slowest: dict[tuple[str, str], _Tree] = {}
     for path in paths:
@@ -62,7 +62,7 @@ def whole_calls(paths: Iterable[Path]) -> list[Timeline]:
 
 
 def exemplar_files(paths: Iterable[Path]) -> Iterator[Path]:
-    """The exemplar files that belong to the given profiles."""
+    """The exemplar files that agents wrote next to the given profiles."""
     for path in paths:
         if path.name.endswith(SUFFIX):
             path = path.with_name(path.name.removesuffix(SUFFIX) + EXEMPLARS)
@@ -71,8 +71,7 @@ def exemplar_files(paths: Iterable[Path]) -> Iterator[Path]:
 
 
 def later_than(path: Path, unix_ns: int) -> str:
-    """An agent's exemplar file, restricted to the spans that began at or after a Unix time in
-    ns."""
+    """The text of an agent's exemplar file, without spans that began before a Unix time in ns."""
     document: OtlpDocument = json.loads(path.read_bytes())
     for resource in document["resourceSpans"]:
         for scope in resource["scopeSpans"]:
@@ -83,9 +82,9 @@ def later_than(path: Path, unix_ns: int) -> str:
 
 
 def _of(path: Path) -> list[_Tree]:
-    """The root calls of an exemplar file; empty for a file in another format.
+    """The call trees in an exemplar file; an empty list for a file in another format.
 
-    Errors in a file are reported and counted where its sums are read; here they are skipped.
+    Errors in the file are skipped here, because the reader of its sums reports and counts them.
     """
     found: list[_Tree] = []
     try:
@@ -115,8 +114,8 @@ def _trees(spans: list[_Span], service: str) -> Iterator[_Tree]:
         while open_spans:
             span, depth = open_spans.pop()
             found.append((span, depth))
-            # Removed from the dictionary, so that spans that are each other's parents cause no
-            # endless loop.
+            # Remove each span from the dictionary, so that spans which name each other as parents
+            # cause no endless loop.
             inside = below.pop(span.span_id, [])
             open_spans += [(one, depth + 1) for one in reversed(inside)]
         yield _Tree(service, found)
@@ -139,7 +138,7 @@ def _span(span: OtlpSpan) -> _Span:
 
 
 def _shown(tree: _Tree) -> Timeline:
-    """The displayed fields of a call; times in seconds from the call's own start."""
+    """The exemplar as it is displayed; times are seconds since the start of its root call."""
     root = tree.root
     calls = [
         TimelineCall(

@@ -1,7 +1,7 @@
 """Prints interactions as UML sequence diagrams, in Mermaid and in PlantUML.
 
-Both print the same elements (report/diagrams/interaction.py) with guards as in Wu 2013, Figures 2
-and 3.
+Both languages print the elements of report/diagrams/interaction.py, with guards as in Wu 2013,
+Figures 2 and 3.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from dfslab.report.diagrams.uml import COMPUTING
 
 @dataclass(frozen=True)
 class _Dialect:
-    """How a language writes notes, arrows by type of message, and branches by operator."""
+    """The syntax of a language: notes, arrows by type of message, and branches by operator."""
 
     note: str
     arrows: dict[str, str]
@@ -58,7 +58,7 @@ def _fragment(fragment: Fragment, dialect: _Dialect, depth: int) -> Iterator[str
 
 
 def mermaid(system: str, drawn: Interaction) -> str:
-    """One operation as a Mermaid sequence diagram."""
+    """The Mermaid text of one operation's sequence diagram; `system`: title of the file system."""
     ends = dict.fromkeys((drawn.lifelines[0].name, drawn.lifelines[-1].name))
     lines = ["sequenceDiagram", f"  title {system}: {drawn.name}"]
     lines += [f"  participant {line.name} as {line.label}" for line in drawn.lifelines]
@@ -68,7 +68,7 @@ def mermaid(system: str, drawn: Interaction) -> str:
 
 
 def plantuml(system: str, drawn: Interaction) -> str:
-    """One operation as a PlantUML sequence diagram."""
+    """The PlantUML text of one operation's sequence diagram; `system`: title of the file system."""
     lines = ["@startuml", f"title {system}: {drawn.name}"]
     lines += [
         f'participant "«{COMPUTING[0]}»\\n{line.label}" as {line.name}' for line in drawn.lifelines

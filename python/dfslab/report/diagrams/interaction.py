@@ -1,7 +1,8 @@
 """Converts operations to UML interactions: lifelines, messages, executions, combined fragments.
 
-After Wu 2013, Figures 2 and 3: loop, opt, alt and par with guards, and a write pipeline as a chain
-from each server to the next. Every diagram and the exchange format print these elements.
+The form is that of Wu 2013, Figures 2 and 3: loop, opt, alt and par with guards, and a write
+pipeline as a chain from each server to the next. Every diagram and the XMI format print these
+elements.
 """
 
 from __future__ import annotations
@@ -42,14 +43,14 @@ STEREOTYPES = {
     "delay": "TimedProcessing",
     "step": "PaStep",
 }
-# The minimum and maximum number of members of a chain that are drawn.
+# The least and largest number of servers of a chain that are drawn.
 LEAST_DRAWN, MOST_DRAWN = 2, 4
 ORDINALS = ("first", "second", "third", "fourth")
 
 
 @dataclass(frozen=True)
 class Lifeline:
-    """A role, or one member of a chain of servers of a role; `label` names the member."""
+    """A lifeline of a role, or of one server in a chain of servers; `label` names the server."""
 
     name: str
     label: str
@@ -57,7 +58,7 @@ class Lifeline:
 
 @dataclass(frozen=True)
 class Message:
-    """A message between lifelines; `sort` is UML's messageSort: synchCall, asynchCall, reply."""
+    """A message between lifelines; `sort` is UML's messageSort: synchCall, asynchCall or reply."""
 
     name: str
     sender: str
@@ -76,7 +77,7 @@ class Execution:
 
 @dataclass(frozen=True)
 class Operand:
-    """One branch of a combined fragment with its guard."""
+    """One branch of a combined fragment, with its guard condition."""
 
     guard: str
     body: tuple[Event, ...] = ()
@@ -84,7 +85,7 @@ class Operand:
 
 @dataclass(frozen=True)
 class Fragment:
-    """A combined fragment: loop, opt, alt or par."""
+    """A combined fragment of UML: loop, opt, alt or par."""
 
     operator: str
     operands: tuple[Operand, ...] = ()
@@ -105,23 +106,25 @@ class Interaction:
 
 @dataclass(frozen=True)
 class _Chain:
-    """`count` servers of one role, each of which forwards to the next; `drawn` of them are
-    drawn."""
+    """A chain of `count` servers of one role, each of which forwards to the next.
+
+    `drawn`: number of servers that the diagram shows.
+    """
 
     role: str
     count: Expr
     drawn: int
 
     def name(self, number: int) -> str:
-        """The lifeline of a member, counted from 1."""
+        """The lifeline of the server at this position of the chain, counted from 1."""
         return self.role if number == 1 else f"{self.role}{number}"
 
 
 @dataclass(frozen=True)
 class _Place:
-    """The acting lifeline: the role and, in its chain, the member (from 1).
+    """The lifeline that acts: a role and, in the role's chain, the position of the server (from 1).
 
-    `copies`: for roles whose copies are drawn one after the other, the member that is drawn.
+    `copies`: for roles whose copies are drawn one after the other, the position that is drawn.
     """
 
     role: str
@@ -129,20 +132,20 @@ class _Place:
     copies: Mapping[str, int] = field(default_factory=dict)
 
     def member(self, role: str) -> int:
-        """The member of a role that is called."""
+        """The position of the server of `role` that is called."""
         return self.number if role == self.role else self.copies.get(role, 1)
 
     def at(self, role: str) -> _Place:
-        """This place, moved to the member of a role."""
+        """The lifeline of `role` that this lifeline calls."""
         return replace(self, role=role, number=self.member(role))
 
     def of_copy(self, role: str, number: int) -> _Place:
-        """This place, with the copy at a member of a role drawn."""
+        """This lifeline, with `number` as the drawn copy of `role`."""
         return replace(self, copies={**self.copies, role: number})
 
 
 def interaction(system: FileSystem, operation: str) -> Interaction:
-    """One operation of a description."""
+    """The UML interaction of one operation of a file system's description."""
     tree = system.operations[operation]
     chains = _chains(system, tree)
     drawing = _Drawing(chains)
@@ -166,14 +169,14 @@ def _lifelines(role: Role, chains: dict[str, _Chain]) -> Iterator[Lifeline]:
 
 
 def _guarding(node: Node) -> tuple[Expr, ...]:
-    """The amounts that appear in the guards of a node's fragment."""
+    """The expressions that appear in the guards of a node's fragment."""
     if isinstance(node, Use | Delay | Hold | Call):
         return ()
     return node.expressions()
 
 
 def _chains(system: FileSystem, tree: Node) -> dict[str, _Chain]:
-    """The chains of an operation by role: consecutive stages that each forward the unit."""
+    """Role -> chain of an operation: stages in a row that each forward the data."""
     found: dict[str, _Chain] = {}
     for node in walk(tree):
         for stage in node.stages if isinstance(node, Pipeline) else ():
@@ -184,7 +187,7 @@ def _chains(system: FileSystem, tree: Node) -> dict[str, _Chain]:
 
 
 def _usual(system: FileSystem, count: Expr) -> int:
-    """A count with all parameters at their defaults."""
+    """The value of a count if all parameters have their defaults."""
     if not isinstance(count, Expr):
         return LEAST_DRAWN
     names, number = function(count)
@@ -192,18 +195,18 @@ def _usual(system: FileSystem, count: Expr) -> int:
 
 
 class _Drawing(Visitor[_Place, list[Event]]):
-    """Draws a tree from a starting place, in the order of execution."""
+    """Converts an operation tree to events, in the order of execution."""
 
     def __init__(self, chains: Mapping[str, _Chain]) -> None:
         self._chains = chains
 
     def _line(self, role: str, where: _Place) -> str:
-        """The lifeline of the member of a role."""
+        """The lifeline name of the server of `role` that `where` calls."""
         chain = self._chains.get(role)
         return chain.name(where.member(role)) if chain else role
 
     def _end(self, role: str, where: _Place) -> _Place:
-        """The last member of a role's chain."""
+        """The last server of a role's chain."""
         chain = self._chains.get(role)
         return replace(where, role=role, number=chain.drawn if chain else 1)
 
@@ -222,7 +225,7 @@ class _Drawing(Visitor[_Place, list[Event]]):
         return [Execution(node.name or "delay", line, STEREOTYPES["delay"])]
 
     def at(self, node: At, where: _Place) -> list[Event]:
-        # An answer that returns along a chain starts at the chain's end.
+        # An answer that returns along a chain starts at the end of the chain.
         return self.visit(node.body, self._end(node.role, where))
 
     def call(self, node: Call, where: _Place) -> list[Event]:
@@ -230,7 +233,8 @@ class _Drawing(Visitor[_Place, list[Event]]):
         sender, receiver = self._line(where.role, where), self._line(there.role, there)
         handed = where.copies.get(node.role, 1)
         if node.one_way and not node.answers and node.role != where.role and handed > 1:
-            # A message to every member of a chain is forwarded from each to the next.
+            # A server after the first of a chain gets the message from the server before it in the
+            # chain.
             sender = self._chains[node.role].name(handed - 1)
         sort = "asynchCall" if node.one_way else "synchCall"
         requested = Message(node.name, sender, receiver, "reply" if node.answers else sort)
@@ -240,8 +244,8 @@ class _Drawing(Visitor[_Place, list[Event]]):
         return [_called(one, node.name) for one in events]
 
     def _receiver(self, node: Call, where: _Place) -> _Place:
-        """The next member of a chain, or the previous one for an answer; otherwise the role's
-        lifeline."""
+        """The lifeline that receives a call: the next server in a chain (for an answer, the
+        previous one), else that of the role."""
         chain = self._chains.get(node.role)
         if chain is None or node.role != where.role:
             return where.at(node.role)
@@ -257,7 +261,8 @@ class _Drawing(Visitor[_Place, list[Event]]):
         return events
 
     def _answered(self, step: Node, where: _Place) -> _Place:
-        """The acting place after answers have returned along a chain: the chain's head."""
+        """The acting lifeline after a step; once answers have returned along a chain, its first
+        server."""
         back = isinstance(step, Repeat) and where.role in self._chains and _answers(step.body)
         return replace(where, number=1) if back else where
 
@@ -284,7 +289,8 @@ class _Drawing(Visitor[_Place, list[Event]]):
         return [Fragment("loop", (Operand(_each(node.count), tuple(body)),))]
 
     def _along(self, node: Repeat, where: _Place, chain: _Chain, *, moves: bool) -> list[Event]:
-        """Draw each iteration at the next member of a chain; with `moves` the caller moves back."""
+        """Draw each iteration at the next server of a chain; with `moves`, the caller moves back as
+        well."""
         events: list[Event] = []
         for number in range(1, chain.drawn + (node.count == chain.count)):
             events += self.visit(node.body, where.of_copy(chain.role, number))
@@ -302,7 +308,7 @@ class _Drawing(Visitor[_Place, list[Event]]):
         return [Fragment("par", tuple(branches))]
 
     def _members(self, node: Par, where: _Place, chain: _Chain) -> Iterator[Operand]:
-        """Concurrent work of all members of a chain."""
+        """Branches for the concurrent work of all servers of a chain."""
         for number in range(1, chain.drawn + 1):
             there = where.of_copy(chain.role, number)
             body = [event for step in node.steps for event in self.visit(step, there)]
@@ -331,19 +337,19 @@ def _answers(node: Node) -> bool:
 
 
 def _each(count: Expr) -> str:
-    """The guard of a loop."""
+    """The guard text of a loop."""
     return f"i ≤ {readable(count, 5)}"
 
 
 def _called(event: Event, name: str) -> Event:
-    """An answer without a name gets the name of the message that it answers."""
+    """The event; an answer without a name gets the name of the message that it answers."""
     if isinstance(event, Message) and not event.name:
         return replace(event, name=name)
     return event
 
 
 def messages(body: Sequence[Event]) -> Iterator[Message]:
-    """All messages, in order of sending."""
+    """All messages of an interaction's events, in the order of sending."""
     for event in body:
         if isinstance(event, Message):
             yield event

@@ -6,7 +6,7 @@ from dfslab.report.diagrams.uml import MEDIA, Attribute, Uml
 
 
 def class_plantuml(model: Uml) -> str:
-    """The data model: software of the roles, files and blocks."""
+    """The class diagram in PlantUML: software of the roles, files and blocks."""
     lines = ["@startuml"]
     for one in model.classes:
         lines.append(f"class {one.name} {{")
@@ -18,7 +18,7 @@ def class_plantuml(model: Uml) -> str:
 
 
 def class_mermaid(model: Uml) -> str:
-    """The data model in Mermaid."""
+    """The class diagram in Mermaid: software of the roles, files and blocks."""
     lines = ["classDiagram"]
     for one in model.classes:
         lines.append(f"  class {one.name}")
@@ -30,7 +30,7 @@ def class_mermaid(model: Uml) -> str:
 
 
 def deployment_plantuml(model: Uml) -> str:
-    """Nodes with their parts, the software deployed there, and their connections."""
+    """The deployment diagram in PlantUML: nodes with their hardware, software and connections."""
     lines = ["@startuml"]
     for one in model.machines:
         kinds = " ".join(f"<<{stereotype}>>" for stereotype in one.stereotypes)
@@ -53,7 +53,7 @@ def deployment_plantuml(model: Uml) -> str:
 
 
 def deployment_mermaid(model: Uml) -> str:
-    """The deployment as a Mermaid flow chart."""
+    """The deployment diagram as a Mermaid flow chart."""
     lines = ["flowchart LR"]
     for one in model.machines:
         kinds = ", ".join(one.stereotypes)

@@ -1,8 +1,7 @@
 """A description as UML elements with MARTE stereotypes: classes, nodes, links, interactions.
 
-After Wu 2013, Figure 1; interactions (Figures 2 and 3) are built in
-report/diagrams/interaction.py. All elements are derived from the description; diagrams and the
-exchange format are written from them.
+The elements are those of Wu 2013, Figure 1; `interaction.py` builds the interactions of Figures 2
+and 3. All elements are derived from the description; diagrams and XMI are written from them.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from dfslab.spec.systems.parameters import Parameter
 
 COMPUTING = ("HwComputingResource", "CommunicationEndPoint")
 MEDIA = "CommunicationMedia"
-# Part of a node -> (stereotype, the kinds of hardware keys that are its attributes).
+# Hardware part of a node -> (stereotype, kinds of parameter keys that are the part's attributes).
 PARTS = {
     "Processor": ("HwProcessor", ("processors", "cores", "frequency")),
     "Disk": ("HwDrive", ("disk_read_rate", "disk_write_rate", "disk_latency")),
@@ -28,7 +27,7 @@ PARTS = {
 
 @dataclass(frozen=True)
 class Attribute:
-    """A configurable property: the description's key, its unit, the id of the paper's table."""
+    """A configurable property: key in the description, unit, and id in Wu 2013's Table 1."""
 
     name: str
     unit: str
@@ -37,7 +36,7 @@ class Attribute:
 
 @dataclass(frozen=True)
 class Class:
-    """Software of a role, or data: its configurable attributes and its operations."""
+    """Software of a role, or data, with its configurable attributes and its operations."""
 
     name: str
     attributes: tuple[Attribute, ...] = ()
@@ -46,7 +45,7 @@ class Class:
 
 @dataclass(frozen=True)
 class HardwarePart:
-    """Hardware inside a node."""
+    """A piece of hardware inside a node, with its attributes."""
 
     name: str
     stereotype: str
@@ -55,7 +54,7 @@ class HardwarePart:
 
 @dataclass(frozen=True)
 class Machine:
-    """A node of the deployment, and the class that is deployed there."""
+    """A node of the deployment, and the class of the software that is deployed there."""
 
     name: str
     deployed: str
@@ -66,7 +65,7 @@ class Machine:
 
 @dataclass(frozen=True)
 class Uml:
-    """All UML elements of one file system."""
+    """All UML elements of one file system's description."""
 
     name: str
     classes: tuple[Class, ...]
@@ -76,7 +75,8 @@ class Uml:
 
 
 def uml(system: FileSystem, operations: Sequence[str] = ()) -> Uml:
-    """The elements of a description; interactions of these operations (all when none is named)."""
+    """The UML elements of a description; interactions of these operations, or of all if none is
+    named."""
     kinds = {role.name: role for role in system.roles}
     rows = [row.parameter for row in parameter_rows(system)]
     attributes = _attributes(system, rows)
@@ -102,7 +102,7 @@ def uml(system: FileSystem, operations: Sequence[str] = ()) -> Uml:
 
 
 def _attributes(system: FileSystem, rows: list[Parameter]) -> dict[str, tuple[Attribute, ...]]:
-    """Class (File, Block or a role's name) -> its configurable attributes."""
+    """Class name (File, Block or a role) -> configurable attributes."""
     found: dict[str, list[Attribute]] = {}
     for one in rows:
         if one.origin not in ("filesystem", "workload") or "." in one.key:
@@ -125,7 +125,8 @@ def _owner(system: FileSystem, key: str) -> str:
 
 
 def _hardware(rows: list[Parameter], role: str, kinds: tuple[str, ...]) -> tuple[Attribute, ...]:
-    """Configurable hardware of a role that affects some operation; of `kinds`, or all."""
+    """Configurable hardware of a role that affects some operation; `kinds`: only these, empty:
+    all."""
     found = []
     for one in rows:
         owner, _, kind = one.key.partition(".")
@@ -150,7 +151,7 @@ def _client(system: FileSystem) -> str:
 
 
 def _links(system: FileSystem) -> set[tuple[str, str]]:
-    """Pairs of roles that exchange messages."""
+    """Pairs of roles that exchange messages in some operation."""
     pairs: set[tuple[str, str]] = set()
 
     def visit(node: Node, role: str) -> None:

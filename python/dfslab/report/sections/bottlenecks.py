@@ -1,4 +1,4 @@
-"""Programs on a file system: time per function, and the changes that would gain most for each."""
+"""Section of programs on a file system: time per function, and the most effective changes."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ RANKED = (
 
 
 def render(study: FinishedRun) -> Markup | None:
-    """The table of functions, the ranked steps and parts, and each configuration's call trees."""
+    """HTML: the table of functions, the ranked steps and parts, and each configuration's call
+    trees."""
     found = study.find(Programs)
     if found is None:
         return None
@@ -51,7 +52,7 @@ def render(study: FinishedRun) -> Markup | None:
 
 
 def _functions(study: FinishedRun, rows: Sequence[Bottlenecks]) -> Markup:
-    """Functions as rows, configurations as columns, as in Liu's Table 1."""
+    """HTML table with functions as rows and configurations as columns, as in Liu 2018's Table 1."""
     names = dict.fromkeys(one.name for row in rows for one in row.functions)
     by_name = [{one.name: one for one in row.functions} for row in rows]
     shown = [[name, *(_cell(known.get(name)) for known in by_name)] for name in names]

@@ -1,4 +1,4 @@
-"""Effects of the factors of a designed sweep: tables, importance, validation, the next runs."""
+"""Section of a designed sweep: effects of its factors, importance, validation, the next runs."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MEASURED_AGAINST = ("greybox", "linear", "boosting")
 
 
 def render(study: FinishedRun) -> Markup | None:
-    """Importance, validation, the paper's tables, slopes, suggested runs."""
+    """HTML: importance, validation, Kumar 2018's tables, slopes, suggested runs."""
     found = study.find(Learning)
     if found is None:
         return None
@@ -54,7 +54,7 @@ def _ordered(importance: Sequence[FactorImportance]) -> list[FactorImportance]:
 
 
 def _importance(found: Learning) -> Markup:
-    """Bars of first-order and total indices, and a table of all measures."""
+    """HTML: bars of first-order and total indices, and a table of all measures of importance."""
     ordered = _ordered(found.importance)
     data = [
         _bars("total", [o.factor for o in ordered], [o.total for o in ordered], 0.35),
@@ -244,7 +244,7 @@ def _curve(found: Learning) -> Markup:
 
 
 def _tables(found: Learning) -> Markup:
-    """The paper's Tables 5 and 6: one column for each operation, in MB/s."""
+    """HTML of Kumar 2018's Tables 5 and 6: one column for each operation, in MB/s."""
     tables = found.regressions
     if not tables:
         return Markup("")

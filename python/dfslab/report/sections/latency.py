@@ -1,4 +1,4 @@
-"""Latency of the measured operations: quantiles and distributions."""
+"""Section on the latency of the measured operations: quantiles and distributions."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ ORDER = 30
 EMPTY = "No operation was measured."
 MOST_CURVES = 5
 LONG_TABLE = 24
-# The times of an operation that curves show: suffix of the name, line style.
+# Times of an operation that the curves show: (suffix of the name, line style).
 CURVES = {"histograms": ("", "solid"), "response_histograms": (", since due", "dot")}
-# With fewer operations, this quantile of a run would be that of its slowest operation only.
+# With fewer operations, this quantile would depend on the slowest operation of a run only.
 QUANTILES = {"mean": 1, "p50": 2, "p90": 10, "p99": 100, "p999": 1000}
 NOTE = (
     "Median over repetitions of each run's quantile; a dash where a run has too few operations "
@@ -35,7 +35,7 @@ NOTE = (
 
 
 def render(study: FinishedRun) -> Markup | None:
-    """Distributions of selected configurations, and a table of quantiles of all."""
+    """HTML: distributions of selected configurations, and a table of quantiles of all."""
     groups: dict[str, list[Result]] = {}
     for result in study.of_method("measure"):
         groups.setdefault(result.point_id, []).append(result)
@@ -51,7 +51,7 @@ def render(study: FinishedRun) -> Markup | None:
 
 
 def _rows(group: Sequence[Result], name: Name) -> list[list[str]]:
-    """One row for each operation of a configuration."""
+    """Table rows of a configuration, one row for each operation."""
     operations = dict.fromkeys(
         operation
         for result in group
@@ -84,7 +84,8 @@ def _cells(group: Sequence[Result], operation: str, kind: str) -> list[str]:
 
 
 def _histogram(result: Result, operation: str, kind: str = "histograms") -> Buckets:
-    """[lower bound of the bucket in ns, count] of one operation; empty when it was not recorded."""
+    """[lower bound of the bucket in ns, count] pairs of one operation; empty if it was not
+    recorded."""
     if result.load is None:
         return []
     responses = kind == "response_histograms"
@@ -93,7 +94,7 @@ def _histogram(result: Result, operation: str, kind: str = "histograms") -> Buck
 
 
 def _distributions(ordered: Sequence[Sequence[Result]], name: Name) -> Markup:
-    """One chart for each operation: the complementary distribution, which shows tails."""
+    """HTML of one chart for each operation: the complementary distribution, which shows tails."""
     kinds: dict[str, list[Sequence[Result]]] = {}
     for group in ordered:
         for operation in group[0].load.histograms if group[0].load else ():
@@ -103,7 +104,8 @@ def _distributions(ordered: Sequence[Sequence[Result]], name: Name) -> Markup:
 
 
 def _chart(operation: str, groups: Sequence[Sequence[Result]], name: Name) -> Markup:
-    """Up to MOST_CURVES configurations, evenly selected; repetitions are merged."""
+    """HTML of a chart of up to MOST_CURVES configurations, evenly selected; repetitions are
+    merged."""
     places = np.linspace(0, len(groups) - 1, min(MOST_CURVES, len(groups)))
     data = []
     for number, place in enumerate(dict.fromkeys(int(round(p)) for p in places)):

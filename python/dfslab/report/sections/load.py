@@ -1,4 +1,4 @@
-"""Course of the loads: stonewall, phases, rate per second, and the generator's own cost."""
+"""Section on workload runs: stonewall, phases, rate per second, and the generator's own cost."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ TITLE = "The load itself"
 ORDER = 32
 EMPTY = "No load was measured."
 LONG_TABLE = 24
-# Runs shorter than this have too few seconds for a chart.
+# Runs shorter than this number of seconds have too few points for a chart.
 FEWEST_SECONDS = 5
 MOST_CURVES = 5
 NOTE = (
@@ -44,7 +44,8 @@ NOTE_STEADY = (
 
 @dataclass(frozen=True)
 class MeasuredRun:
-    """One measured run: its result, the load and its generator; programs have neither."""
+    """One measured run with its workload and load generator reports; runs of programs are
+    excluded."""
 
     result: Result
     load: MeasuredLoad
@@ -57,10 +58,10 @@ CellText = Callable[[Sequence[MeasuredRun]], str]
 
 
 def render(study: FinishedRun) -> Markup | None:
-    """A table of all configurations, a table of their phases, and charts of longer runs."""
+    """HTML: a table of all configurations, a table of their phases, and charts of longer runs."""
     groups: dict[str, list[MeasuredRun]] = {}
     for result in study.of_method("measure"):
-        # A program has no load report.
+        # A run of an external program has no report of the load generator.
         if (load := result.load) and load.generator:
             groups.setdefault(result.point_id, []).append(MeasuredRun(result, load, load.generator))
     if not groups:
@@ -78,13 +79,13 @@ def render(study: FinishedRun) -> Markup | None:
 
 
 def _of_generator(value: Callable[[GeneratorReport], float]) -> FigureOfRun:
-    """Generator figures; what was not measured, for example for too many files, is reported as
-    0."""
+    """A figure of the load generator; a reported 0 means not measured and becomes None."""
     return lambda run: value(run.generator) or None
 
 
 def _of_calls(value: Callable[[CountedCalls], float | None]) -> FigureOfRun:
-    """Calls per operation of a load without phases."""
+    """A figure of calls per operation for workloads without phases; None if calls were not
+    counted."""
 
     def of(run: MeasuredRun) -> float | None:
         counted = run.load.calls.whole if run.load.calls else None
@@ -118,19 +119,20 @@ def _nanoseconds(value_ns: float) -> str:
 
 
 def _own_time(group: Sequence[MeasuredRun]) -> str:
-    """The generator's own time, compared with the cheapest system call."""
+    """The generator's own time per operation as text, compared with the cheapest system call."""
     own = _median(_of_generator(lambda one: one.own_ns_per_op), _nanoseconds)(group)
     floor = _median(_of_generator(lambda one: one.call_floor_ns), _nanoseconds)(group)
     return own if DASH in (own, floor) else f"{own} ({floor})"
 
 
 def _of_whole(shown: Callable[[Sequence[LoadPart]], str]) -> CellText:
-    """Figures of loads without several phases; phases are reported one by one."""
+    """A cell for workloads with at most one phase; the phases of others have their own table."""
     return lambda group: shown([one.load for one in group if not one.load.phases])
 
 
 def _steady(each: Sequence[LoadPart]) -> str:
-    """The start of the steady state and its rate; the number of runs that never settled."""
+    """The start of the steady state and its rate as text, and the number of runs without steady
+    state."""
     judged = [one.steady for one in each if one.steady]
     settled = [one for one in judged if one.reached]
     if not judged:
@@ -173,7 +175,7 @@ def _cells(group: Sequence[MeasuredRun]) -> list[str]:
 
 
 def _cache(run: MeasuredRun) -> str:
-    """The requested page-cache state, and the evidence for it."""
+    """The requested page-cache state as text, with the evidence for it."""
     stated: list[str] = [run.result.point.scenario.workload.cache]
     cache = run.load.cache
     if cache and (proof := cache.proof):
@@ -194,7 +196,7 @@ def _bytes(value: float) -> str:
 def _filled(
     head: Sequence[str], rows: Sequence[Sequence[Any]], always: int = 0
 ) -> tuple[list[str], list[Any]]:
-    """The table without empty columns; the first `always` columns are kept."""
+    """The head and rows without empty columns; the first `always` columns are always kept."""
     kept = [
         place
         for place in range(len(head))
@@ -208,9 +210,9 @@ def _long(body: Markup, rows: Sequence[Any]) -> Markup:
 
 
 def _phases(name: str, group: Sequence[MeasuredRun]) -> list[list[str]]:
-    """One row for each phase of a configuration."""
+    """Table rows of a configuration, one row for each phase."""
     found: dict[str, list[MeasuredPhase]] = {}
-    # Only the first run of a configuration counts calls.
+    # Calls are counted in the first run of a configuration only.
     counts: dict[str, CountedCalls] = {}
     for run in group:
         calls = run.load.calls.phases if run.load.calls else ()
@@ -270,7 +272,7 @@ def _of_phases(rows: Sequence[Sequence[str]]) -> Markup:
 
 
 def _course(names: Sequence[str], ordered: Sequence[Sequence[MeasuredRun]]) -> Markup:
-    """Completed operations per second of selected configurations, of the first run of each."""
+    """HTML of completed operations per second, for the first run of selected configurations."""
     long = [
         (name, group[0].load.seconds)
         for name, group in zip(names, ordered, strict=True)
@@ -294,7 +296,7 @@ def _course(names: Sequence[str], ordered: Sequence[Sequence[MeasuredRun]]) -> M
 
 
 def _curve(name: str, shown: Sequence[Second], shade: str) -> Curve:
-    # The last second is incomplete.
+    # The last second is incomplete, so leave it out.
     counts = [one.count for one in shown[:-1]]
     return {
         "type": "scatter",

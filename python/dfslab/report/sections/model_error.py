@@ -1,5 +1,4 @@
-"""Prediction errors of all methods compared with the baselines: held out, cross-validated,
-fitted."""
+"""Section on prediction errors of all methods and baselines: held out, cross-validated, fitted."""
 
 from __future__ import annotations
 
@@ -34,7 +33,7 @@ ScoresBySet = Mapping[str, Mapping[str, ErrorScore]]
 
 
 def render(study: FinishedRun) -> Markup | None:
-    """Scores, calibrated constants and regression coefficients."""
+    """HTML: scores, calibrated constants and regression coefficients."""
     comparison, validated = study.find(Comparison), study.find(CrossValidated)
     left_out = {} if validated is None else validated.scores
     if comparison is None or not (comparison.held_out or comparison.fitted):
@@ -51,13 +50,13 @@ def render(study: FinishedRun) -> Markup | None:
 
 
 def _ordered(scores: Mapping[str, ErrorScore]) -> list[str]:
-    """Models first, the most accurate on top; then the baselines."""
+    """Method names in display order: models from the most accurate on, then the baselines."""
     return sorted(scores, key=lambda m: (m in BASELINES, scores[m].median_abs_error))
 
 
 def _chart(sets: ScoresBySet, noise: float) -> Markup:
-    """Median errors as bars, without the ideal bound: it is no prediction and would dwarf the
-    rest."""
+    """HTML of median errors as bars, without the ideal bound, which is no prediction and would
+    dwarf the other bars."""
     methods = [
         m
         for m in dict.fromkeys(name for s in sets.values() for name in _ordered(s))
@@ -131,7 +130,7 @@ def _scores(title: str, scores: Mapping[str, ErrorScore]) -> Markup:
 
 
 def _constants(study: FinishedRun) -> Markup:
-    """The calibrated constants of the description, and how much the data determined each."""
+    """HTML of the description's calibrated constants, and how much the data determined each."""
     found = next((r.fit for r in study.of_method("sequence") if r.fit and r.fit.constants), None)
     if found is None:
         return Markup("")
@@ -153,7 +152,7 @@ def _constants(study: FinishedRun) -> Markup:
 
 
 def _regression(study: FinishedRun) -> Markup:
-    """The fitted law, the quantities that affect the rate, and the excluded quantities."""
+    """HTML of the fitted law, the quantities that affect the rate, and the excluded quantities."""
     found = next((r.regression for r in study.of_method("regression") if r.regression), None)
     if found is None:
         return Markup("")
@@ -173,7 +172,8 @@ def _regression(study: FinishedRun) -> Markup:
 
 
 def _importance(fit: RegressionFit) -> Markup:
-    """The quantities that affect the rate over the fitted configurations, and the excluded ones."""
+    """HTML of the quantities that affect the rate in the fitted configurations, and the excluded
+    ones."""
     rows = [
         [name, f"{one.first_order:.2f}", share(one.share)] for name, one in fit.importance.items()
     ]

@@ -1,4 +1,4 @@
-"""Time of each operation against size and count, as Figures 4 and 5 of Wu 2013, with models."""
+"""Section on operation times against size and count, as Figures 4 and 5 of Wu 2013, with models."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ ALL_NOTE = (
 
 
 def render(study: FinishedRun) -> Markup | None:
-    """A chart of every step, one for all files together, errors, and a table."""
+    """HTML: a chart of every step, one chart of all files of a run, errors, and a table."""
     found = study.find(Operations)
     if found is None or len({one.size_bytes for one in found.steps}) < FEWEST_SIZES:
         return None
@@ -63,7 +63,7 @@ def _grouped(ones: Sequence[StepAtPoint], key: Any) -> dict[str, list[StepAtPoin
 
 
 def _deployed(one: StepAtPoint) -> dict[str, Value]:
-    """Varied keys other than sizes and counts."""
+    """The varied keys and values of a configuration, except sizes and counts."""
     return {k: v for k, v in one.labels.items() if k != SIZE and k not in COUNTS}
 
 
@@ -77,7 +77,7 @@ def _step(one: StepAtPoint) -> str:
 
 
 def _each(ones: Sequence[StepAtPoint], name: str) -> Markup:
-    """One panel for each step: the time of one file."""
+    """HTML of one panel for each step: the time of one file."""
     sizes = [one.size_bytes for one in ones]
     groups = [
         (step, [trace for method in _methods(of) for trace in _curve(of, method)] + points_of(of))
@@ -98,7 +98,10 @@ def _methods(ones: Sequence[StepAtPoint]) -> list[str]:
 
 
 def lines_of(ones: Sequence[StepAtPoint]) -> list[list[StepAtPoint]]:
-    """Lines over size. A line has each size once; the first line has those with most clients."""
+    """Configurations as lines over file size, which have each size once.
+
+    The first line has the configurations with most clients at each size.
+    """
     lines: dict[int, list[StepAtPoint]] = {}
     for of in _grouped(ones, lambda one: one.size_bytes).values():
         most_first = sorted(of, key=lambda one: (-one.clients, -one.count, one.point_id))
@@ -110,12 +113,13 @@ def lines_of(ones: Sequence[StepAtPoint]) -> list[list[StepAtPoint]]:
 def gapped(
     lines: Sequence[Sequence[StepAtPoint]], value: Callable[[StepAtPoint], float | None]
 ) -> list[float | None]:
-    """The values of each line, with a gap between lines, so that they are not joined."""
+    """The values of all lines in one list, with None between lines, so that Plotly does not join
+    them."""
     return [shown for line in lines for shown in (*map(value, line), None)][:-1]
 
 
 def _curve(ones: Sequence[StepAtPoint], method: str) -> list[Curve]:
-    """A model's line and its interval band."""
+    """Curves of a model's line and its interval band."""
     lines = lines_of([one for one in ones if method in one.predictions])
 
     def end_values(of: Callable[[Metric], float | None]) -> list[float | None]:
@@ -145,7 +149,7 @@ def _curve(ones: Sequence[StepAtPoint], method: str) -> list[Curve]:
 
 
 def points_of(ones: Sequence[StepAtPoint]) -> list[Curve]:
-    """The measured times, with their intervals."""
+    """Curves of the measured times with their intervals."""
     lines = lines_of(ones)
     ordered = [one for line in lines for one in line]
     shapes = ["square" if place else "circle" for place, line in enumerate(lines) for _ in line]
@@ -172,7 +176,7 @@ def points_of(ones: Sequence[StepAtPoint]) -> list[Curve]:
 
 
 def _together(ones: Sequence[StepAtPoint], name: str) -> Markup:
-    """All steps in one panel: the time of all files of a run, as in the paper's figures."""
+    """HTML of all steps in one panel: the time of all files of a run, as in Wu 2013's figures."""
     traces: list[Curve] = []
     shown = [(step, of) for step, of in _grouped(ones, _step).items() if not step.endswith("/rest")]
     times: list[float] = []
@@ -211,7 +215,7 @@ def _consistency(found: Operations) -> Markup:
 
 
 def _errors(found: Operations) -> Markup:
-    """Held-out errors by step, of the methods and the baselines."""
+    """HTML of held-out errors by step, of the methods and the baselines."""
     if not found.everywhere:
         return Markup("")
     rows = []
@@ -265,7 +269,7 @@ def _errors(found: Operations) -> Markup:
 
 
 def _rank(scored: tuple[str, Any]) -> tuple[bool, bool, str]:
-    """Sort key: whole operations first, then their steps, the sum last."""
+    """Sort key of a row: whole operations first, then their steps, the sum over all last."""
     step, _ = scored
     return step == "all", not step.endswith(f": {WHOLE}"), step
 

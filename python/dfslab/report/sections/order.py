@@ -1,4 +1,4 @@
-"""Which configuration is faster for a workload that no model was fitted to, and by how much."""
+"""Section on which configuration is faster for a workload that no model was fitted to."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ EMPTY = "No load that was held out ran on several configurations."
 
 
 def render(study: FinishedRun) -> Markup | None:
-    """Measured and predicted ratios, and the number of pairs that are predicted in the right
+    """HTML: measured and predicted ratios, and the number of pairs that are predicted in the right
     order."""
     comparison = study.find(Comparison)
     found = orders(comparison.rows) if comparison is not None else []

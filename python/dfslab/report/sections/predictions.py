@@ -1,5 +1,4 @@
-"""Every configuration: measured rate, predictions with intervals, signed errors; held-out
-marked."""
+"""Section of every configuration: measured rate, predictions with intervals, signed errors."""
 
 from __future__ import annotations
 
@@ -27,7 +26,7 @@ NOTE = (
 
 
 def render(study: FinishedRun) -> Markup | None:
-    """The parity plot and the table."""
+    """HTML: the parity plot and the table; held-out configurations are marked."""
     comparison = study.find(Comparison)
     if comparison is None or not comparison.rows:
         return None
@@ -49,7 +48,7 @@ def _drawable(value: float) -> bool:
 
 
 def _parity(comparison: Comparison, methods: list[str], name: Name) -> Markup:
-    """Predicted against measured values; dashed lines mark an error of 25 %."""
+    """HTML of predicted against measured values; dashed lines mark an error of 25 %."""
     values = [row.measured.value for row in comparison.rows if _drawable(row.measured.value)]
     if not values:
         return Markup("")
@@ -105,7 +104,8 @@ def _points(rows: Sequence[ComparedPoint], method: str, held: bool, name: Name) 
         "y": [row.predictions[method].value for row in rows],
         "text": [words(_hover(row, method, name)) for row in rows],
         "hovertemplate": "%{text}<extra></extra>",
-        # Shown only on request: the baselines would compress the range of the other curves.
+        # Baselines are shown only on request, because they would compress the range of the other
+        # curves.
         "visible": "legendonly" if method in BASELINES else True,
         "marker": {
             "color": colour(method),

@@ -1,4 +1,4 @@
-"""The same workload by threads of one process and by several processes, as DFS-Perf's figures."""
+"""Section comparing threads of one process with several processes, as in DFS-Perf's figures."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ NOTE = (
 
 @dataclass(frozen=True, order=True)
 class ComparedWorkload:
-    """A workload: operations, other varied keys, and the number of clients."""
+    """A workload to compare: operations, other varied keys, and the number of clients."""
 
     operations: str
     varied: str
@@ -39,7 +39,7 @@ class ComparedWorkload:
 
 
 class ThreadsAndProcesses(NamedTuple):
-    """The rates of one workload with threads and with processes."""
+    """The rates of one workload, run by threads and by processes."""
 
     work: ComparedWorkload
     processes: int
@@ -48,7 +48,7 @@ class ThreadsAndProcesses(NamedTuple):
 
 
 def render(study: FinishedRun) -> Markup | None:
-    """A dumbbell chart with one row for each workload, and a table."""
+    """HTML: a dumbbell chart with one row for each workload, and a table."""
     pairs = _pairs(study)
     if not pairs:
         return None
@@ -70,7 +70,7 @@ def render(study: FinishedRun) -> Markup | None:
 
 
 def _pairs(study: FinishedRun) -> list[ThreadsAndProcesses]:
-    """Workloads that were measured both ways, in order; one entry for each number of processes."""
+    """Workloads that were measured in both ways, sorted; one entry for each number of processes."""
     threads: dict[ComparedWorkload, list[float]] = {}
     apart: dict[tuple[ComparedWorkload, int], list[float]] = {}
     for result in study.of_method("measure"):

@@ -1,4 +1,4 @@
-"""Provenance: everything needed to repeat the study."""
+"""Section of provenance: everything that is needed to repeat the run."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ EMPTY = "There is no result whose origin could be told."
 
 
 def render(study: FinishedRun) -> Markup | None:
-    """Host, software, seed, the scenario itself, and every result."""
+    """HTML: host, software, seed, the scenario itself, and every result."""
     if not study.results:
         return None
     origins = [result.provenance for result in study.results]
@@ -44,7 +44,7 @@ def render(study: FinishedRun) -> Markup | None:
 
 
 def _each(values: Iterable[str]) -> str:
-    """Every distinct value once: the results of a study may come from several machines."""
+    """Every distinct value once, as text, because results may come from several machines."""
     return "; ".join(dict.fromkeys(values))
 
 

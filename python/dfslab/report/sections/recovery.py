@@ -1,4 +1,4 @@
-"""Loads under faults: the rate around each fault, the recovery time, the lost data."""
+"""Section on workload runs under faults: rate around each fault, recovery time, lost data."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ AUDIT = ("files", "whole", "missing", "wrong", "unreadable", "doubtful")
 
 
 def render(study: FinishedRun) -> Markup | None:
-    """A curve for each run with faults, and a table."""
+    """HTML: a curve for each run with faults, and a table."""
     found = [
         (result, load.faults)
         for result in study.of_method("measure")
@@ -78,7 +78,7 @@ def _figure(title: str, faults: FaultReport) -> Markup:
         for one in faults.done
     ]
     marks: list[Annotation] = [
-        # Labels of neighbouring faults are placed below each other.
+        # Labels of faults that are close in time are placed below each other.
         {
             "x": one.at_s,
             "yref": "paper",
@@ -120,7 +120,7 @@ def _rows(title: str, faults: FaultReport) -> list[list[str]]:
 
 
 def _audit(title: str, faults: FaultReport) -> list[str]:
-    """The numbers of files in the order of AUDIT."""
+    """Table row with a title and the numbers of files, in the order of AUDIT."""
     one = faults.audit
     if one is None:
         return [title, *(DASH for _ in AUDIT)]

@@ -1,4 +1,4 @@
-"""Scaling of rates with clients, processes and nodes: DFS-Perf's speed-up figures."""
+"""Section on scaling of rates with clients, processes and nodes: DFS-Perf's speed-up figures."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Series = dict[str, dict[int, list[Result]]]
 
 
 def render(study: FinishedRun) -> Markup | None:
-    """A curve for each series with one distribution of clients, and a table."""
+    """HTML: a curve for each series with one distribution of clients, and a table."""
     measured = study.of_method("measure")
     if not any(key in result.labels for result in measured for key in KEYS.values()):
         return None
@@ -39,7 +39,7 @@ def render(study: FinishedRun) -> Markup | None:
             places = series.setdefault(rest(result, study), {})
             places.setdefault(result.point.scenario.workload.clients, []).append(result)
     _begin_with_one_node(panel_of)
-    # A single point shows no scaling.
+    # A series of a single point shows no scaling.
     for series in panel_of.values():
         for name in [name for name, places in series.items() if len(places) < 2]:
             del series[name]
@@ -74,7 +74,7 @@ def way(result: Result) -> str:
 
 
 def _begin_with_one_node(panel_of: Mapping[str, Series]) -> None:
-    """The configuration with one node is measured once and is the first point of two series."""
+    """Add the configuration with one node, which is measured once, to the series over nodes."""
     for spread, alone in ((THREADS, THREADS), (PROCESSES, f"{PROCESSES} of one node")):
         for name, places in panel_of.get(f"{spread} of several nodes", {}).items():
             requested = [results[0].point.scenario.workload for results in places.values()]
@@ -85,12 +85,16 @@ def _begin_with_one_node(panel_of: Mapping[str, Series]) -> None:
 
 
 def _one_each(result: Result) -> bool:
-    """One client in one process is the first point of both series; its scenario decides which."""
+    """Whether a result belongs to the series over processes, which one process with one client
+    begins.
+
+    The scenario decides, because the same point also begins the series over threads.
+    """
     return KEYS["processes"] in result.labels and result.point.scenario.workload.processes >= 1
 
 
 def rest(result: Result, study: FinishedRun) -> str:
-    """The other varied keys."""
+    """The varied keys of a result other than clients, processes and nodes, as text."""
     labels = {key: value for key, value in result.labels.items() if key not in KEYS.values()}
     return study.name(labels) if labels else "measured"
 

@@ -1,4 +1,4 @@
-"""The metadata server's law: response against clients and processor, Wu 2013, section 4.2."""
+"""Section on the metadata server's law: response time against clients, Wu 2013, section 4.2."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ BURST_NOTE = (
 
 
 def render(study: FinishedRun) -> Markup | None:
-    """Curves with laws, residuals, evidence, ratios, and bursts."""
+    """HTML: curves with laws, residuals, evidence, ratios, and bursts."""
     found = study.find(ServerLaw)
     if found is None:
         return None
@@ -66,7 +66,7 @@ def _title(curve: ResponseCurve) -> str:
 
 
 def _colour(law: str) -> Line:
-    """A law's colour, the same in all panels."""
+    """The line style of a law, the same in all panels."""
     return {"color": SEQUENCE[LAWS.index(law) % len(SEQUENCE)], "width": 1.5}
 
 

@@ -1,4 +1,4 @@
-"""Time of each step, measured and modelled."""
+"""Section on the time of each step of an operation, measured and modelled."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ NOTE = (
 
 
 def render(study: FinishedRun) -> Markup | None:
-    """Charts of selected configurations, and a table of all steps."""
+    """HTML: charts of selected configurations, and a table of all steps."""
     comparison = study.find(Comparison)
     found = [r for r in (comparison.rows if comparison else []) if r.steps.get("measure")]
     methods = [m for m in study.methods if any(row.steps.get(m) for row in found)]
@@ -44,8 +44,7 @@ def render(study: FinishedRun) -> Markup | None:
 
 
 def _chosen(rows: Sequence[ComparedPoint]) -> list[ComparedPoint]:
-    """The first and last configuration of every kind of operation, or the middle one of many
-    kinds."""
+    """The first and last configuration of every operation type; with many types, the middle one."""
     kinds: dict[str, list[ComparedPoint]] = {}
     for row in rows:
         kinds.setdefault("+".join(row.operations), []).append(row)
@@ -77,7 +76,7 @@ def _cells(row: ComparedPoint, methods: list[str], name: Name) -> list[list[str]
 
 
 def _chart(row: ComparedPoint, methods: list[str], name: Name) -> Markup:
-    """Bars that start at zero, so that lengths are proportional to times."""
+    """HTML of bars that start at zero, so that their lengths are proportional to times."""
     steps = {
         method: {(s.operation, s.step): s.time_s_mean for s in row.steps.get(method, [])}
         for method in ("measure", *methods)

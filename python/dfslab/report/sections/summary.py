@@ -1,4 +1,4 @@
-"""The question and the findings of the study, in sentences."""
+"""Section with the question and the findings of the run, in sentences."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ RATES = {
 
 
 def render(study: FinishedRun) -> Markup | None:
-    """Key figures, then sentences."""
+    """HTML: key figures, then sentences."""
     if not study.results:
         return None
     sentences: list[Markup] = [_scope(study), *_fastest(study)]
@@ -49,7 +49,8 @@ def render(study: FinishedRun) -> Markup | None:
 
 
 def _figures(study: FinishedRun) -> Markup:
-    """Tiles: a caption, a figure, and the configuration it is of."""
+    """HTML of tiles, each with a caption, a figure, and the configuration that the figure belongs
+    to."""
     tiles = []
     for metric, caption in RATES.items():
         if found := _best_measured(study, metric):
@@ -98,7 +99,7 @@ def _scope(study: FinishedRun) -> Markup:
 
 
 def _best_measured(study: FinishedRun, metric: str) -> tuple[float, str] | None:
-    """The highest mean over repetitions, and the configuration that gave it."""
+    """(highest mean over repetitions, name of its configuration); None without measurements."""
     groups: dict[str, list[Result]] = {}
     for result in study.of_method("measure"):
         if metric in result.metrics and result.value(metric) > 0:
@@ -119,7 +120,8 @@ def _rate(value: float, metric: str) -> str:
 
 
 def _fastest(study: FinishedRun) -> list[Markup]:
-    """The best throughput and the best rate, which may be of different configurations."""
+    """Sentences on the best throughput and the best rate, which may be of different
+    configurations."""
     found = [
         Markup("{} is fastest in {} (<strong>{}</strong>)").format(best[1], what, best[0])
         for metric, what in (("throughput_bytes_per_s", "bytes"), ("rate_per_s", "operations"))
@@ -134,7 +136,7 @@ def _fastest_one(study: FinishedRun, metric: str) -> tuple[str, str] | None:
 
 
 def _noise(comparison: Comparison) -> list[Markup]:
-    """How repeatable the measured means are."""
+    """A sentence on how repeatable the measured means are."""
     repetitions = int(np.median([row.repetitions for row in comparison.rows]))
     if not comparison.noise or not math.isfinite(comparison.noise):
         text = "No configuration was repeated, so nothing is known of run-to-run noise."
@@ -153,7 +155,7 @@ def _noise(comparison: Comparison) -> list[Markup]:
 
 
 def _best_model(scores: dict[str, ErrorScore]) -> str | None:
-    """The model with the smallest median error; baselines are excluded."""
+    """The name of the model with the smallest median error; baselines are excluded."""
     models = [
         name
         for name, score in scores.items()
@@ -163,7 +165,8 @@ def _best_model(scores: dict[str, ErrorScore]) -> str | None:
 
 
 def _judgement(comparison: Comparison, name: Name) -> list[Markup]:
-    """The best predictor of held-out configurations, and whether it beats the baselines."""
+    """Sentences on the best predictor of held-out configurations, and whether it beats the
+    baselines."""
     scores = comparison.held_out
     if not scores:
         return [Markup("No configuration was held out, so no prediction was put to the test.")]
@@ -213,14 +216,14 @@ def _best(name: str, scores: dict[str, ErrorScore]) -> Markup:
 
 
 def _off(error: float) -> str:
-    """A percentage, or a factor for errors too large for a percentage."""
+    """A relative error as a percentage, or as a factor if it is too large for a percentage."""
     return percent(error) if error < 10 else f"a factor of {1 + error:,.0f}"
 
 
 def _no_better(
     best: str, models: dict[str, ErrorScore], scores: dict[str, ErrorScore]
 ) -> list[Markup]:
-    """Names the models that are no better than a baseline."""
+    """A sentence that names the models that are no better than a baseline."""
     found = []
     for baseline, meaning in (("mean", "the mean of what was seen"), ("ideal", "the ideal bound")):
         if baseline not in scores:
@@ -235,7 +238,7 @@ def _no_better(
 
 
 def _coverage(name: str, score: ErrorScore) -> list[Markup]:
-    """Names intervals whose coverage differs from the nominal one by more than chance."""
+    """A sentence if the coverage of a method's intervals differs from 90 % by more than chance."""
     if score.n == 0 or not math.isfinite(score.coverage_90):
         return []
     held = round(score.coverage_90 * score.n)
@@ -248,7 +251,7 @@ def _coverage(name: str, score: ErrorScore) -> list[Markup]:
 
 
 def _limits(study: FinishedRun) -> list[Markup]:
-    """The bottleneck by the sequence model, and the change that would gain most."""
+    """A sentence on the bottleneck by the sequence model, and the change that would gain most."""
     counts: dict[str, int] = {}
     for result in study.of_method("sequence"):
         if result.binding:

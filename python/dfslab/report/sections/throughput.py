@@ -1,4 +1,4 @@
-"""Rates against the varied keys: measurements with intervals, predictions as lines."""
+"""Section on rates against the varied keys: measurements with intervals, predictions as lines."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ Described = Mapping[str, Mapping[str, Any]]
 
 
 def render(study: FinishedRun) -> Markup | None:
-    """One chart for each kind of operation, with a panel for every number of clients."""
+    """HTML: one chart for each operation type, with a panel for every number of clients."""
     groups: dict[str, list[Result]] = {}
     for result in study.results:
         is_load = result.method != "trace" and has_stream(result.point.scenario)
@@ -65,7 +65,7 @@ def _positive(result: Result, metric: str) -> bool:
 
 
 def _figure(operations: str, results: Sequence[Result]) -> tuple[Markup, int]:
-    """The chart of one kind of operation, and its number of panels."""
+    """(chart of one operation type, number of its panels)."""
     described = {result.point_id: describe(result.point) for result in results}
     along = _axis_of(list(described.values()))
     has_bytes = all(_positive(r, "throughput_bytes_per_s") for r in results)
@@ -100,12 +100,12 @@ def _legend_order(trace: Curve) -> tuple[bool, bool]:
 
 
 def _axis_of(described: Sequence[Mapping[str, Any]]) -> str:
-    """The key with most values becomes the horizontal axis."""
+    """The key with the most values, which becomes the horizontal axis."""
     return max(ALONG, key=lambda key: len({one.get(key) for one in described}))
 
 
 def _along_axis(results: Sequence[Result], described: Described, along: str) -> Axis:
-    """Ticks at the configurations, written as in the scenario."""
+    """A horizontal axis with ticks at the configurations, labelled as in the scenario."""
     written: dict[float, str] = {}
     for result in results:
         place = float(described[result.point_id].get(along, 1.0))
@@ -122,7 +122,7 @@ def _along_axis(results: Sequence[Result], described: Described, along: str) -> 
 
 
 def _trace(results: Sequence[Result], described: Described, along: str, metric: str) -> Curve:
-    """Measured points with error bars, one for each configuration, or the line of one model."""
+    """The curve of a method: measured points with error bars, or the line of a model."""
     points: dict[tuple[float, str], list[Result]] = {}
     method = results[0].method
     measured = method == "measure"
@@ -155,7 +155,8 @@ def _trace(results: Sequence[Result], described: Described, along: str, metric: 
     return {
         "type": "scatter",
         "name": "measured" if measured else words(method),
-        # Shown only on request: the baselines would compress the range of the other curves.
+        # Baselines are shown only on request, because they would compress the range of the other
+        # curves.
         "visible": "legendonly" if method in BASELINES else True,
         "x": places,
         "y": [one.value for one in metrics],
@@ -169,8 +170,8 @@ def _trace(results: Sequence[Result], described: Described, along: str, metric: 
 
 
 def _hover(method: str, one: Metric, metric: str, labels: Mapping[str, Any]) -> str:
-    """The value with its interval, as every prediction is shown; and its configuration, where
-    several share a position."""
+    """The hover text: the value with its interval, and the configuration if several share a
+    position."""
     unit = "B/s" if metric == "throughput_bytes_per_s" else "1/s"
     of = f", {labels_text(labels)}" if labels else ""
     text = f"{method}{of} {_text(one.value, unit)}"

@@ -1,4 +1,4 @@
-"""Call trees of traced runs: merged, ranked by end-to-end savings and by self time."""
+"""Section of call trees of traced runs: merged, ranked by end-to-end savings and by self time."""
 
 from __future__ import annotations
 
@@ -75,13 +75,13 @@ DIFFER = (
 
 
 def render(study: FinishedRun) -> Markup | None:
-    """The trees of a run's traces."""
+    """HTML of the call trees of a run's traces."""
     found = study.find(Traced)
     return None if found is None else body(found.profile)
 
 
 def body(profile: TraceProfile) -> Markup | None:
-    """The degree of compression, what faster steps would gain, the trees, the rankings."""
+    """HTML: the degree of compression, the gains of faster steps, the trees, the rankings."""
     if not profile.roots:
         return None
     analysis = TraceAnalysis.of(profile)
@@ -114,7 +114,7 @@ def body(profile: TraceProfile) -> Markup | None:
 
 
 def _repeats(profile: TraceProfile) -> Markup:
-    """Retried steps, and steps that callers repeat."""
+    """HTML of retried steps, and of steps that one caller repeats."""
     text = Markup("")
     if retried := repeats.retries(profile):
         rows = [
@@ -133,7 +133,7 @@ def _repeats(profile: TraceProfile) -> Markup:
 
 
 def _clocks(clocks: Sequence[AlignedClock]) -> Markup:
-    """Each host's clock offset from the first host's clock."""
+    """HTML table of each host's clock offset from the first host's clock."""
     rows = [
         [
             clock.host,
@@ -148,7 +148,7 @@ def _clocks(clocks: Sequence[AlignedClock]) -> Markup:
 
 
 def _signed_seconds(ahead_ns: int) -> str:
-    """A time that may be negative."""
+    """A time in ns that may be negative, as text in a readable unit."""
     return ("-" if ahead_ns < 0 else "") + seconds(abs(ahead_ns) / 1e9)
 
 
@@ -169,7 +169,7 @@ def _steps(ranking: Sequence[Entry]) -> Markup:
 
 
 def _times(row: Entry) -> list[Markup | str]:
-    """Self time, its share and the mean duration; unknown where calls were only counted."""
+    """Cells with self time, its share and the mean duration; unknown if calls were only counted."""
     timed = row.count if row.timed is None else row.timed
     if timed == 0:
         return ["-", "-", "-"]
@@ -178,7 +178,7 @@ def _times(row: Entry) -> list[Markup | str]:
 
 
 def _gains(savings: Savings | None) -> Markup:
-    """The steps, ranked by the end-to-end time that making each faster would save."""
+    """HTML of the steps, ranked by the end-to-end time that making each faster would save."""
     if not savings or not savings.steps:
         return Markup("")
     finishers = any(step.last_finisher_share is not None for step in savings.steps)
@@ -207,8 +207,8 @@ def _gains(savings: Savings | None) -> Markup:
 
 
 def _parts(found: PartRanking | None) -> Markup:
-    """Processors, disks and links, ranked by the end-to-end time that making each faster would
-    save."""
+    """HTML of processors, disks and links, ranked by the end-to-end time that each would save if
+    faster."""
     if not found or not found.parts:
         return Markup("")
     others = [
@@ -241,7 +241,8 @@ def _parts(found: PartRanking | None) -> Markup:
 
 
 def _modelled(rows: Sequence[ModelledStep]) -> Markup:
-    """Traced steps compared with the description's; unmatched steps of either at the end."""
+    """HTML of traced steps compared with the description's; steps on one side only are at the
+    end."""
     if not rows:
         return Markup("")
     known = [row for row in rows if row.modelled_s is not None]
@@ -279,7 +280,7 @@ def _differ(compared: CohortComparison) -> Markup:
 
 
 def _changes(compared: CohortComparison) -> Markup:
-    """Steps that changed significantly, the largest effect on total time first."""
+    """HTML of steps that changed significantly, the largest effect on total time first."""
     several = any(row.cohort for row in compared.rows)
     rows = [
         [
@@ -322,7 +323,7 @@ def _changes(compared: CohortComparison) -> Markup:
 
 
 def _sampled(profile: TraceProfile) -> Markup:
-    """A note that counts and sums are estimates, where the recorder sampled calls."""
+    """HTML of a note that counts and sums are estimates, if the recorder sampled calls."""
     if not (shown := profile.sampling):
         return Markup("")
     return Markup(
@@ -332,7 +333,7 @@ def _sampled(profile: TraceProfile) -> Markup:
 
 
 def _compression(profile: TraceProfile) -> Markup:
-    """The numbers of spans and trees before and after compression, and losses."""
+    """HTML of the numbers of spans and trees before and after compression, and of losses."""
     # Traced JVMs count every call and record no spans.
     calls = "calls" if profile.processes else "spans"
     shown = f"{{:,}} {calls} in {{:,}} call trees, merged into <strong>{{}}</strong>"

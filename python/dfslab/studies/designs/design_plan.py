@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 else:
     scipy = lazily("scipy")
 
-# Overhead in seconds, measured on two cores: per testbed start, per host, and per run.
+# Overhead in seconds, measured on two cores: for each testbed start, for each host, for each run.
 TESTBED_S, HOST_S, RUN_S = 4.0, 0.5, 0.8
 MOST_CANDIDATES = 1500
 MOST_TESTBEDS = 400
@@ -40,7 +40,7 @@ EXCHANGES = 2
 
 @dataclass(frozen=True)
 class Bill:
-    """The cost of a plan in seconds."""
+    """The cost of a plan: numbers of testbeds and runs, and their time in seconds."""
 
     testbeds: int
     runs: int
@@ -50,13 +50,13 @@ class Bill:
 
     @property
     def total_s(self) -> float:
-        """Total seconds of all runs and starts in sequence."""
+        """Seconds of all testbed starts and runs in sequence."""
         return self.testbed_s + self.run_s
 
 
 @dataclass(frozen=True)
 class DesignPlan:
-    """The chosen rows in running order, grouped by testbed, and their cost."""
+    """The chosen rows, grouped by testbed in running order, and their cost."""
 
     scenario: Scenario
     legal: Legal
@@ -65,12 +65,15 @@ class DesignPlan:
 
     @property
     def rows(self) -> list[DesignRow]:
-        """Every row."""
+        """The rows of all testbeds in running order."""
         return [row for testbed in self.testbeds for row in testbed]
 
 
 def plan(scenario: Scenario) -> DesignPlan:
-    """Choose the runs. InputError if nothing is legal or the budget is below one testbed."""
+    """Choose the runs of a design.
+
+    InputError if no row is legal or the budget is below one testbed.
+    """
     design = scenario.design
     allowed = legal(scenario)
     chosen = choose(allowed, design.kind, design.testbeds, design.per_testbed, scenario.run.seed)
@@ -85,7 +88,8 @@ def plan(scenario: Scenario) -> DesignPlan:
 
 
 def planned(scenario: Scenario) -> Scenario:
-    """The scenario with its design replaced by planned configurations; unchanged without one."""
+    """The scenario with its design replaced by the planned configurations; unchanged without a
+    design."""
     if not scenario.design.factor or scenario.sweep:
         return scenario
     return plan(scenario).scenario
@@ -94,7 +98,7 @@ def planned(scenario: Scenario) -> Scenario:
 def _within(
     scenario: Scenario, allowed: Legal, chosen: Sequence[Sequence[DesignRow]]
 ) -> tuple[list[tuple[DesignRow, ...]], Bill]:
-    """(testbeds within the budget, most informative first; their cost)."""
+    """(rows of the testbeds within the budget, most informative first; their cost)."""
     budget = scenario.design.budget or math.inf
     repetitions, passes = scenario.run.repetitions, scenario.design.blocks
     testbeds: list[tuple[DesignRow, ...]] = []
@@ -115,13 +119,14 @@ def _within(
 
 
 def testbed_cost_s(scenario: Scenario) -> float:
-    """Estimated seconds to start a configuration's testbed."""
+    """Estimated seconds to start the testbed of a configuration."""
     hosts = len(scenario.deployment.nodes())
     return TESTBED_S + HOST_S * hosts if scenario.file_system.access.testbed else 0.0
 
 
 def run_cost_s(scenario: Scenario) -> float:
-    """Estimated seconds of one run, with creation of files to read, by the uncalibrated model."""
+    """Estimated seconds of one run by the uncalibrated model, including creation of files to
+    read."""
     situation = Situation(scenario)
     prediction = situation.predict(situation.constants)
     own = workload_parameters(scenario, discover.workload(scenario.workload.name))
@@ -134,7 +139,7 @@ def run_cost_s(scenario: Scenario) -> float:
 def choose(
     allowed: Legal, kind: str, testbeds: int, per_testbed: int, seed: int
 ) -> list[tuple[DesignRow, ...]]:
-    """Rows of each testbed, the most informative testbed first."""
+    """Rows of each testbed for a design of this kind, the most informative testbed first."""
     random = np.random.default_rng(seed)
     hard, soft = allowed.part(hard=True), allowed.part(hard=False)
     if kind == "full":
@@ -155,7 +160,8 @@ def choose(
 
 
 def _screening_testbeds(coding: Coding, per_testbed: int, has_testbeds: bool) -> int:
-    """Testbeds for a screening design: runs are a multiple of four above the main effects."""
+    """Number of testbeds of a screening design: total runs are a multiple of four and exceed the
+    number of main effects."""
     runs = 4 * math.ceil((coding.columns + 1) / 4)
     return max(math.ceil(runs / per_testbed), coding.hard_columns + 1) if has_testbeds else 1
 
@@ -174,11 +180,11 @@ def _latin(
     per_testbed: int,
     random: np.random.Generator,
 ) -> list[tuple[DesignRow, ...]]:
-    """Latin hypercube: each block's legal rows occur equally often, over testbeds and runs."""
+    """Latin hypercube: each block's legal rows occur equally often, over testbeds and over runs."""
     on_testbed = [set(members) & set(hard) != set() for members, _ in allowed.blocks]
     strata = scipy.stats.qmc.LatinHypercube(d=len(on_testbed), rng=random)
     above, within = strata.random(testbeds), strata.random(testbeds * per_testbed)
-    # A row that is drawn twice is run once.
+    # A row that is drawn twice is kept once.
     found: dict[tuple[int, ...], dict[DesignRow, None]] = {}
     for testbed in range(testbeds):
         for run in range(per_testbed):
@@ -195,7 +201,8 @@ def _candidates(allowed: Legal, random: np.random.Generator) -> list[DesignRow]:
 
 
 class Coding:
-    """Model coding of rows: main effects, and quadratic terms for three or more levels."""
+    """Coding of rows for a linear model: main effects, and quadratic terms for three or more
+    levels."""
 
     def __init__(self, factors: Sequence[Factor], extremes: bool = False) -> None:
         self._tables = [_coded(factor, curved=not extremes) for factor in factors]
@@ -218,7 +225,8 @@ class Coding:
 
 
 def scaled(factor: Factor) -> np.ndarray | None:
-    """Levels scaled to [-1, 1], logarithmically if all are positive; None for named levels."""
+    """Levels of a factor scaled to [-1, 1], logarithmically if all are positive; None for named
+    levels."""
     numbers = factor.numbers
     if numbers is None or len(numbers) < 2:
         return None
@@ -232,7 +240,7 @@ def _coded(factor: Factor, curved: bool) -> np.ndarray:
     count = len(factor.levels)
     line = scaled(factor)
     if line is None:
-        # Effect coding: the last name is minus all others.
+        # Effect coding: the last named level is coded as -1 in all columns.
         return (
             np.vstack([np.eye(count - 1), -np.ones((1, count - 1))])
             if count > 1
@@ -244,13 +252,13 @@ def _coded(factor: Factor, curved: bool) -> np.ndarray:
 
 
 class _Information:
-    """The inverse of X'X, updated for each added row."""
+    """The inverse of the information matrix X'X, updated for each added row."""
 
     def __init__(self, columns: int) -> None:
         self.inverse = np.eye(columns) / PRIOR
 
     def gain(self, matrix: np.ndarray) -> np.ndarray:
-        """Relative increase of det(X'X) by each candidate row."""
+        """Relative increase of det(X'X) if each row of `matrix` were added, as an array."""
         gains: np.ndarray = np.einsum("ij,jk,ik->i", matrix, self.inverse, matrix)
         return gains
 
@@ -264,7 +272,7 @@ class _Information:
 
 
 def d_optimal(coding: Coding, candidates: Sequence[DesignRow], count: int) -> list[DesignRow]:
-    """D-optimal rows: greedy selection, then exchanges (Fedorov 1972)."""
+    """D-optimal rows by greedy selection, then exchanges (Fedorov 1972)."""
     matrix = coding.matrix(candidates)
     known = _Information(matrix.shape[1])
     free = np.ones(len(candidates), dtype=bool)
@@ -317,7 +325,7 @@ def _split_plot(
 
 @dataclass
 class _Tables:
-    """Model columns of testbeds and of workloads; a run's row is their sum."""
+    """Model columns of testbeds and of workloads; the columns of a run are their sum."""
 
     upper: np.ndarray
     lower: np.ndarray
@@ -344,7 +352,7 @@ def _joined(
 
 
 def points(planned_scenario: Scenario) -> list[Point]:
-    """The configurations of a planned scenario, checked."""
+    """The configurations of a planned scenario, validated."""
     return check(planned_scenario)
 
 

@@ -36,14 +36,17 @@ CURVES = ("greybox", "boosting", "linear")
 BASE_ROWS = 32
 REFITS = 6
 TRAINING_SHARE = 0.75
-# One testbed in this number is held out to judge the permutation of factors.
+# One testbed in HELD_OUT is held out to judge the permutation of factors.
 HELD_OUT = 4
-# Legal configurations at which a model has to predict an impossible rate.
+# Number of legal configurations that are checked for impossible predicted rates.
 REQUESTED = 120
 
 
 def learn(scenario: Scenario, results: Sequence[Result], report: Progress) -> Learning:
-    """Study measured results of a scenario with a design. RunFailed when there are too few."""
+    """Analyse measured results of a scenario with a design.
+
+    RunFailed if there are too few results.
+    """
     measured = [r for r in results if r.method == "measure" and r.complete and r.value() > 0]
     rows = rows_of(measured)
     allowed = legal(scenario)
@@ -58,7 +61,7 @@ def learn(scenario: Scenario, results: Sequence[Result], report: Progress) -> Le
     with threadpool_limits(limits=1):
         importance, regimes = _importance(scenario, allowed, rows, grey)
         answers = _answers(scenario, allowed, grey)
-        # Saltelli's sampling needs a power of two.
+        # Saltelli's sampling needs a power of two as the number of rows.
         blocks = sensitivity.blocks(allowed, answers, BASE_ROWS, seed)
     impossible = _impossible(scenario, allowed, rows, grey, seed)
     report(5, 6, "the next experiment")
@@ -103,7 +106,7 @@ def noise(measured: Sequence[Result]) -> Noise | None:
 
 
 def seconds_of(measured: Sequence[Result]) -> float:
-    """Seconds of measuring: the runs, and the planned start time of each testbed."""
+    """Seconds that the measurements took: the runs, and the planned start time of each testbed."""
     testbeds = {crossval.testbed_of(result.point): result.point.scenario for result in measured}
     runs = sum(
         (result.load.wall_s if result.load else 0.0) + design_plan.RUN_S for result in measured
@@ -118,7 +121,7 @@ def _predicted_s(measured: Sequence[Result]) -> float:
 
 
 def paper_tables(rows: TrainingRows, seed: int) -> list[PaperTable]:
-    """The paper's regression of every operation, in MB/s over plain factors."""
+    """Kumar 2018's regression of each operation's throughput (MB/s) over untransformed factors."""
     found = []
     operations = np.array([operation_of(point) for point in rows.points])
     for name in sorted(set(operations)):
@@ -155,7 +158,7 @@ def paper_tables(rows: TrainingRows, seed: int) -> list[PaperTable]:
 
 
 def _hold_out(matrix: np.ndarray, rates: np.ndarray, seed: int) -> float:
-    """R² on a random held-out quarter: the paper's cross-validation."""
+    """R² on a random held-out quarter of the rows, the cross-validation of Kumar 2018."""
     order = np.random.default_rng(seed).permutation(len(rates))
     cut = int(TRAINING_SHARE * len(rates))
     model = PaperLinear().fit(matrix[order[:cut]], rates[order[:cut]])
@@ -185,7 +188,8 @@ def _answers(
 def _importance(
     scenario: Scenario, allowed: Legal, rows: TrainingRows, grey: LearntModel
 ) -> tuple[list[FactorImportance], list[Regime]]:
-    """(importance by the grey-box model over the legal set and by data alone, regimes)."""
+    """(importance of each factor, by the grey-box model over the legal set and by the data alone;
+    regimes)."""
     seed = scenario.run.seed
     names = [factor.name for factor in allowed.factors]
     drawn = sensitivity.sample(allowed, BASE_ROWS, seed)
@@ -218,7 +222,7 @@ def _importance(
 def refitted(
     rows: TrainingRows, grey: LearntModel, points: Sequence[Point], seed: int
 ) -> list[np.ndarray]:
-    """Predictions of the model, then of refits on bootstrapped testbeds."""
+    """Predictions at `points` by the model, then by refits on bootstrapped testbeds."""
     requested, known = grey.matrix(points), grey.matrix(rows.points)
     target = np.log(rows.rates)
     answers = [np.log(grey.predict(points))]
@@ -232,7 +236,8 @@ def refitted(
 
 
 def _of_data(rows: TrainingRows, seed: int) -> dict[str, dict[str, Metric]]:
-    """Model-free importance measures: the paper's VI, PAWN, RBD-FAST, permutation, SHAP."""
+    """Measure -> factor -> importance from data alone: Kumar's VI, PAWN, RBD-FAST, permutation,
+    SHAP."""
     boosted = LearntModel("boosting").fit_rows(rows, None, conformal=False)
     assert boosted.encoding is not None
     factors = boosted.encoding.factors
@@ -270,7 +275,7 @@ def _of_data(rows: TrainingRows, seed: int) -> dict[str, dict[str, Metric]]:
 
 
 def _regimes(allowed: Legal) -> list[tuple[str, Callable[[DesignRow], bool]]]:
-    """(name, row filter) of regimes: direct or cached; network or disks slower."""
+    """(name, row filter) of each regime: direct or cached; network or disks slower."""
     found: list[tuple[str, Callable[[DesignRow], bool]]] = []
     places = {key: i for i, one in enumerate(allowed.factors) for key in one.keys}
     cache = places.get("workload.cache")
@@ -295,14 +300,15 @@ def _regimes(allowed: Legal) -> list[tuple[str, Callable[[DesignRow], bool]]]:
 
 
 def _is_at(place: int, names: Sequence[str], wanted: str, row: DesignRow) -> bool:
-    """Whether a row's level at a place has that name."""
+    """Whether the level of a row's factor at index `place` has the name `wanted`."""
     return names[row[place]] == wanted
 
 
 def _impossible(
     scenario: Scenario, allowed: Legal, rows: TrainingRows, grey: LearntModel, seed: int
 ) -> dict[str, float]:
-    """Share of legal rows where a model predicts a negative rate, or one above the line rate."""
+    """Method -> share of legal rows with a predicted rate of zero or less, or above the line
+    rate."""
     points = _points(scenario, allowed, allowed.sample(REQUESTED, np.random.default_rng(seed)))
     limits = np.exp(grey.priors.matrix(points)[:, 1]) * (1 + 1e-9)
     found = {}

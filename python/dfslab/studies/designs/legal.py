@@ -1,4 +1,4 @@
-"""The legal combinations of a design's factors, a subset of the full factorial."""
+"""The legal combinations of a design's factors, a subset of the full factorial design."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from dfslab.spec.model import InputError
 from dfslab.spec.scenario import Scenario
 
 DesignRow = tuple[int, ...]
-# Whether a combination of levels (factor name -> level) is legal.
+# A function that decides whether a combination of levels (factor name -> level) is legal.
 LegalityTest = Callable[[Mapping[str, Level]], bool]
-# The factors that a constraint reads, and its judgement.
+# The indices of the factors that a constraint reads, and the constraint's function.
 Rule = tuple[set[str], LegalityTest]
 MOST_LISTED = 200_000
 
@@ -40,7 +40,8 @@ class Legal:
 
     @cached_property
     def blocks(self) -> list[tuple[tuple[int, ...], list[DesignRow]]]:
-        """(factors, their legal rows) of every block, in the order of the factors."""
+        """(indices of the factors, their legal rows) of every block, in the order of the
+        factors."""
         groups: list[set[int]] = [{index} for index in range(len(self.factors))]
         for names, _ in self._rules:
             tied = {self._place[name] for name in names}
@@ -73,7 +74,8 @@ class Legal:
         levels: Mapping[str, int],
         known: dict[tuple[int, tuple[int, ...]], bool],
     ) -> bool:
-        """A rule's result, cached for each combination of the factors that it reads."""
+        """The result of the rule with this index, cached by the levels of the factors that it
+        reads."""
         names, judge = rule
         chosen = tuple(levels[name] for name in sorted(names))
         if (index, chosen) not in known:
@@ -88,7 +90,7 @@ class Legal:
 
     @property
     def box(self) -> int:
-        """Size of the full factorial."""
+        """Number of combinations of the full factorial design, legal or not."""
         return math.prod(len(factor.levels) for factor in self.factors)
 
     def _assembled(self, choice: Sequence[int]) -> DesignRow:
@@ -99,7 +101,7 @@ class Legal:
         return tuple(row)
 
     def rows(self) -> list[DesignRow]:
-        """Every legal row. InputError when there are too many to list."""
+        """Every legal row. InputError if there are too many rows to list."""
         if self.size > MOST_LISTED:
             raise InputError(
                 "design.kind",
@@ -115,26 +117,28 @@ class Legal:
         return [self._assembled([int(random.integers(s)) for s in sizes]) for _ in range(count)]
 
     def at(self, shares: np.ndarray) -> DesignRow:
-        """The row for numbers in [0, 1), one per block, which index the block's legal rows."""
+        """The row for `shares`, one number in [0, 1) for each block, which selects one of its legal
+        rows."""
         pairs = zip(shares, self.blocks, strict=True)
         return self._assembled([min(int(u * len(rows)), len(rows) - 1) for u, (_, rows) in pairs])
 
     def values(self, row: DesignRow) -> dict[str, LevelValue]:
-        """The keys that a row sets."""
+        """Key -> value of the scenario keys that a row sets."""
         found: dict[str, LevelValue] = {}
         for factor, level in zip(self.factors, row, strict=True):
             found |= factor.values(factor.levels[level])
         return found
 
     def part(self, hard: bool) -> tuple[int, ...]:
-        """Indices of factors that need another testbed (`hard`), or of the others."""
+        """Indices of the factors whose change needs another testbed (`hard`), or of the other
+        factors."""
         return tuple(i for i, factor in enumerate(self.factors) if factor.is_hard == hard)
 
 
 def _parts(
     members: DesignRow, rows: list[DesignRow]
 ) -> Iterator[tuple[DesignRow, list[DesignRow]]]:
-    """Split off factors of a block that are independent of the others."""
+    """Split a block into (factors, legal rows) of factors that are independent of each other."""
     tied = list(members)
     free: list[tuple[DesignRow, list[DesignRow]]] = []
     for index in members:
@@ -187,12 +191,12 @@ def _judge(
 
 
 def is_legal(scenario: Scenario, values: Mapping[str, LevelValue]) -> bool:
-    """Whether the configuration passes every check. InputError when a value cannot be read."""
+    """Whether the configuration passes every check. InputError if a value cannot be parsed."""
     return _refused(scenario, values) == ""
 
 
 def _refused(scenario: Scenario, values: Mapping[str, LevelValue]) -> str:
-    """The key that makes a combination illegal; empty where none does."""
+    """The key that makes a combination illegal; empty if the combination is legal."""
     try:
         check(scenario.with_values(dict(values)))
     except InputError as error:
@@ -207,7 +211,7 @@ def _base(scenario: Scenario, groups: Sequence[Sequence[Factor]]) -> dict[str, L
     values: dict[str, LevelValue] = {}
     for factor in scenario.design.factor:
         values |= factor.values(factor.levels[0])
-    # The workload is checked before the layout, so choose its values first.
+    # The workload is checked before the layout, so choose the workload's values first.
     for group in groups:
         own = "workload." if all(not factor.is_hard for factor in group) else ""
         for levels in itertools.product(*(factor.levels for factor in group)):

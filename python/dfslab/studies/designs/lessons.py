@@ -1,4 +1,4 @@
-"""Results of a designed sweep's analysis, as stored and printed; learning.py computes them."""
+"""Results of a designed sweep's analysis, as stored and printed; `learning.py` computes them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Slope(BaseModel):
 
 
 class FactorImportance(BaseModel):
-    """Importance of one factor: all measures with 90 % intervals, and a verdict in words."""
+    """Importance of one factor: every measure with its 90 % interval, and a verdict in words."""
 
     factor: str
     first_order: Metric
@@ -36,7 +36,7 @@ class FactorImportance(BaseModel):
 
 
 class Regime(BaseModel):
-    """Importance of all factors under a condition, such as cache = direct."""
+    """Importance of all factors under one condition, such as cache = direct."""
 
     name: str
     rows: int
@@ -44,7 +44,8 @@ class Regime(BaseModel):
 
 
 class Proposal(BaseModel):
-    """A proposed run: values, cost, and the sd of log rate at the question."""
+    """A proposed run: values, cost in seconds, and sd of log rate at the question, before and
+    after."""
 
     labels: dict[str, Value]
     seconds: float
@@ -53,7 +54,7 @@ class Proposal(BaseModel):
 
 
 class PaperCoefficient(BaseModel):
-    """One row of the paper's Table 5; `effect` is over the factor's whole range, MB/s."""
+    """One row of Kumar 2018's Table 5; `effect`: MB/s over the whole range of the factor."""
 
     name: str
     value: float
@@ -64,7 +65,8 @@ class PaperCoefficient(BaseModel):
 class PaperTable(BaseModel):
     """Multiple linear regression of one operation's MB/s (Kumar 2018, Tables 5 and 6).
 
-    `validation` is R² on a random quarter that was left out, as in the paper, replicates together.
+    `validation` is R² on a random held-out quarter, as in the paper; replicates are in the same
+    part.
     """
 
     operation: str
@@ -89,7 +91,7 @@ class Noise(BaseModel):
 
 
 class Learning(StudyResult):
-    """All results of a sweep over declared factors."""
+    """All results of the analysis of a sweep over declared factors."""
 
     study = "learning"
 
@@ -139,7 +141,7 @@ class Learning(StudyResult):
         return Table("Slope of log2 rate for a doubling of each factor", columns, rows)
 
     def document(self, run: FinishedRun) -> dict[str, JsonValue]:
-        """The result without the rows of the validation."""
+        """The JSON document of the result, without the rows of the validation."""
         return {"learning": self.model_dump(mode="json", exclude={"validation": {"rows"}})}
 
 
@@ -148,7 +150,7 @@ def _bounds(metric: Metric) -> TableCell:
 
 
 def proposals_table(proposals: Sequence[Proposal]) -> Table:
-    """The next experiments: what to set, what it costs, what it gains."""
+    """A table of the next experiments: values to set, cost, and uncertainty before and after."""
     columns = [
         *heads("run"),
         Column("seconds", unit="s"),

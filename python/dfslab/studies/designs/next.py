@@ -20,7 +20,7 @@ from dfslab.studies.designs.lessons import Proposal
 
 CANDIDATES = 160
 QUERIES = 60
-# Rows drawn for each requested one, when a question allows only some.
+# Number of rows drawn for each requested row, if the question allows only some rows.
 DRAWN = 40
 PROPOSED = 3
 
@@ -32,9 +32,10 @@ def propose(
     question: Mapping[str, LevelValue] | None = None,
     count: int = PROPOSED,
 ) -> list[Proposal]:
-    """The best runs in greedy order.
+    """The most informative runs in greedy order.
 
-    The question is every legal configuration, or those with the given values (dotted keys).
+    `question`: dotted keys and their values, whose configurations are of interest; by default every
+    legal configuration. `count`: number of runs to propose.
     """
     random = np.random.default_rng(scenario.run.seed)
     model = LearntModel("gaussian").fit_rows(rows, None, conformal=False)
@@ -71,7 +72,7 @@ def _point(scenario: Scenario, allowed: Legal, row: DesignRow) -> Point:
 
 
 def posterior(model: LearntModel, points: Sequence[Point]) -> tuple[np.ndarray, float]:
-    """Covariance of log rate between points given all runs, and the noise of one run."""
+    """Covariance of log rate between `points` given all runs, and the noise variance of one run."""
     estimator = model.fitted
     process = estimator.process_
     shown = (model.matrix(points) - estimator.mean_) / estimator.scale_
@@ -79,7 +80,8 @@ def posterior(model: LearntModel, points: Sequence[Point]) -> tuple[np.ndarray, 
     # scikit-learn has no public attribute for the scale of its targets.
     scale = float(np.ravel(process._y_train_std)[0]) ** 2  # noqa: SLF001
     noise = float(process.kernel_.k2.noise_level) * scale
-    # The process includes noise in every variance; subtract it to keep the reducible part.
+    # The Gaussian process adds noise to every variance; subtract the noise to keep the reducible
+    # part.
     return covariance - noise * np.eye(len(points)), max(noise, 1e-9)
 
 

@@ -1,10 +1,10 @@
 """Sensitivity: variance-based indices of a model over the legal set, and indices of data alone.
 
-Factors in a common rule (servers and copies) are dependent. First-order indices are
-V(E(Y | x_i)) / V(Y) over the legal rows. Total indices are E(V(Y | the others)) / V(Y), where x_i
-is redrawn from its legal levels given the others (Kucherenko 2012). For independent factors these
-are Sobol's indices. A dependent factor's first-order index includes effects shared with its
-partners, so it may exceed the total index.
+Factors in a common rule (servers and copies) are dependent. First-order indices are V(E(Y | x_i)) /
+V(Y) over the legal rows. Total indices are E(V(Y | the others)) / V(Y), where x_i is drawn again
+from its legal levels given the others (Kucherenko 2012). For independent factors these are Sobol's
+indices. A dependent factor's first-order index includes effects shared with its partners, so it may
+exceed the total index.
 """
 
 from __future__ import annotations
@@ -25,21 +25,22 @@ from dfslab.studies.designs.legal import DesignRow, Legal
 from dfslab.studies.designs.lessons import FactorImportance
 
 RESAMPLES = 200
-# A power of two: SALib's quantiles of other counts round beyond 1.
+# Number of slices, a power of two: with other numbers, SALib's quantile levels round beyond 1.
 PAWN_SLICES = 4
-# R² of a factor's column on the other factors from which it is collinear (a VIF of 10).
+# A factor is collinear with the others from this R² of its column on their columns (a VIF of 10).
 MOST_EXPLAINED = 0.9
 NOTHING = 0.01
 WIDE = 0.1
-# Resamples of rows, of a model with its refits, of PAWN and RBD-FAST; shuffles of a factor.
+# Numbers of resamples: of rows, of a model with refits, of PAWN and RBD-FAST; shuffles of a factor.
 ROW_RESAMPLES, REFIT_RESAMPLES, FEW_RESAMPLES, SHUFFLES = 100, 50, 30, 10
-# Harmonics of RBD-FAST.
+# Number of harmonics of RBD-FAST.
 HARMONICS = 4
 
 
 @dataclass(frozen=True)
 class Sample:
-    """Legal rows for indices: `base`, and for each factor the base rows with it redrawn."""
+    """Legal rows for indices: the base rows, and for each factor the base rows with that factor
+    drawn again."""
 
     factors: int
     base: list[DesignRow]
@@ -47,12 +48,12 @@ class Sample:
 
     @property
     def rows(self) -> list[DesignRow]:
-        """All rows, the base first, then every factor's."""
+        """All rows: the base rows first, then those of each factor."""
         return [*self.base, *(row for rows in self.redrawn for row in rows)]
 
 
 def sample(legal: Legal, count: int, seed: int) -> Sample:
-    """`count` base rows from the legal set, and each once more for every factor."""
+    """`count` base rows drawn from the legal set, and a second row of each for every factor."""
     random = np.random.default_rng(seed)
     base = legal.sample(count, random)
     redrawn = []
@@ -72,7 +73,7 @@ def sample(legal: Legal, count: int, seed: int) -> Sample:
 
 
 def first_order(levels: np.ndarray, values: np.ndarray) -> float:
-    """V(E(Y | x)) / V(Y) over rows, corrected for the value expected by chance."""
+    """The first-order index V(E(Y | x)) / V(Y) over rows, minus its value expected by chance."""
     total = float(values.var())
     if total <= 0:
         return 0.0
@@ -87,7 +88,7 @@ def first_order(levels: np.ndarray, values: np.ndarray) -> float:
 
 
 def total_order(values: np.ndarray, redrawn: np.ndarray, variance: float) -> float:
-    """E(V(Y | the others)) / V(Y) by Jansen's estimator."""
+    """The total index E(V(Y | the others)) / V(Y) by Jansen's estimator."""
     return float(((values - redrawn) ** 2).mean() / 2 / variance) if variance > 0 else 0.0
 
 
@@ -98,9 +99,10 @@ def indices(
     seed: int,
     keep: Callable[[DesignRow], bool] = lambda row: True,
 ) -> list[FactorImportance]:
-    """Indices of a model; `answers`: predictions at `drawn.rows`, of the model and of refits.
+    """Indices of a model for each factor, with intervals.
 
-    The first gives the estimates. Intervals include the variance between fits and of sampling.
+    `answers`: predictions at `drawn.rows`, first of the model, then of its refits. The first gives
+    the estimates. Intervals include the variance between fits and of sampling. `keep` selects rows.
     """
     random = np.random.default_rng(seed)
     levels = np.array(drawn.rows)
@@ -147,7 +149,8 @@ def _both(
 
 
 def _metric(values: np.ndarray) -> Metric:
-    """A metric: the first value is the estimate, the others are resamples for the interval."""
+    """A metric from an array whose first value is the estimate and whose other values are
+    resamples."""
     low, high = np.quantile(values, [0.5 - CONFIDENCE / 2, 0.5 + CONFIDENCE / 2])
     value = float(values[0])
     return Metric(value=value, low=min(float(low), value), high=max(float(high), value))
@@ -202,7 +205,8 @@ def _shares(levels: np.ndarray, values: np.ndarray) -> np.ndarray:
 def pawn(
     levels: np.ndarray, values: np.ndarray, names: Sequence[str], seed: int
 ) -> dict[str, Metric]:
-    """PAWN: how far the distribution of Y moves when x_i is known (median over its levels)."""
+    """PAWN index: how much the distribution of Y changes if x_i is known (median over the levels of
+    x_i)."""
     problem = _problem(names, levels)
 
     def of(some: np.ndarray, answer: np.ndarray) -> np.ndarray:
@@ -214,7 +218,8 @@ def pawn(
 def rbd_fast(
     levels: np.ndarray, values: np.ndarray, names: Sequence[str], seed: int
 ) -> dict[str, Metric]:
-    """RBD-FAST: first-order indices from the spectrum of Y ordered by x_i; ties in random order."""
+    """RBD-FAST: first-order indices from the spectrum of Y sorted by x_i; ties are in random
+    order."""
     random = np.random.default_rng(seed)
     problem = _problem(names, levels)
 
@@ -248,7 +253,7 @@ def _bootstrapped(
     measure: Callable[[np.ndarray, np.ndarray], np.ndarray],
     repeats: int = ROW_RESAMPLES,
 ) -> dict[str, Metric]:
-    """A measure over the rows, with a bootstrap interval."""
+    """`measure` of the rows for each factor, with a bootstrap interval."""
     random = np.random.default_rng(seed)
     found = [measure(levels, values)]
     for _ in range(repeats):
@@ -267,7 +272,7 @@ def permutation(
     names: Sequence[str],
     seed: int,
 ) -> dict[str, Metric]:
-    """By how much the mean |error| of log rate grows when a factor's columns are shuffled."""
+    """Increase of the mean |error| of log rate if the columns of a factor are shuffled."""
     random = np.random.default_rng(seed)
     before = float(np.abs(predict(matrix) - target).mean())
     found = {}
@@ -285,8 +290,8 @@ def permutation(
 def shapley(
     model: Any, matrix: np.ndarray, owner: np.ndarray, names: Sequence[str], seed: int
 ) -> dict[str, Metric]:
-    """Mean |SHAP value| of a tree model by factor, in log rate."""
-    import shap  # imported here because it compiles at import
+    """Mean |SHAP value| of a tree model for each factor, in log rate."""
+    import shap  # imported here because the library compiles code on import
 
     values = shap.TreeExplainer(model).shap_values(matrix)
     by_factor = np.column_stack([values[:, owner == i].sum(axis=1) for i in range(len(names))])
@@ -300,7 +305,7 @@ def shapley(
 
 
 def moves_with(matrix: np.ndarray, owner: np.ndarray, names: Sequence[str]) -> dict[str, str]:
-    """Factor -> most correlated factor, for factors that are collinear in the runs."""
+    """Factor -> its most correlated other factor, for factors that are collinear in the runs."""
     found = {}
     centred = matrix - matrix.mean(axis=0)
     for index, name in enumerate(names):
@@ -320,7 +325,7 @@ def moves_with(matrix: np.ndarray, owner: np.ndarray, names: Sequence[str]) -> d
 
 
 def verdict(importance: FactorImportance, partner: str | None) -> str:
-    """A text on what the data show about a factor."""
+    """A text that states what the data show about a factor."""
     if partner is not None:
         return f"not identifiable: it moves with {partner} in these runs"
     low, high = importance.total.low or 0.0, importance.total.high or 0.0

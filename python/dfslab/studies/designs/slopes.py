@@ -24,12 +24,15 @@ else:
 
 
 def operation_of(point: Point) -> str:
-    """The display name of a configuration's workload."""
+    """The display name of the operation of a configuration's workload."""
     return point.scenario.workload.name.replace("_", " ")
 
 
 def encoded(rows: TrainingRows, own: np.ndarray, scale: str) -> tuple[Encoding, np.ndarray]:
-    """Columns of the factors that vary among some rows; rates and sizes in 10^6 where linear."""
+    """Encoded columns of the factors that vary among the rows `own`.
+
+    On a linear scale, rates and sizes are in units of 10^6.
+    """
     points = [rows.points[i] for i in own]
     encoding = Encoding(factors_of(points), scale)
     matrix = encoding.matrix([point.labels for point in points])
@@ -41,8 +44,8 @@ def encoded(rows: TrainingRows, own: np.ndarray, scale: str) -> tuple[Encoding, 
 def slopes(rows: TrainingRows) -> list[Slope]:
     """Slopes of every factor for each operation with enough runs; other operations are omitted.
 
-    Page-cache hits are a hundred times as fast as other reads, so the hit share is a separate
-    column. Residuals have Huber's loss.
+    Page-cache hits are a hundred times as fast as other reads, so the share of hits is a separate
+    column. Residuals are weighted by Huber's loss.
     """
     found = []
     operations = np.array([operation_of(point) for point in rows.points])

@@ -1,7 +1,7 @@
-"""Export and import of runs as CSV, to be kept next to a scenario and read by other tools.
+"""Export and import of runs as CSV, to be stored next to a scenario and read by other tools.
 
-One row per run: varied keys as written, measurements, and provenance. A file of the same name with
-`.json` holds the run's scenario and the host.
+There is one row for each run: varied keys as written, measurements, and provenance. A file of the
+same name with `.json` holds the run's scenario and a description of the host.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ MEASURED = (LATENCY, RESPONSE, STEP, COUNT, SCORE)
 
 
 def write(results: Sequence[Result], path: Path) -> int:
-    """Write the complete measurements and return their number."""
+    """Write the complete measurements to a new CSV file and return their number."""
     write_atomically(path, as_csv(results))
     measured = _measured(results)
     if measured:
@@ -37,13 +37,13 @@ def write(results: Sequence[Result], path: Path) -> int:
 
 
 def _measured(results: Sequence[Result]) -> list[Result]:
-    """The complete measurements in the order of their starts."""
+    """The complete measurements in the order of their start times."""
     measured = [r for r in results if r.method == "measure" and r.complete]
     return sorted(measured, key=lambda result: (result.provenance.started, result.point_id))
 
 
 def as_csv(results: Sequence[Result]) -> bytes:
-    """The complete measurements, one row each, with a header."""
+    """The complete measurements as CSV with a header, one row for each."""
     measured = _measured(results)
     keys = list(dict.fromkeys(key for result in measured for key in result.labels))
     latencies = sorted({m for r in measured for m in r.metrics if m.startswith(MEASURED)})
@@ -72,7 +72,7 @@ def as_csv(results: Sequence[Result]) -> bytes:
 
 
 def about(results: Sequence[Result]) -> bytes:
-    """The origin of the rows as JSON. RunFailed if nothing was measured."""
+    """The origin of the rows (scenario and host) as JSON. RunFailed if nothing was measured."""
     measured = _measured(results)
     if not measured:
         raise RunFailed("holds no complete measurement")
@@ -89,7 +89,8 @@ def _number(result: Result, name: str) -> Any:
 
 
 def _parts(result: Result) -> dict[str, str]:
-    """Times of steps ("OPERATION.STEP"), operations counted, scores of processors by role."""
+    """Step times ("OPERATION.STEP"), numbers of operations, and processor scores by role, as
+    text."""
     steps = {f"{STEP}{s.operation}.{s.step}": f"{s.time_s_mean:.6g}" for s in result.steps}
     counted = result.load.operations if result.load else {}
     scores = (result.load.processor_scores if result.load else None) or {}
@@ -143,7 +144,7 @@ def _named(row: dict[str, str], prefix: str) -> list[tuple[str, str]]:
 
 
 def _steps(row: dict[str, str]) -> list[Step]:
-    """The steps of a row; empty for files of earlier versions without steps."""
+    """The steps of a row; empty for files of earlier versions, which have no steps."""
     counts = {name: int(n) for name, n in _named(row, COUNT)}
     found = []
     for name, text in _named(row, STEP):
@@ -160,7 +161,7 @@ def _steps(row: dict[str, str]) -> list[Step]:
 
 
 class Recorded:
-    """Replaces the instrument and returns its recorded results."""
+    """An instrument that returns recorded results instead of measuring."""
 
     name = "measure"
 
@@ -169,7 +170,7 @@ class Recorded:
         self.repetitions = 1 + max((one.repetition for one in results), default=0)
 
     def run(self, point: Point, repetition: int = 0) -> Result:
-        """The recorded run of this configuration. RunFailed where there is none."""
+        """The recorded run of this configuration. RunFailed if there is none."""
         found = self._known.get((point.id, repetition))
         if found is None:
             raise RunFailed("not every configuration was recorded as often as the others")

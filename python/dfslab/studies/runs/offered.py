@@ -16,17 +16,18 @@ from dfslab.spec.search import objective
 from dfslab.spec.streams.stream import operations_per_client, stream_spec
 from dfslab.studies.runs.rate_search import RateRun
 
-# Least number of operations beyond a quantile for its estimate.
+# Least number of operations whose response time exceeds a quantile, to estimate the quantile.
 BEYOND = 10
-# A number of operations that no workload has as its default.
+# A number of operations that no workload has as its default value.
 TRIED = 7919
 
 
 class RateProbe:
-    """Runs a scenario's first configuration at any rate; `text`: description of the probe."""
+    """Runs a scenario's first configuration at any rate; `text` describes the runs."""
 
     def __init__(self, scenario: Scenario, session: InstrumentSession | None = None) -> None:
-        """A closed workload is converted to an open one with Poisson arrivals."""
+        """Prepare the probe; a closed workload is converted to an open one with Poisson
+        arrivals."""
         self._session = session
         self.text = ""
         self._settings = scenario.run.search
@@ -41,14 +42,16 @@ class RateProbe:
             }
         )
         check(self._base)
-        # The probe sets the number of operations: more at higher rates, enough for the quantile.
+        # The probe sets the number of operations: more at higher rates, enough to estimate the
+        # quantile.
         tried = self._base.with_values({"workload.operations_per_client": TRIED})
         if operations_per_client(stream_spec(tried)) != TRIED:
             allowed = "has a number of operations of its own; a search needs one that takes any"
             raise InputError("workload.name", first.workload.name, allowed)
 
     def __call__(self, rate_per_s: float, number: int) -> RateRun:
-        """Run the load once at an offered rate; `number` seeds its operations."""
+        """Run the workload once at an offered rate (operations per second); `number` seeds the
+        operations."""
         least = BEYOND / (1 - self._objective.share)
         clients = self._base.workload.clients
         wanted = max(rate_per_s * self._settings.length, least)
@@ -73,7 +76,7 @@ class RateProbe:
         if not values:
             raise RunFailed("no operation succeeded")
         load = result.load
-        # An open workload run always reports `load`.
+        # An open workload run always reports the field `load`.
         assert load is not None
         assert load.schedule is not None
         counts = {key: one.count for key, one in load.operations.items()}

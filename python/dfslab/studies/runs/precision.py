@@ -12,8 +12,11 @@ CONFIDENCE = 0.95
 
 
 def half_width(values: Sequence[float]) -> float:
-    """Half-width of the mean's interval as a fraction: Student's t in logarithms, because runs
-    differ by factors. Infinite with fewer than two runs, or if a value is 0."""
+    """Half-width of the mean's 90 % interval, as a fraction, by Student's t in logarithms.
+
+    Logarithms, because runs differ by factors. Infinite with fewer than two values, or if a value
+    is 0.
+    """
     if len(values) < 2 or min(values) <= 0:
         return math.inf
     spread = statistics.stdev(math.log(one) for one in values)

@@ -9,21 +9,22 @@ from dataclasses import dataclass, field
 from dfslab import quantiles
 from dfslab.spec.search import Search, objective
 
-# Lag of the last start, as a share of the schedule's length, from which a run is saturated.
+# A run is saturated if the lag of its last start exceeds this share of the schedule's length.
 BEHIND = 0.05
 CONFIDENCE = 0.90
 FEWEST_RUNS = 2
-# Rates that fill in the curve, as shares of the lowest rate that was too high.
+# Rates that complete the curve, as shares of the lowest rate that was too high.
 SHARES = (0.3, 0.45, 0.6, 0.75, 0.9)
 
 
 @dataclass(frozen=True)
 class RateRun:
-    """One run at a rate: achieved rate, the objective's statistic, mean response time.
+    """One run at a rate: achieved rate, the statistic of the objective, mean response time
+    (seconds).
 
-    `offered_per_s`: rate of the run's schedule, which differs from the requested rate by some per
-    cent for a few hundred random arrivals. `span_s`: length of the schedule. `behind_s`: lag of the
-    last operation's start behind its scheduled start.
+    `offered_per_s`: rate of the run's schedule; with a few hundred random arrivals, it differs from
+    the requested rate by some per cent. `span_s`: length of the schedule. `behind_s`: lag of the
+    last operation's start after its scheduled start.
     """
 
     rate_per_s: float
@@ -36,15 +37,17 @@ class RateRun:
 
     @property
     def kept_up(self) -> bool:
-        """Whether the run kept up with its schedule."""
+        """Whether the operations of the run started on schedule, within the allowed lag."""
         return self.complete and self.behind_s <= BEHIND * self.span_s
 
 
 @dataclass(frozen=True)
 class RateRow:
-    """All runs at one requested rate, as JSON: means over the runs, and the objective's statistic
-    with its interval (None for a single run). `behind_share`: largest lag behind the schedule, as a
-    share of its length."""
+    """All runs at one requested rate, as JSON: means over the runs.
+
+    The objective's statistic has an interval, except for a single run (None). `behind_share`:
+    largest lag after the schedule, as a share of the schedule's length.
+    """
 
     offered_per_s: float
     verdict: str
@@ -61,8 +64,10 @@ class RateRow:
 
 @dataclass(frozen=True)
 class Knee:
-    """The rate of largest power, which is rate / mean response time (Kleinrock 1979, ICC), and the
-    neighbouring probed rates, all per second."""
+    """The rate of largest power and the neighbouring probed rates, all per second.
+
+    Power is rate / mean response time (Kleinrock 1979, ICC).
+    """
 
     rate_per_s: float
     low: float
@@ -93,11 +98,13 @@ class RateRuns:
 
     @property
     def saturated(self) -> bool:
-        """Whether a run could not keep up; its response times then grow with its length."""
+        """Whether a run lagged its schedule; its response times then grow with the length of the
+        run."""
         return not all(run.kept_up for run in self.runs)
 
     def interval(self) -> tuple[float, float, float]:
-        """(mean, low, high) of the statistic over runs, by Student's t in logarithms."""
+        """(mean, low, high) of the objective's statistic over the runs, by Student's t in
+        logarithms."""
         logs = [math.log(max(1e-9, run.value_s)) for run in self.runs]
         mean = sum(logs) / len(logs)
         if len(logs) < FEWEST_RUNS:
@@ -109,7 +116,7 @@ class RateRuns:
         return math.exp(mean), math.exp(mean - half), math.exp(mean + half)
 
     def row(self) -> RateRow:
-        """The table row of this rate; without an interval if there was only one run."""
+        """This rate as a row of the table; without an interval if there was only one run."""
         value, low, high = self.interval()
         several = len(self.runs) >= FEWEST_RUNS
         return RateRow(
@@ -131,9 +138,9 @@ class RateRuns:
 class SearchOutcome:
     """Bounds of the highest rate that meets the objective, and the knee of the curve.
 
-    `meets_per_s`: highest rate that significantly meets it (None: not even the lowest).
-    `fails_per_s`: lowest rate that significantly fails (None: none found). Rates between are
-    unclear. `knee`: None where it lies outside the curve.
+    `meets_per_s`: highest rate that significantly meets the objective; None if not even the lowest
+    rate does. `fails_per_s`: lowest rate that significantly fails; None if none was found. Rates
+    between the two are unclear. `knee`: None if the knee lies outside the curve.
     """
 
     objective: str
@@ -143,7 +150,7 @@ class SearchOutcome:
     knee: Knee | None
 
     def document(self) -> SearchDocument:
-        """The result as `dfslab search` shows it."""
+        """The result as the JSON of `dfslab search`."""
         return SearchDocument(
             objective=self.objective,
             meets_per_s=self.meets_per_s,
@@ -156,8 +163,12 @@ class SearchOutcome:
 def search(
     settings: Search, probe: Probe, note: Callable[[str], object] = lambda text: None
 ) -> SearchOutcome:
-    """Double the rate until the objective fails, then bisect geometrically, then fill the curve.
-    `probe(rate, number)` makes one run at a rate; `number` is unique per run."""
+    """Double the rate until the objective fails, then bisect geometrically, then complete the
+    curve.
+
+    `probe(rate, number)` runs the workload once at `rate` per second; `number` differs for every
+    run.
+    """
     limit_s = objective(settings.objective).limit_s
     rates: dict[float, RateRuns] = {}
 
@@ -174,7 +185,7 @@ def search(
         offered = min(2 * offered, settings.highest)
     while (gap := _gap(rates)) is not None and gap[1] > gap[0] * (1 + settings.precision):
         judged(math.sqrt(gap[0] * gap[1]), settings.repeats)
-    # Unclear rates do not end the search; a higher rate that significantly fails does.
+    # An unclear rate does not end the search; only a higher rate that significantly fails does.
     while _bounds(rates)[1] is None and (top := max(rates)) < settings.highest:
         judged(min(top * (1 + 2 * settings.precision), settings.highest), settings.repeats)
     fails = _bounds(rates)[1]
@@ -204,7 +215,8 @@ def _gap(rates: dict[float, RateRuns]) -> tuple[float, float] | None:
 
 
 def _bounds(rates: dict[float, RateRuns]) -> tuple[float | None, float | None]:
-    """(highest rate below that significantly meets, lowest rate that significantly fails)."""
+    """(highest rate that significantly meets the objective, lowest rate that significantly
+    fails)."""
     fails = min((r.offered_per_s for r in rates.values() if r.verdict == "fails"), default=None)
     below = math.inf if fails is None else fails
     good = [r.offered_per_s for r in rates.values() if r.verdict == "meets"]
@@ -212,8 +224,10 @@ def _bounds(rates: dict[float, RateRuns]) -> tuple[float | None, float | None]:
 
 
 def knee(curve: Sequence[RateRuns]) -> Knee | None:
-    """The rate with the largest rate / mean response time, and its neighbours. None if that rate
-    is at an end of the curve, because the knee then lies outside."""
+    """The rate with the largest rate / mean response time, and its neighbours.
+
+    None if that rate is at an end of the curve, because the knee then lies outside the curve.
+    """
     powers = [
         _mean([run.rate_per_s for run in rate.runs])
         / max(1e-9, _mean([run.response_s_mean for run in rate.runs]))

@@ -14,7 +14,7 @@ Found = TypeVar("Found")
 
 
 class ProcessorTime(BaseModel):
-    """User and system time of this process and of its children; None: there was no such stage.
+    """Processor seconds of this process and its children by stage; None: the run had no such stage.
 
     `loading`: measuring and tracing. `learning`: the study of a design's factors.
     """
@@ -27,7 +27,7 @@ class ProcessorTime(BaseModel):
 
     @property
     def text(self) -> str:
-        """One line for people; empty where there was no stage."""
+        """The processor seconds as one line of text; empty if there was no stage."""
         spent = self.model_dump(exclude_none=True)
         parts = [
             f"{name.removesuffix('_s').replace('_', '-')} {seconds:.1f}"
@@ -37,13 +37,13 @@ class ProcessorTime(BaseModel):
 
 
 def processor_s() -> float:
-    """Processor time so far, of this process and of the children that it has waited for."""
+    """Processor seconds so far of this process and of the child processes that have ended."""
     both = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
     return sum(usage.ru_utime + usage.ru_stime for usage in both)
 
 
 class Stages:
-    """Adds up what each stage takes, by a clock of processor seconds."""
+    """Adds up the processor seconds of each stage, read from a clock."""
 
     def __init__(self, clock: Callable[[], float] = processor_s) -> None:
         self._clock = clock
@@ -59,7 +59,8 @@ class Stages:
             self._add(stage, began_s)
 
     def timed(self, stage: Stage, work: Callable[[], Found | None]) -> Found | None:
-        """The result of `work`; its time counts only if there is a result."""
+        """Run `work` and return its result; the processor time counts only if the result is not
+        None."""
         began_s = self._clock()
         found = work()
         if found is not None:
@@ -72,5 +73,5 @@ class Stages:
 
     @property
     def spent(self) -> ProcessorTime:
-        """The seconds of every stage so far."""
+        """The processor seconds of every stage so far."""
         return ProcessorTime.model_validate(self._spent_s)

@@ -1,7 +1,8 @@
-"""Run folders: a result is on disk as soon as it exists; a folder is resumed, never overwritten.
+"""Run folders: each result is written at once; a folder can be resumed and is never overwritten.
 
-`<root>/<name>/<UTC stamp>/`: scenario.toml, results/*.json, traces/, findings.json, summary.json,
-results.parquet, and `complete` at the end. `<root>/<name>/latest` points to the newest.
+`<root>/<name>/<UTC stamp>/` holds scenario.toml, results/*.json, traces/, findings.json,
+summary.json, results.parquet, and `complete` at the end. `<root>/<name>/latest` links to the newest
+folder.
 """
 
 from __future__ import annotations
@@ -35,7 +36,8 @@ else:
 
 
 def write_atomically(path: Path, content: str | bytes) -> None:
-    """Write a file atomically, also when interrupted; text is encoded as UTF-8."""
+    """Write a whole file or nothing, even if the process is interrupted; text is encoded as
+    UTF-8."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
         temporary.write_bytes(content.encode() if isinstance(content, str) else content)
@@ -46,7 +48,7 @@ def write_atomically(path: Path, content: str | bytes) -> None:
 
 @dataclass(frozen=True)
 class Store:
-    """One run folder."""
+    """One run folder, to which results are added."""
 
     folder: Path
     resumed: bool = False
@@ -55,13 +57,13 @@ class Store:
         return self.folder / "results" / f"{method}-{point_id}-{repetition}.json"
 
     def find(self, method: str, point_id: str, repetition: int) -> Result | None:
-        """The stored complete result; None without one."""
+        """The stored complete result; None if it is missing or incomplete."""
         path = self._path(method, point_id, repetition)
         result = _read_result(path) if path.exists() else None
         return result if result is not None and result.complete else None
 
     def add(self, result: Result) -> None:
-        """Store a result."""
+        """Write a result to the folder."""
         path = self._path(result.method, result.point_id, result.repetition)
         write_atomically(path, result.model_dump_json())
 
@@ -87,7 +89,8 @@ class Store:
             yield
 
     def finish(self, document: dict[str, JsonValue]) -> list[str]:
-        """Write the summary and the table, and mark the folder complete; returns notes."""
+        """Write the summary and the table of results, and mark the folder complete; returns notes
+        to print."""
         write_atomically(self.folder / "summary.json", json.dumps(document, default=str))
         notes = []
         try:
@@ -102,7 +105,10 @@ class Store:
 
 
 def open_run(scenario: Scenario, root: Path, fresh: bool = False, clock: Clock = REAL) -> Store:
-    """The unfinished run of the same scenario, or a new folder; InputError where none can be."""
+    """Open the unfinished run of the same scenario below `root`, or create a new folder.
+
+    InputError if no folder can be created.
+    """
     home = root / scenario.name
     if not fresh:
         for folder in sorted(home.glob("*/scenario.toml"), reverse=True):
@@ -124,7 +130,8 @@ def open_run(scenario: Scenario, root: Path, fresh: bool = False, clock: Clock =
 
 
 def _point_latest(home: Path, stamp: str) -> None:
-    """A link to the newest run; something else of that name is left alone."""
+    """Set the link `latest` to the newest run; a file of that name that is no link is left
+    alone."""
     latest = home / "latest"
     if latest.exists() and not latest.is_symlink():
         return
@@ -140,13 +147,13 @@ def load_results(folder: Path) -> list[Result]:
 
 
 def results_of(folder: Path) -> list[Result]:
-    """The results of a run folder that a user names. InputError when it is none."""
+    """The results of a run folder that a user names. InputError if the folder is no run folder."""
     check_folder(folder)
     return load_results(folder)
 
 
 def check_folder(folder: Path) -> None:
-    """InputError when it is no run folder."""
+    """InputError if the folder is no run folder."""
     if not (folder / "scenario.toml").exists():
         raise InputError("RUN", str(folder), "is no run folder: it has no scenario.toml")
 
@@ -160,7 +167,7 @@ def _read_result(path: Path) -> Result | None:
 
 
 def write_parquet(results: Sequence[Result], path: Path) -> None:
-    """One row for each metric of each result."""
+    """Write a Parquet file with one row for each metric of each result."""
     rows = [
         {
             "method": result.method,

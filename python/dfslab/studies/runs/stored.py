@@ -1,7 +1,7 @@
 """Findings on disk as plain data: results of studies, with a hash of their inputs.
 
-This module imports no large library and builds no results, so that commands can print stored
-findings as fast as the files are read.
+This module imports no large library and does not construct the results, so that commands print
+stored findings as fast as the files are read.
 """
 
 from __future__ import annotations
@@ -29,23 +29,26 @@ CHANGED = "the results have changed since the findings were stored"
 
 
 class _Digest(Protocol):
-    """A hash that bytes are added to."""
+    """The interface of a hash of bytes."""
 
     def update(self, data: bytes, /) -> object:
-        """Add bytes."""
+        """Add bytes to the hash."""
 
 
 @dataclass(frozen=True)
 class Stored:
-    """The stored findings as plain data; None if unusable, with the reason."""
+    """The stored findings as plain data; None if they cannot be used, with the reason."""
 
     findings: dict[str, JsonValue] | None
     reason: str = ""
 
 
 def inputs_hash(folder: Path) -> str:
-    """SHA-256 of the scenario, the results, the traces' sizes, the user's own descriptions
-    and the versions of packages with studies."""
+    """SHA-256 of everything that findings depend on.
+
+    Included are the scenario, the results, the sizes of the traces, the descriptions in
+    DFSLAB_PATH, and the versions of packages with studies.
+    """
     digest = hashlib.sha256(f"{FORMAT} {metadata.version('dfslab')}".encode())
     for path in (folder / "scenario.toml", *sorted((folder / "results").glob("*.json"))):
         _add(digest, path.name, path.read_bytes())
@@ -55,7 +58,7 @@ def inputs_hash(folder: Path) -> str:
             _add(digest, str(path.relative_to(folder)), str(path.stat().st_size).encode())
     for path in _descriptions():
         _add(digest, str(path), path.read_bytes())
-    # Members of installed packages: what they compute may change with their version.
+    # Results of members of installed packages may change with the package's version.
     for entry in sorted(discover.installed()):
         version = entry.dist.version if entry.dist is not None else ""
         _add(digest, f"{entry.name} {entry.value}", version.encode())
@@ -63,7 +66,8 @@ def inputs_hash(folder: Path) -> str:
 
 
 def _add(digest: _Digest, name: str, content: bytes) -> None:
-    """Hash a file with its lengths as prefix, so that lists of files have unique encodings."""
+    """Hash a name and content with their lengths as prefix, so that no two lists of files
+    collide."""
     digest.update(f"{len(name)} {len(content)} {name}".encode())
     digest.update(content)
 
@@ -77,7 +81,7 @@ def _descriptions() -> Iterator[Path]:
 
 
 def read(folder: Path, inputs: str) -> Stored:
-    """The findings stored for these inputs."""
+    """The findings stored for inputs with the hash `inputs`."""
     try:
         document = json.loads((folder / FILE).read_bytes())
         form, known, findings = (document[key] for key in ("format", "inputs", "findings"))
@@ -91,7 +95,7 @@ def read(folder: Path, inputs: str) -> Stored:
 
 
 def write(folder: Path, inputs: str, findings: dict[str, JsonValue]) -> None:
-    """Store the findings; a folder that is not writable is left unchanged."""
+    """Store findings for inputs with this hash; a folder that is not writable is left unchanged."""
     from dfslab.studies.runs.store import write_atomically
 
     document = {"format": FORMAT, "inputs": inputs, "findings": findings}

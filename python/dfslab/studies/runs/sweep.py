@@ -21,7 +21,7 @@ from dfslab.studies.runs.stages import Stages
 from dfslab.studies.runs.store import Store
 
 FITTED_ON = "measure"
-# An instrument, the configuration that it measures, and the number of the repetition.
+# (instrument, configuration that it measures, number of the repetition).
 SweepJob = tuple[Instrument, Point, int]
 
 
@@ -32,9 +32,9 @@ def sweep(
     report: Progress,
     stages: Stages | None = None,
 ) -> list[Result]:
-    """Results of every method at every configuration. RunFailed when nothing at all succeeds.
+    """Results of every method at every configuration. RunFailed if no run succeeds.
 
-    A result with `complete` false and no metrics is a failure; its note says why.
+    A failed run is a result with `complete` false, no metrics, and a note with the reason.
     """
     points, stages = scenario.points(), stages or Stages()
     models = [method for method in methods if isinstance(method, Model)]
@@ -78,7 +78,7 @@ def failure(method: str, point: Point, repetition: int, error: RunFailed) -> Res
 def _jobs(
     points: Sequence[Point], instruments: Sequence[Instrument], scenario: Scenario
 ) -> list[SweepJob]:
-    """Every run, in the order of running."""
+    """Every run as a job, in the order of running."""
     jobs: list[SweepJob] = []
     order = random.Random(scenario.run.seed)
     for instrument in instruments:
@@ -87,8 +87,9 @@ def _jobs(
             shuffled = list(points)
             order.shuffle(shuffled)
             jobs += [(instrument, point, repetition) for point in shuffled]
-    # Points of one testbed are run together, so a testbed is started once per block. Blocks are
-    # sequential, so that drift of the machine shows between them.
+    # Configurations of one testbed run one after the other, so a testbed is started once per block.
+    # Blocks are repeated in sequence, so drift of the machine appears as a difference between
+    # blocks.
     place = {_testbed_key(point): number for number, point in enumerate(points)}
     blocks = scenario.design.blocks
     return sorted(jobs, key=lambda job: (job[2] % blocks, place[_testbed_key(job[1])]))
@@ -103,9 +104,9 @@ def _testbed_key(point: Point) -> str:
 def _measure(
     jobs: Sequence[SweepJob], store: Store, report: Progress, clock: Clock = REAL
 ) -> list[Result]:
-    """Run the jobs without stored results. RunFailed once every configuration has failed."""
+    """Run the jobs that have no stored result. RunFailed once every configuration has failed."""
     results: list[Result] = []
-    # Configurations that were not tried yet, used until the first success.
+    # Configurations that were not tried yet; the set is used until the first success.
     untried = {point.id for _, point, _ in jobs}
     hopeless = True
     began, ran = clock.monotonic_s(), 0
@@ -141,7 +142,8 @@ def _narrowed(
     store: Store,
     report: Progress,
 ) -> list[Result]:
-    """Repeat configurations until their means have the requested precision."""
+    """Repeat configurations until their means have the requested precision; returns the new
+    results."""
     run, more = scenario.run, list[Result]()
     measuring = [one for one in instruments if one.name == FITTED_ON]
     for repetition in range(run.repetitions, run.most_repetitions if run.precision else 0):
@@ -161,7 +163,7 @@ def _narrowed(
 
 
 def describe(point: Point) -> str:
-    """A configuration in a few words."""
+    """A configuration as a few words, for progress reports."""
     return " ".join(str(value) for value in point.labels.values()) or point.scenario.name
 
 
@@ -172,7 +174,7 @@ def _predict(
     store: Store,
     report: Progress,
 ) -> list[Result]:
-    """Fit on configurations that are not held out, predict all."""
+    """Fit on configurations that are not held out, then predict all configurations."""
     assert not any(result.point.held_out for result in training)
     known: dict[str, Result] = {}
     try:
@@ -196,7 +198,7 @@ def _predict(
 
 
 def _always(error: RunFailed) -> Callable[[Point], Result]:
-    """A function that raises the fit's error for every configuration."""
+    """A function that raises the error of a failed fit for every configuration."""
 
     def run(point: Point) -> Result:
         raise error

@@ -1,7 +1,7 @@
 """Two cohorts of traces compared step by step: before and after, slow and fast, host and host.
 
 Each step's mean duration is tested by Welch's t in every calling context. If a process (for spans:
-the trace) has several contexts of a step, their merged calls are tested, too. P values are
+the trace) has several contexts of a step, their merged calls are also tested. P values are
 corrected by Holm's method, so at most one report in twenty has a false alarm. Calls are assumed
 independent, so slow drift within a cohort looks like a change.
 """
@@ -28,7 +28,7 @@ else:
 
 LEVEL = 0.05
 LEAST_CALLS = 5
-# Share of the slowest traces of one kind that is compared with all others.
+# The slowest traces of a kind that are compared with all others, as a share of that kind.
 SLOW_SHARE = 0.1
 LEAST_TRACES = 20
 BEFORE_AND_NOW = ("before", "now")
@@ -37,7 +37,7 @@ ANYWHERE = "anywhere"
 
 @dataclass
 class Sums:
-    """Sums over the calls of a step: count, total time, squares, and self time."""
+    """Sums over the calls of a step: count, total seconds, squares of seconds, and self seconds."""
 
     count: int = 0
     total_s: float = 0.0
@@ -76,7 +76,8 @@ SumsByPath = Mapping[CallPath, Sums]
 
 @dataclass(frozen=True)
 class CohortPair:
-    """Two cohorts to compare: the others and this one, which has a name among several pairs."""
+    """Two cohorts to compare, `others` and `this`; the pair has a name if there are several
+    pairs."""
 
     name: str
     old: SumsByPath
@@ -84,17 +85,18 @@ class CohortPair:
 
 
 def compare(before: TraceProfile, after: TraceProfile) -> CohortComparison:
-    """Changed steps, sorted by change of self time, and changes of all steps for colouring."""
+    """Changed steps, sorted by change of self time, and the changes of all steps for colouring."""
     return compare_all([CohortPair("", steps(before.roots), steps(after.roots))])
 
 
 def compare_all(
     pairs: Sequence[CohortPair], sides: tuple[str, str] = BEFORE_AND_NOW
 ) -> CohortComparison:
-    """`compare` for several pairs, with a joint correction.
+    """Compare several pairs with a joint correction of their P values.
 
-    A step is coloured by its largest significant change over all pairs. Steps on one side only are
-    reported for a single pair only: among several pairs, every cohort lacks some steps.
+    A step is coloured by its largest significant change over all pairs. Steps that occur on one
+    side only are reported for a single pair only: among several pairs, every cohort lacks some
+    steps.
     """
     tested: list[StepChange] = []
     for pair in pairs:
@@ -128,11 +130,12 @@ def compare_all(
 
 
 def host_pairs(roots: Sequence[TreeNode]) -> list[CohortPair]:
-    """Spans as pairs (all other hosts, this host), for hosts with a common step."""
+    """Pairs (calls of all other hosts, calls of one host) of spans, for hosts with a common
+    step."""
     of: dict[str, dict[CallPath, Sums]] = {}
     for path, node in walk(roots):
         for host, (count, self_ns, _, total_ns, sd_ns) in node.of.items():
-            # Processes of JVM profiles record no spread, and are not compared here.
+            # JVM profiles record no spread for processes, so processes are not compared here.
             own = Sums.of(count, total_ns / 1e9, (sd_ns or 0.0) / 1e9, self_ns / 1e9)
             own.paths.add(path)
             of.setdefault(host, {}).setdefault(path, Sums()).add(own)
@@ -203,7 +206,7 @@ def holm(values: list[float]) -> list[float]:
 
 
 def steps(roots: Sequence[TreeNode]) -> SumsByPath:
-    """Path -> sums of its calls; different tree shapes of one path are merged."""
+    """Call path -> sums over its calls; trees of different shape with the same path are merged."""
     found: dict[CallPath, Sums] = {}
     for path, node in walk(roots):
         # Server counters have no standard deviation, so they cannot be tested.
@@ -214,10 +217,10 @@ def steps(roots: Sequence[TreeNode]) -> SumsByPath:
 
 
 def _by_process(steps: SumsByPath) -> SumsByPath:
-    """Sums by process and step, merged over calling contexts; spans name no process."""
+    """Sums by process and step, merged over calling contexts; for spans, the process is unnamed."""
     found: dict[CallPath, Sums] = {}
     for path, one in steps.items():
-        # Printed with a space, since no single call has this path.
+        # Printed with a space, to distinguish it from the path of a call.
         merged = CallPath(path.within or ANYWHERE, f" {path.step}")
         found.setdefault(merged, Sums()).add(one)
     return found
@@ -235,7 +238,7 @@ def _rows(pair: CohortPair) -> list[StepChange]:
 
 
 def _row(cohort: str, path: CallPath, one: Sums, other: Sums) -> StepChange:
-    """The test of one step, not yet corrected for the others."""
+    """The test of one step; its P value is not yet corrected for the other steps."""
     if one.sd_s + other.sd_s > 0:
         p = float(
             scipy.stats.ttest_ind_from_stats(

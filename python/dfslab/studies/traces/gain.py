@@ -1,9 +1,9 @@
 """End-to-end saving if a step of traced JVMs were faster, with an interval.
 
 A thread's nested calls add up to its elapsed time. So a faster step in the operation's own thread
-shortens the operation by the time saved. Work in other threads or processes shortens it only
-through the waits of the requesting thread, and only while the busiest of these logical threads is
-the one waited for (a pipeline is bounded by its slowest stage).
+shortens the operation by the time saved. Work in other threads or processes shortens the operation
+only through the waits of the requesting thread, and only while the busiest of these logical threads
+is the one waited for (a pipeline is bounded by its slowest stage).
 """
 
 from __future__ import annotations
@@ -17,32 +17,34 @@ from dfslab.instruments.tracing.callprofile import WAITS, MergedStep, walk
 
 FACTOR = 2.0
 MOST_STEPS = 200
-# An interval is inconclusive if wider than this share of its upper end, and of the total time.
+# An interval is inconclusive if its width exceeds these shares: of its upper end, of the total
+# time.
 WIDE = 0.6
 NOTABLE = 0.02
 Z90 = 1.645
-# Relative standard deviation between runs that all calls of a run share: 5 % between fault-free
-# rounds of ten seconds (docs/liu.md); the median between repetitions in verification/data is 2 to
-# 20 %.
+# Relative standard deviation between runs, which all calls of a run have in common: 5 % between
+# fault-free rounds of ten seconds (docs/liu.md); the median between repetitions in
+# verification/data is 2 to 20 %.
 RUNS_DIFFER = 0.05
-# Least number of calls for a standard error: with fewer, the slow first call dominates.
+# Least number of calls for a standard error: with fewer calls, the slow first call dominates.
 LEAST_CALLS = 5
 
 
 @dataclass
 class ThreadStep:
-    """A step of a logical thread."""
+    """A step of a logical thread, with its time."""
 
     node: MergedStep
 
     @property
     def path(self) -> CallPath:
-        """The path of the step."""
+        """The call path of the step."""
         return self.node.call
 
     @property
     def wait(self) -> bool:
-        """Whether the step's self time is waiting; during a remote call it is transport time."""
+        """Whether the step's self time is waiting; during a remote call, self time is transport
+        time."""
         return self.node.kind in WAITS and not self.node.served_ns
 
     @property
@@ -60,12 +62,15 @@ class LogicalThread:
 
     @property
     def busy_ns(self) -> int:
-        """Work of the thread without its waits."""
+        """Nanoseconds of the thread's work without its waits."""
         return sum(max(0, one.node.own_ns) for one in self.steps if not one.wait)
 
 
 def savings(top: MergedStep, factor: float = FACTOR) -> Savings:
-    """Steps sorted by saving, with their share of summed self time."""
+    """Steps sorted by saving, with their share of the summed self time.
+
+    `factor`: by how many times each step is assumed to be faster.
+    """
     assert factor > 1
     roots = operations(top)
     whole_ns = sum(root.total_ns for root in roots)
@@ -90,7 +95,7 @@ def savings(top: MergedStep, factor: float = FACTOR) -> Savings:
 
 
 def operations(top: MergedStep) -> list[MergedStep]:
-    """The outermost calls of clients, which are the services that serve no other service.
+    """The outermost calls of clients; a client is a process that serves no other process.
 
     A wait at the root of a thread is no operation: the thread waits for another operation.
     """
@@ -103,7 +108,7 @@ def operations(top: MergedStep) -> list[MergedStep]:
 
 
 def threads(root: MergedStep) -> list[LogicalThread]:
-    """An operation's own logical thread first, then those that run in parallel."""
+    """The operation's own logical thread first, then the logical threads that run in parallel."""
     found = [LogicalThread(root.call)]
     open_nodes = [(found[0], root)]
     while open_nodes:
@@ -125,9 +130,9 @@ def _operation(root: MergedStep, part: float, whole_ns: int) -> list[Saving]:
     own, *others = threads(root)
     waits_ns = sum(p.node.own_ns for p in own.steps if p.wait and not p.sleeps)
     busy = sorted((thread.busy_ns for thread in others), reverse=True)
-    # Waits of the requesting thread that the busiest parallel thread explains.
+    # Waiting time of the requesting thread that the busiest parallel thread explains.
     explained_ns = min(waits_ns, busy[0]) if busy else 0
-    # Paths of parent steps within which the operation waited notably for other threads.
+    # Paths of the steps within which the operation waited for other threads for a notable time.
     notable_ns = waits_ns * NOTABLE
     phases = {
         p.path.parent
@@ -143,7 +148,7 @@ def _operation(root: MergedStep, part: float, whole_ns: int) -> list[Saving]:
             point_ns = cut_ns * free
             low_ns = max(0.0, min(point_ns, cut_ns - sum(busy) * part))
         elif any(phase is not None and step.path.is_at_or_below(phase) for phase in phases):
-            # The saved time may be spent waiting for other threads instead.
+            # The thread may spend the saved time waiting for other threads.
             low_ns, point_ns = max(0.0, cut_ns - explained_ns), max(0.0, cut_ns - explained_ns)
         steps.append(_saving(step, root, (low_ns, point_ns, high_ns), whole_ns))
     for thread in others:
@@ -160,7 +165,7 @@ def _operation(root: MergedStep, part: float, whole_ns: int) -> list[Saving]:
 def _saving(
     step: ThreadStep, root: MergedStep, saved_ns: tuple[float, float, float], whole_ns: int
 ) -> Saving:
-    """A row of the ranking; the interval includes variance between calls and between runs."""
+    """One row of the ranking; the interval includes variance between calls and between runs."""
     node = step.node
     low, point, high = (ns / whole_ns if whole_ns else 0.0 for ns in saved_ns)
     calls = relative_error(node) if node.count >= LEAST_CALLS else 0.0

@@ -1,15 +1,15 @@
 """Bottleneck analysis of a deployment: the saving if a processor, disk or link were faster.
 
-Input are call profiles whose paths name processes. A client's logical thread shows how long it
+The input is call profiles whose paths name processes. A client's logical thread shows how long it
 waited; the threads that it waited for show the cause. In a pipeline, a receiver that waits while
 its sender has data waits for the link between them. A faster disk helps until the next slowest disk
 of the same pipeline is the bottleneck.
 
 Profiles hold sums without timestamps, so overlap within a thread is unknown. `least` and `most` are
-bounds from the sums, which also assign client waits that no pipeline explains. The verdict depends
-on these bounds. `low` and `high` are a 90 % prediction interval for other runs. It adds the
-observed variance between calls, and `gain.RUNS_DIFFER` for variance common to all calls of a run,
-which one trace cannot show.
+bounds from the sums; the upper bound also includes client waits that no pipeline explains. The
+verdict depends on these bounds. `low` and `high` are a 90 % prediction interval for other runs. It
+adds the observed variance between calls, and `gain.RUNS_DIFFER` for variance common to all calls of
+a run, which one trace cannot show.
 """
 
 from __future__ import annotations
@@ -25,13 +25,16 @@ from dfslab.instruments.tracing.callprofile import WAITS, File, MergedStep, walk
 from dfslab.studies.traces import gain
 
 FACTOR = 2.0
-# A step with more executions than this per call of its thread is part of the data stream.
+# A step that is executed more often than this per call of its thread belongs to the data stream.
 STREAMED = 2.0
 
 
 @dataclass
 class Processor:
-    """Thread times of a process, or of all of one role: on CPU, runnable without CPU, lifetime."""
+    """Thread times of a process, or of all processes of a role, in nanoseconds.
+
+    `ran_ns`: on a CPU. `starved_ns`: runnable without a CPU. `lived_ns`: lifetime of the process.
+    """
 
     ran_ns: int = 0
     starved_ns: int = 0
@@ -44,7 +47,7 @@ class Processor:
 
 
 def processors(files: Iterable[File]) -> dict[str, Processor]:
-    """Process name, as in paths, -> processor times; the name is a role or one process."""
+    """Process name -> processor times; the name is a role or one process, as in call paths."""
     found: dict[str, Processor] = {}
     for file in files:
         one = found.setdefault(file.service, Processor())
@@ -56,7 +59,8 @@ def processors(files: Iterable[File]) -> dict[str, Processor]:
 
 @dataclass
 class ThreadWork:
-    """Work of a server's logical thread for its callers; `below`: downstream servers."""
+    """Work of a server's logical thread for its callers; `below`: work of its downstream
+    servers."""
 
     process: str
     count: int
@@ -66,18 +70,18 @@ class ThreadWork:
     send_ns: int = 0
     receive_ns: int = 0
     bytes: int = 0
-    reads: bool = True  # the caller reads: no incoming stream
+    reads: bool = True  # the caller reads, so there is no incoming stream
     spread: float = 0.0  # relative standard error of the mean
     below: list[ThreadWork] = field(default_factory=list)
 
 
 @dataclass
 class Edge:
-    """Waits for the link between two processes (`ns`).
+    """Waiting time for the link between two processes (`ns`).
 
     `most_ns`: upper bound, which includes the sender's own waits. `hidden_ns`: other work of the
-    receiver, with which transfers may have overlapped. `beyond`: processes to which the same data
-    is forwarded.
+    receiver, which transfers may have overlapped. `beyond`: processes to which the receiver
+    forwards the same data.
     """
 
     sender: str
@@ -91,10 +95,11 @@ class Edge:
 
 @dataclass
 class ServerWaits:
-    """Client waits for one server's responses: in the client's thread (`ns`) and in parallel ones.
+    """Client waits for one server's responses: in the client's thread (`ns`) and in parallel
+    threads.
 
     `calm_ns`: the waits if every call took the median time. The excess is not network latency,
-    which is equal for all calls.
+    which is equal for all calls. `served_ns`: time of the server's work.
     """
 
     ns: float = 0.0
@@ -116,17 +121,18 @@ class Parts:
     """Sums of client work and waits, from which the savings are computed."""
 
     whole_ns: float = 0.0
-    waited_ns: float = 0.0  # for parallel logical threads
+    waited_ns: float = 0.0  # waits for parallel logical threads
     client_ns: dict[str, float] = field(default_factory=dict)
     sleeps_ns: dict[str, float] = field(default_factory=dict)
-    calls: dict[str, ServerWaits] = field(default_factory=dict)  # by server
-    streams: list[tuple[int, float]] = field(default_factory=list)  # count, deviation over mean
+    calls: dict[str, ServerWaits] = field(default_factory=dict)  # server -> calls
+    # (count, relative standard deviation)
+    streams: list[tuple[int, float]] = field(default_factory=list)
     chains: list[list[tuple[ThreadWork, float]]] = field(default_factory=list)
     edges: list[Edge] = field(default_factory=list)
 
 
 def ranking(top: MergedStep, ran: Mapping[str, Processor], factor: float = FACTOR) -> PartRanking:
-    """Parts sorted by saving if each were `factor` times faster, and two other rankings."""
+    """Parts sorted by saving if each part were `factor` times faster, with two other rankings."""
     assert factor > 1
     observed = _collect(top)
     busy = _utilisation(top, ran)
@@ -163,13 +169,13 @@ def _gain(
 
 
 def _collect(top: MergedStep) -> Parts:
-    """Sum up the clients' logical threads and the threads that they waited for."""
+    """Sum up the clients' logical threads and the logical threads that they waited for."""
     observed = Parts()
     for root in gain.operations(top):
         observed.whole_ns += root.total_ns
         own, *others = gain.threads(root)
         for step in own.steps:
-            # A path with a second process is inside a call, and counted by that call.
+            # A path with a second process is within a remote call, whose time includes it.
             if step.path.processes == 1:
                 _own_time(step, observed)
         for thread in others:
@@ -185,7 +191,7 @@ def _collect(top: MergedStep) -> Parts:
 
 
 def _server_of(node: MergedStep) -> str:
-    """The server whose response a step waited for; empty if the step is no call."""
+    """The server whose response a step waited for; empty if the step is no remote call."""
     processes = [child.call.process for child in node.children.values()]
     servers = [process for process in processes if process is not None]
     called = node.kind == "blocked" and servers and node.served_ns <= node.self_ns
@@ -193,7 +199,7 @@ def _server_of(node: MergedStep) -> str:
 
 
 def _own_time(step: gain.ThreadStep, observed: Parts) -> None:
-    """Add a step of a client's own thread."""
+    """Add the time of a step of a client's own thread to `observed`."""
     node, client = step.node, step.path.within or step.path.names[0]
     if node.kind == "sleep":
         _add(observed.sleeps_ns, f"{client}: {node.name}", node.self_ns)
@@ -206,7 +212,8 @@ def _own_time(step: gain.ThreadStep, observed: Parts) -> None:
 
 
 def _stream(first: ThreadWork, client: str, observed: Parts) -> None:
-    """Add a thread that a client waited for: its pipelines (`chains`) and links (`edges`)."""
+    """Add a thread that a client waited for to `observed`: its pipelines (`chains`) and links
+    (`edges`)."""
     observed.chains += _chains(first)
     observed.streams.append((first.count, first.spread * math.sqrt(first.count)))
     if first.reads:
@@ -246,7 +253,8 @@ def _all_below(work: ThreadWork) -> Iterator[ThreadWork]:
 
 
 def _chains(work: ThreadWork, part: float = 1.0) -> list[list[tuple[ThreadWork, float]]]:
-    """All paths through a tree of pipelines, as (work, share of the calls on this path)."""
+    """All paths through a tree of pipelines, as lists of (work, share of the calls on this
+    path)."""
     found = []
     left = 1.0
     for below in work.below:
@@ -257,7 +265,7 @@ def _chains(work: ThreadWork, part: float = 1.0) -> list[list[tuple[ThreadWork, 
 
 
 def _thread_steps(node: MergedStep) -> Iterator[MergedStep]:
-    """The steps of a server's thread, without work of other threads or processes."""
+    """The steps of a server's thread, without the work of other threads or processes."""
     open_nodes = [node]
     while open_nodes:
         here = open_nodes.pop()
@@ -297,7 +305,8 @@ def _savings(
     found: dict[str, tuple[float, float, float]] = {}
     for name, saved_ns in _of_streams(observed, part):
         _more(found, name, saved_ns)
-    # Unexplained waits may be due to any part, so raise `most`; an excess lowers `least`.
+    # Any part may have caused unexplained waits, so they raise `most`; a negative value lowers
+    # `least`.
     more_ns = _unexplained_ns(observed)
     found = {
         name: (
@@ -308,8 +317,8 @@ def _savings(
         for name, (low, point, high) in found.items()
     }
     for server, calls in observed.calls.items():
-        # Threads outside the handlers belong to no call. Their runnable time is known; its share
-        # within calls is estimated as if evenly spread over time.
+        # Threads outside the handlers belong to no call. Their runnable time is known; the share of
+        # this time within calls is estimated as if it were spread evenly.
         one = ran.get(server, Processor())
         least = max(calls.served_ns, min(one.wanted_ns, calls.ns - calls.calm_ns))
         evenly = calls.ns * min(1.0, one.wanted_ns / one.lived_ns) if one.lived_ns else 0.0
@@ -327,7 +336,8 @@ def _savings(
 
 
 def _of_streams(observed: Parts, part: float) -> Iterator[tuple[str, tuple[float, float, float]]]:
-    """(part, saving) for each disk, processor and link of each pipeline."""
+    """(part, (least, point, most) saving in ns) of each disk, processor and link of each
+    pipeline."""
     for chain in observed.chains:
         disks = [work.disk_ns * share for work, share in chain]
         for number, (work, share) in enumerate(chain):
@@ -350,7 +360,7 @@ def _of_streams(observed: Parts, part: float) -> Iterator[tuple[str, tuple[float
 
 
 def _best(edges: list[Edge]) -> dict[str, float]:
-    """Upper bound of each process's link time in ns per byte, from its fastest exchange."""
+    """Process -> upper bound of its link time in ns per byte, from its fastest exchange."""
     best: dict[str, float] = {}
     for edge in edges:
         for end in (edge.sender, edge.receiver):
@@ -360,7 +370,7 @@ def _best(edges: list[Edge]) -> dict[str, float]:
 
 
 def _unexplained_ns(observed: Parts) -> float:
-    """Client waits minus time of pipelines and parallel calls; may be negative."""
+    """Client waits in ns minus the time of pipelines and parallel calls; may be negative."""
     taken = sum(
         max(work.disk_ns * share for work, share in chain)
         + sum(work.processor_ns * share for work, share in chain)
@@ -373,7 +383,7 @@ def _unexplained_ns(observed: Parts) -> float:
 
 
 def _among_runs_ns(name: str, point_ns: float, observed: Parts) -> float:
-    """Half-width of the 90 % interval of the remaining time after a gain, between runs.
+    """Half-width in ns of the 90 % interval between runs of the time that remains after a gain.
 
     The spread of streams is the median over their kinds. If only some streams of a kind are slow,
     their spread is mostly the slowness itself, which the gain removes.
@@ -392,7 +402,8 @@ def _among_runs_ns(name: str, point_ns: float, observed: Parts) -> float:
 def _utilisation(top: MergedStep, ran: Mapping[str, Processor]) -> dict[str, float]:
     """Utilisation of each processor and disk over its process's lifetime; unknown for links.
 
-    Above 1, several threads ran on several processors, or waited for one disk.
+    A utilisation above 1 means that several threads ran on several processors or waited for one
+    disk.
     """
     busy_ns = {f"{name}: processor": float(one.ran_ns) for name, one in ran.items()}
     for path, node in walk(top):
@@ -422,7 +433,7 @@ def _more(
 
 
 def _part(path: CallPath, node: MergedStep) -> str:
-    """The part to which a step's self time is attributed, ignoring happens-before order."""
+    """The part to which a step's self time is attributed, regardless of happens-before order."""
     process = path.within or ""
     if node.kind == "sleep":
         return f"{process}: {node.name}"
@@ -437,7 +448,7 @@ def _shares(sums: Mapping[str, float]) -> list[PartShare]:
 
 
 def _summed(top: MergedStep) -> dict[str, float]:
-    """Self time of all work caused by operations, summed by part."""
+    """Part -> summed self time in ns of all work that operations caused."""
     sums: dict[str, float] = {}
     for root in gain.operations(top):
         for thread in gain.threads(root):
@@ -447,7 +458,7 @@ def _summed(top: MergedStep) -> dict[str, float]:
 
 
 def _last_finishers(top: MergedStep) -> dict[str, float]:
-    """Self time by part along the threads that finish last (critical path)."""
+    """Part -> self time in ns along the threads that finish last (critical path)."""
     sums: dict[str, float] = {}
     for root in gain.operations(top):
         own, *others = gain.threads(root)
@@ -458,7 +469,8 @@ def _last_finishers(top: MergedStep) -> dict[str, float]:
             else:
                 _add(sums, _part(step.path, step.node), max(0, step.node.own_ns))
         ends = [thread for thread in others if thread.steps and thread.steps[0].path.processes > 1]
-        # The last process of a pipeline finishes last, and all upstream processes wait for it.
+        # The last process of a pipeline finishes last, because the upstream processes wait for its
+        # answer and then finish in turn.
         last = [
             thread
             for thread in ends

@@ -1,4 +1,4 @@
-"""Compressed traces as tables: Parquet in a folder, one schema for all systems, read with SQL."""
+"""Compressed traces as tables: Parquet files of one schema for all file systems, read with SQL."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ else:
 TableRows = list[dict[str, Value]]
 
 
-# The columns of every table: name:type, the types as `_schemas` names them.
+# The columns of every table as name:type; `_schemas` maps the types to Arrow types.
 _COLUMNS = {
     "calls": (
         "trace:text node:whole parent:whole path:text name:text kind:text depth:small count:whole "
@@ -84,7 +84,8 @@ MOST_ROWS = 100_000
 
 
 def write(profile: TraceProfile, folder: Path, label: str) -> None:
-    """One file a table for a profile; the files of another profile of that label are replaced."""
+    """Write a profile as one Parquet file for each table; earlier files with the same label are
+    replaced."""
     if not LABEL.fullmatch(label):
         raise InputError("--label", label, "must be letters, digits, - and _, at most 64")
     folder.mkdir(exist_ok=True)
@@ -105,7 +106,8 @@ def tables(profile: TraceProfile) -> dict[str, TableRows]:
     found: dict[str, TableRows] = {"calls": [], "exemplars": [], "hosts": []}
     numbers: dict[CallPath | None, int] = {}
     for number, (path, node) in enumerate(walk(profile.roots)):
-        # Depth first: the last node of a path is the parent of those that follow below it.
+        # Depth-first order: the last node of a path is the parent of the nodes below it that
+        # follow.
         numbers[path] = number
         found["calls"].append(_call(number, numbers.get(path.parent), path, node))
         found["exemplars"] += [
@@ -132,7 +134,10 @@ def tables(profile: TraceProfile) -> dict[str, TableRows]:
 
 
 def _call(number: int, parent: int | None, path: CallPath, node: TreeNode) -> dict[str, Value]:
-    """A row of `calls`; `read` calls were recorded, from which others may be estimated."""
+    """A row of the table `calls`.
+
+    `read`: number of recorded calls; if `count` differs, it is estimated.
+    """
     return {
         "node": number,
         "parent": parent,
@@ -152,7 +157,8 @@ def _call(number: int, parent: int | None, path: CallPath, node: TreeNode) -> di
         "p50_s": node.p50_s,
         "p99_s": node.p99_s,
         "sd_s": node.sd_s,
-        # Failed attempts stand apart, and repetitions of one caller are counted, in spans only.
+        # Failed attempts are separate rows, and repetitions by one caller are counted, in spans
+        # only.
         "again": node.again,
         "times_least": node.times.least if node.times else None,
         "times_p50": node.times.p50 if node.times else None,
@@ -215,7 +221,10 @@ def _parts(found: PartRanking) -> TableRows:
 
 
 def query(folder: Path, sql: str) -> tuple[list[str], list[tuple[Value, ...]]]:
-    """(columns, rows) of a query. Tables are loaded into memory; SQL cannot access files."""
+    """(column names, rows) of a query. Tables are loaded into memory; the SQL cannot access files.
+
+    InputError if the SQL is wrong or gives too many rows.
+    """
     with duckdb.connect() as database:
         found = 0
         for name, schema in _schemas().items():
@@ -232,7 +241,7 @@ def query(folder: Path, sql: str) -> tuple[list[str], list[tuple[Value, ...]]]:
         database.execute("set lock_configuration=true")
         try:
             answer = database.execute(sql)
-            # The query is empty or a comment.
+            # The query is empty or consists of a comment.
             if answer is None or answer.description is None:
                 raise InputError(
                     "SQL", sql, "asks for nothing; the tables are " + ", ".join(_schemas())
@@ -247,7 +256,8 @@ def query(folder: Path, sql: str) -> tuple[list[str], list[tuple[Value, ...]]]:
 
 
 def _plain(value: Any) -> Value:
-    """A value that JSON can hold as well: sums are whole, and what is no number is nothing."""
+    """A value that JSON can hold: a whole Decimal becomes an integer, NaN and infinity become
+    None."""
     if isinstance(value, Decimal):
         return int(value) if value == value.to_integral_value() else float(value)
     return None if isinstance(value, float) and not math.isfinite(value) else value

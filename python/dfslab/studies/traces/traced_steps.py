@@ -1,4 +1,4 @@
-"""Traced step times compared with those of a description, per operation, with errors.
+"""Traced step times compared with the step times of a description, by operation, with errors.
 
 Spans of the load generator have the step names of descriptions. Call profiles have the names of an
 instrumentation-points file, which a file system maps to steps (`TRACED` in its facts). Steps on one
@@ -16,7 +16,7 @@ from dfslab.documents.traces.trace_profile import TreeNode
 from dfslab.documents.traces.trace_tree import walk
 from dfslab.result import Step
 
-# Of steps that no description has, those that take longest.
+# Number of traced steps without a description that are listed, the longest first.
 MOST_ONLY_TRACED = 10
 
 
@@ -30,9 +30,10 @@ class _Calls:
 def compared(
     roots: Sequence[TreeNode], modelled: Sequence[Step], named: Mapping[tuple[str, ...], str]
 ) -> list[ModelledStep]:
-    """One entry for every step of each modelled operation, then those that only the trace has.
+    """One entry for every step of each modelled operation, then the steps that only the trace has.
 
-    `named` maps steps of the description, one or several together, to the end of a traced path.
+    `named`: step names of the description (one or several that are traced as one) -> end of the
+    traced path.
     """
     as_described = bool({root.name for root in roots} & {one.operation for one in modelled})
     ends: dict[tuple[str, ...], str] = {} if as_described else dict(named)
@@ -81,14 +82,18 @@ def _operations(
     found: Mapping[tuple[str, ...], _Calls],
     as_described: bool,
 ) -> int:
-    """How many operations the trace holds: as many as their own spans, or as their first steps."""
+    """Number of operations in the trace: that of the operation's spans, or of its first traced
+    step."""
     if as_described:
         return sum(root.count for root in roots if root.name == operation)
     return next((calls.count for calls in found.values() if calls.count), 0)
 
 
 def _calls(roots: Sequence[TreeNode], end: str, whole: bool) -> _Calls:
-    """All calls whose path ends so (or is so), each outermost one once."""
+    """Sums over the calls whose path ends with `end` (or equals it, if `whole`).
+
+    A call within another such call is not counted.
+    """
     calls = _Calls()
     outermost: CallPath | None = None
     for path, node in walk(roots) if end else ():
@@ -103,7 +108,8 @@ def _calls(roots: Sequence[TreeNode], end: str, whole: bool) -> _Calls:
 
 
 def _only_traced(roots: Sequence[TreeNode], taken: set[CallPath]) -> list[ModelledStep]:
-    """Steps of clients that have no place in the description and neither hold nor are in one."""
+    """Traced steps of clients that match no described step, and are neither within nor around
+    one."""
     rows: list[ModelledStep] = []
     found: list[CallPath] = []
     nodes = list(walk(roots))
@@ -112,7 +118,8 @@ def _only_traced(roots: Sequence[TreeNode], taken: set[CallPath]) -> list[Modell
         if path.origin in serving:
             continue
         covered = any(path.is_at_or_below(one) or one.is_below(path) for one in taken)
-        # Below a second process is what a call is made of; below another such step, it is in that.
+        # Steps below a second process are part of a remote call; steps below a found step are part
+        # of it.
         beneath = any(path.is_below(one) for one in found)
         if covered or beneath or path.processes > 1 or not node.count:
             continue

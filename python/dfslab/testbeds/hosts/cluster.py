@@ -34,9 +34,11 @@ class Made:
 
 
 class Cluster:
-    """The emulated hosts of a testbed. `note` is called with every resource right after its
-    creation, before it is used. `images` is called for a folder in memory that is removed with the
-    testbed."""
+    """The emulated hosts of a testbed.
+
+    `note` is called with every resource after its creation and before its use, so that it can be
+    removed. `images` returns a folder in memory that is removed with the testbed.
+    """
 
     def __init__(
         self,
@@ -58,7 +60,7 @@ class Cluster:
         self._images = images
 
     def raise_hosts(self) -> None:
-        """Create all hosts, links and disks. TestbedError when one cannot be created."""
+        """Create all hosts, links and disks. TestbedError if one of them cannot be created."""
         check_machine(self.deployment)
         for name, _ in self.deployment.nodes():
             (self.folder / name / "disk").mkdir(parents=True)
@@ -70,17 +72,17 @@ class Cluster:
         self._delay()
 
     def of(self, role: str) -> list[Host]:
-        """The hosts of a role in the deployment's order; a host with several instances appears once
-        for each."""
+        """The hosts of a role in the deployment's order; a host with n instances appears n
+        times."""
         return [host for host in self.hosts for _ in range(host.roles.get(role, 0))]
 
     @property
     def groups(self) -> str:
-        """The name of the testbed's control groups."""
+        """The name that all control groups of the testbed have."""
         return self._limits.name
 
     def host(self, name: str) -> Host:
-        """The host of that name. TestbedError that lists the known names otherwise."""
+        """The host `name`. TestbedError with the known names if there is none."""
         for host in self.hosts:
             if host.name == name:
                 return host
@@ -103,10 +105,11 @@ class Cluster:
 
     @contextmanager
     def whole_processors(self) -> Iterator[None]:
-        """Lift the processor limits of all hosts during the block.
+        """A context in which the processor limits of all hosts are lifted.
 
-        Daemons start and are JIT-compiled without limits. A share describes what a daemon then does
-        for clients, and a JVM that starts under a limit would size its thread pools by it.
+        Daemons start and are JIT-compiled without limits. A share describes what a running daemon
+        does for clients, and a JVM that starts under a limit would size its thread pools by the
+        limit.
         """
         shared = [group for _, group in self.deployment.nodes() if group.share < 1]
         if not shared:
@@ -129,7 +132,7 @@ class Cluster:
         self._at_switch(name, network.cut_script(self._number(name)))
 
     def slow(self, name: str, rate_bytes_per_s: float) -> None:
-        """Reduce the rate of a host's link in both directions."""
+        """Reduce the rate of a host's link in both directions, in bytes per second."""
         number = self._number(name)
         link = self.links[number - 1]
         at_switch = network.slow_script(f"p{number}", link, rate_bytes_per_s)
@@ -158,14 +161,15 @@ class Cluster:
             child.poll()
 
     def _start_processes(self) -> int:
-        """Start the switch and every host's first process concurrently; the PID of the switch."""
+        """Start the switch and every host's first process concurrently; returns the PID of the
+        switch."""
         log = self.folder / "hosts.log"
         switch = hold(["unshare", "-n"], log, self._env, self._owned)
         parents = [
             (name, group, launch_init(log, self._env, self._owned))
             for name, group in self.deployment.nodes()
         ]
-        # Recorded at once, so that they are found whatever fails next.
+        # Recorded before anything else can fail, so that the take-down finds these processes.
         self._held += [switch, *(parent for _, _, parent in parents)]
         started = [("switch", switch), *((name, parent) for name, _, parent in parents)]
         self._remember(processes=[(name, LiveProcess.of(p.pid)) for name, p in started])
@@ -291,7 +295,7 @@ def _name(pid: int) -> str:
 
 
 def _run_all(commands: Sequence[tuple[str, list[str]]], env: Mapping[str, str]) -> None:
-    """Run commands concurrently. TestbedError carries the output of the first one that failed."""
+    """Run commands concurrently. TestbedError has the output of the first one that failed."""
     running = [
         (
             name,
@@ -323,7 +327,7 @@ def _run_all(commands: Sequence[tuple[str, list[str]]], env: Mapping[str, str]) 
 
 
 def _await_line(line: subprocess.Popen, log: Path) -> None:
-    """Wait until the delay-line process reports that it has opened every packet queue."""
+    """Wait until the delay-line process reports that every packet queue is open."""
     deadline = time.monotonic() + START_LIMIT_S
     while "ready" not in (log.read_text().splitlines() if log.exists() else ()):
         if line.poll() is not None or time.monotonic() > deadline:

@@ -14,7 +14,7 @@ from pathlib import Path
 ROOT = Path("/sys/fs/cgroup")
 PERIOD_US = 100_000
 REMOVE_WAIT_S = 5.0
-# Disk limits: name here -> file of version 1, key of io.max of version 2.
+# Disk limit -> (file of version 1, key of io.max of version 2).
 DISK = {
     "read_bytes_per_s": ("blkio.throttle.read_bps_device", "rbps"),
     "write_bytes_per_s": ("blkio.throttle.write_bps_device", "wbps"),
@@ -25,17 +25,16 @@ DISK = {
 
 class ControlGroups:
     """The control groups of one testbed: `dfslab-<testbed id>`, with one child group for each
-    host.
-    """
+    host."""
 
     def __init__(self, testbed_id: str, root: Path = ROOT) -> None:
         self.unified = (root / "cgroup.controllers").exists()
         self._root, self.name = root, f"dfslab-{testbed_id}"
 
     def make(self, host: str, cores: float | None, memory_bytes: int | None) -> tuple[Path, ...]:
-        """The groups that a host's processes join, created with their limits.
+        """Create the groups that a host's processes join, with their limits; returns their folders.
 
-        Where disk limits are set in the root group, the root group is included: a process in
+        If disk limits are set in the root group, the root group is included, because a process in
         another group would escape them.
         """
         folders = [*self._folders(host, cores, memory_bytes)]
@@ -43,7 +42,7 @@ class ControlGroups:
         return (*folders, disks) if not self.unified and disks.is_dir() else tuple(folders)
 
     def processor(self, host: str, cores: float) -> None:
-        """Change the processor share of a host that was created with one."""
+        """Change the processor limit, in cores, of a host that was created with a limit."""
         folder = (self._root if self.unified else self._root / "cpu") / self.name / host
         quota = round(cores * PERIOD_US)
         if self.unified:
@@ -52,7 +51,7 @@ class ControlGroups:
             (folder / "cpu.cfs_quota_us").write_text(f"{quota}\n")
 
     def disk(self, host: str, device: str, limits: Mapping[str, float]) -> None:
-        """Set limits on a block device ("major:minor"). A limit that is not named is removed."""
+        """Set limits on a block device ("major:minor"); limits that are not named are removed."""
         if self.unified:
             words = [
                 f"{key}={round(limits[name]) if limits.get(name) else 'max'}"
@@ -66,14 +65,16 @@ class ControlGroups:
             (self._root / "blkio" / file).write_text(f"{device} {value}\n")
 
     def lift(self, device: str) -> None:
-        """Remove all limits of a device. Those of version 2 end with their group."""
+        """Remove all limits of a device; those of version 2 end with their group."""
         if not self.unified:
             with suppress(OSError):
                 self.disk("", device, {})
 
     def remove(self) -> None:
-        """Remove the groups. Their processes must have ended, which the kernel may show with a
-        delay."""
+        """Remove the groups, whose processes must have ended.
+
+        The kernel may show the end of a process with a delay, so the removal is retried.
+        """
         for folder in self.folders():
             for path in [*sorted(folder.glob("*/")), folder]:
                 _remove_group(path)
@@ -84,7 +85,7 @@ class ControlGroups:
         return [place / self.name for place in places if (place / self.name).is_dir()]
 
     def _folders(self, host: str, cores: float | None, memory_bytes: int | None) -> Iterable[Path]:
-        """The host's groups, created with their limits."""
+        """The host's groups, created with their limits, one after the other."""
         if self.unified:
             own = self._root / self.name
             own.mkdir(exist_ok=True)
@@ -124,5 +125,5 @@ def _remove_group(path: Path) -> None:
 
 
 def everybody(root: Path = ROOT) -> list[Path]:
-    """Every control group of any testbed on this machine."""
+    """The folders of all control groups of any testbed on this machine."""
     return sorted({*root.glob("dfslab-*"), *root.glob("*/dfslab-*")})

@@ -1,8 +1,7 @@
-"""The process that delays packets between hosts: `python -m dfslab.testbeds.hosts.delay_line
-LINES`.
+"""The process that delays packets between hosts: `dfslab.testbeds.hosts.delay_line LINES`.
 
-Prints "ready" once it has opened every packet queue. At its end (SIGINT) it prints a summary of
-the packets that passed.
+It prints "ready" once every packet queue is open. At its end (SIGINT) it prints a summary of the
+packets that passed.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from dfslab import _core
 
 
 def main(lines: str) -> int:
-    """Delay packets until interrupted. Returns 1 when a packet queue cannot be opened."""
+    """Delay packets until interrupted. Returns 1 if a packet queue cannot be opened."""
     try:
         print(_core.delay_line(lines, lambda: print("ready", flush=True)), flush=True)
     except (_core.InputError, _core.RunError) as error:

@@ -15,37 +15,37 @@ from dfslab.testbeds.hosts.control_groups import ControlGroups
 BLOCK = Path("/sys/block")
 FREE_WAIT_S = 60.0
 COMMAND_LIMIT_S = 300.0
-# The image is a fresh sparse file, so nothing needs to be written or discarded to make it empty.
+# The image is a new sparse file, so it is empty without any writing or discarding.
 _MAKE = {
     "xfs": ["mkfs.xfs", "-q", "-K"],
     "ext4": ["mkfs.ext4", "-q", "-F", "-E", "nodiscard,lazy_itable_init=1,lazy_journal_init=1"],
 }
-# ext4 would zero its inode tables in the background and use part of the disk's rate. Deleted
-# blocks are discarded, which frees memory of the image.
+# Otherwise ext4 would zero its inode tables in the background, at the cost of the disk's rate.
+# Deleted blocks are discarded, which frees the image's memory.
 OPTIONS = {"xfs": "noatime,nouuid,discard", "ext4": "noatime,noinit_itable,discard"}
 
 
-# The kernel counts in sectors of this size, whatever the sector size of the device.
+# The kernel counts in sectors of this size, whatever the device's sector size.
 SECTOR_BYTES = 512
 
 
 @dataclass(frozen=True)
 class LoopDevice:
-    """A loop device: its node in /dev and its number "major:minor"."""
+    """A loop device: its path in /dev and its number "major:minor"."""
 
     node: str
     device: str
 
 
 def make_image(path: Path, file_system: str, size_bytes: int) -> None:
-    """Create a sparse image with an empty file system. TestbedError when it cannot be created."""
+    """Create a sparse image with an empty file system. TestbedError if it cannot be created."""
     with path.open("xb") as image:
         os.truncate(image.fileno(), size_bytes)
     _run([*_MAKE[file_system], str(path)])
 
 
 def attach(path: Path) -> LoopDevice:
-    """Attach a loop device to the image, with direct I/O that bypasses this machine's page
+    """Attach a loop device to the image, with direct I/O, which bypasses this machine's page
     cache."""
     node = _run(["losetup", "-f", "--show", "--direct-io=on", str(path)]).strip()
     number = os.stat(node).st_rdev
@@ -53,13 +53,12 @@ def attach(path: Path) -> LoopDevice:
 
 
 def detach(disk: LoopDevice) -> None:
-    """Detach the device as soon as it is no longer mounted."""
+    """Have the kernel detach the device as soon as it is no longer mounted."""
     _run(["losetup", "-d", disk.node])
 
 
 def read_bytes(device: str) -> int:
-    """Bytes read from a device ("major:minor") since it was attached; page-cache hits not
-    included."""
+    """Bytes read from a device ("major:minor") since it was attached, without page-cache hits."""
     counts = Path(f"/sys/dev/block/{device}/stat").read_text().split()
     return int(counts[2]) * SECTOR_BYTES
 
@@ -70,8 +69,10 @@ def attached(folders: Sequence[Path]) -> list[LoopDevice]:
 
 
 def lift_limits(limits: ControlGroups, devices: Sequence[str], folders: Sequence[Path]) -> None:
-    """Lift the limits of recorded devices, except device numbers that now belong to another
-    image."""
+    """Lift the rate limits of recorded devices.
+
+    A device number that now belongs to another image is skipped.
+    """
     taken = {d.device for d, image in _devices() if not any(f in image.parents for f in folders)}
     for device in devices:
         if device not in taken:
@@ -79,11 +80,11 @@ def lift_limits(limits: ControlGroups, devices: Sequence[str], folders: Sequence
 
 
 def release(folders: Sequence[Path]) -> None:
-    """Wait until no image in the folders is in use. TestbedError when one stays in use."""
+    """Wait until no image in the folders is in use. TestbedError if one stays in use."""
     deadline = time.monotonic() + FREE_WAIT_S
     while left := attached(folders):
         for disk in left:
-            # Fails harmlessly when the device is being detached at the same time.
+            # Detaching fails without harm if the kernel is already detaching the device.
             subprocess.run(["losetup", "-d", disk.node], capture_output=True, check=False)
         if time.monotonic() > deadline:
             raise TestbedError("state", f"freeing {left[0].node}", "it is still in use")

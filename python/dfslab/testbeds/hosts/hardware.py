@@ -28,18 +28,18 @@ STREAM_S = 0.5
 STREAM_SKIP_S = 0.15
 ROUND_TRIPS = 40
 DISK_S = 1.3
-# The first moments of a rate-limited disk are served from burst credit.
+# Seconds at the start that are ignored, because a rate-limited disk first uses its burst credit.
 DISK_SKIP_S = 0.35
 DISK_REQUEST_BYTES = 1 << 18
 DISK_FILE_BYTES = 256 << 20
 LEAST_CUT_BYTES = 1 << 17
 CHUNK_BYTES = 1 << 18
 TIMEOUT_S = 10.0
-# The summed rate of concurrently measured links is at most this; beyond it, they are measured one
-# after the other.
+# Largest summed rate of links that are measured concurrently; above it, they are measured one after
+# the other.
 TOGETHER_BYTES_PER_S = 1.5e9
 ATTEMPTS = 6
-# Delay before attempt n, times n: disturbances by other work on the machine last for seconds.
+# Attempt n waits n times this long in seconds, because disturbances by other work last for seconds.
 PAUSE_S = 0.5
 DELAY_SLACK_S = 3e-4
 DELAY_SHARE = 0.10
@@ -47,8 +47,11 @@ DELAY_SHARE = 0.10
 
 @dataclass(frozen=True)
 class Check:
-    """One quantity of one host: declared (None: not emulated), measured, the allowed deviation,
-    and whether the measured value is within it."""
+    """One measured quantity of one host, compared with its declared value.
+
+    `declared`: None if not emulated. `allowed`: permitted deviation. `holds`: whether the deviation
+    is permitted.
+    """
 
     host: str
     quantity: str
@@ -59,25 +62,22 @@ class Check:
 
     def __post_init__(self) -> None:
         within = self.declared is None or abs(self.measured - self.declared) <= self.allowed
-        # The only way to set a derived field of a frozen dataclass.
+        # A frozen dataclass can set a derived field only in this way.
         object.__setattr__(self, "holds", within)
 
 
 def measure(
     cluster: Cluster, storing: frozenset[str], known: set[str] | None = None
 ) -> list[Check]:
-    """Measure every host's link rate and round trip, and the disk rates of hosts with a `storing`
-    role.
+    """Measure every host's link rate and round trip, and disk rates of hosts with a `storing` role.
 
-    Failed checks are repeated. TestbedError when a declared quantity is not met after ATTEMPTS.
-    Kinds of links and disks in `known` are not measured again; kinds that are measured are added to
-    it.
+    Failed checks are repeated. TestbedError if a declared quantity is not met after ATTEMPTS. Kinds
+    of links and disks in `known` are not measured again; newly measured kinds are added to it.
     """
     known = set() if known is None else known
     links, disks = _kinds(cluster, storing)
     with threads(2) as pool:
-        # Network and disk measurements share only a little processor time, so they run
-        # concurrently.
+        # Network and disk measurements take little processor time, so they run concurrently.
         later = pool.submit(_retried, lambda: _disks(cluster, storing, known))
         checks = []
         if not links <= known:
@@ -97,7 +97,7 @@ def measure(
 
 
 def _kinds(cluster: Cluster, storing: frozenset[str]) -> tuple[set[str], set[str]]:
-    """Identifiers of the kinds of a cluster's links, and of its rate-limited disks."""
+    """(kinds of a cluster's links, kinds of its rate-limited disks), as identifiers."""
     tolerance = cluster.deployment.tolerance
     links = {f"{link} {tolerance}" for link in cluster.links}
     limited = [group for _, group in cluster.deployment.nodes() if _is_limited(group, storing)]
@@ -117,7 +117,7 @@ def _disk_kind(group: NodeGroup, tolerance: float) -> str:
 
 
 def _retried(work: Callable[[], list[Check]]) -> list[Check]:
-    """Repeat a measurement that failed, since other work on the machine may disturb single
+    """Run a measurement, and repeat it if it failed, since other work may disturb single
     attempts."""
     best = _checked(work)
     for attempt in range(1, ATTEMPTS):
@@ -132,7 +132,7 @@ def _retried(work: Callable[[], list[Check]]) -> list[Check]:
 
 
 def _checked(work: Callable[[], list[Check]]) -> list[Check]:
-    """Run `work` and convert errors of sockets and disks into TestbedError."""
+    """Run `work`, and convert errors of sockets and disks into TestbedError."""
     try:
         return work()
     except OSError as error:
@@ -142,9 +142,9 @@ def _checked(work: Callable[[], list[Check]]) -> list[Check]:
 
 
 def check_links(cluster: Cluster) -> list[Check]:
-    """Each host sends a stream to the next one, so every link is measured in both directions.
+    """Measure every link in both directions, by streams from each host to the next.
 
-    A stream runs at the rate of the slower link of its two ends.
+    A stream runs at the rate of the slower of its two links.
     """
     hosts = cluster.hosts
     if len(hosts) < 2:
@@ -165,7 +165,7 @@ def check_links(cluster: Cluster) -> list[Check]:
 
 
 def _slower(one: float | None, other: float | None) -> float | None:
-    """The smaller of two declared rates; None means that a link is not rate-limited."""
+    """The smaller of two declared rates; None means that the link is not rate-limited."""
     declared = [rate for rate in (one, other) if rate is not None]
     return min(declared, default=None)
 
@@ -224,7 +224,7 @@ def _trips(cluster: Cluster) -> list[Check]:
     for source, sink, there, back in around:
         declared = there.delay_s + back.delay_s
         allowed = DELAY_SLACK_S + DELAY_SHARE * declared
-        # A declared delay below the machine's own is not emulated, so it is not checked.
+        # A declared delay below the machine's own delay is not emulated, so it is not checked.
         promised = declared if there.delayed or declared > DELAY_SLACK_S else None
         measured = least_round_trip(source, sink)
         checks.append(Check(source.name, "round trip", promised, measured, allowed))
@@ -238,7 +238,7 @@ def round_trip(source: Host, sink: Host) -> float:
 
 
 def least_round_trip(source: Host, sink: Host) -> float:
-    """The 10 % quantile of the round-trip times, in seconds: an estimate of the link's own delay.
+    """The 10 % quantile of round-trip times in seconds, an estimate of the link's own delay.
 
     Slower round trips include waiting for processors that other work on the machine occupies.
     """
@@ -279,7 +279,8 @@ def _ask(address: str, port: int) -> list[float]:
 
 
 def _disks(cluster: Cluster, storing: frozenset[str], known: set[str]) -> list[Check]:
-    """Direct writes, then direct reads, on all rate-limited disks of unknown kinds concurrently."""
+    """Measure all rate-limited disks of unknown kinds concurrently: direct writes, then direct
+    reads."""
     tolerance = cluster.deployment.tolerance
     groups = [group for _, group in cluster.deployment.nodes()]
     chosen = [
@@ -297,7 +298,7 @@ def _disks(cluster: Cluster, storing: frozenset[str], known: set[str]) -> list[C
                 each = group.disk.write_rate if kind == "write" else group.disk.read_rate
                 rate = each * group.disk.count
                 # The kernel splits large requests, so a low limit on requests per second would hide
-                # the rate.
+                # the byte rate.
                 hidden = 0 < group.disk.iops * LEAST_CUT_BYTES < rate
                 allowed = rate * tolerance
                 checks.append(
@@ -311,8 +312,7 @@ def _disks(cluster: Cluster, storing: frozenset[str], known: set[str]) -> list[C
 
 
 def direct_write(path: Path) -> float:
-    """Write rate in bytes per second with direct I/O, into a file that is created if it is
-    missing."""
+    """Write rate in bytes per second with direct I/O; the file is created if it is missing."""
     return _direct(path, os.O_WRONLY | os.O_CREAT, lambda f, b, at: os.pwrite(f, b, at))
 
 

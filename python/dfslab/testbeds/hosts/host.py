@@ -1,5 +1,4 @@
-"""One emulated host: network, mount, UTS and PID namespaces, kept alive by the host's first
-process.
+"""One emulated host: network, mount, UTS and PID namespaces, which its first process keeps alive.
 
 Nothing of a host has a name on the machine. When its first process (an init that reaps children) is
 killed, the kernel removes the host's daemons, mounts and network adapters.
@@ -31,7 +30,7 @@ Answer = TypeVar("Answer")
 
 
 def child_of(pid: int) -> int:
-    """The only child of a process that has just forked; TestbedError when there is none."""
+    """PID of the only child of a process that has just forked. TestbedError if there is none."""
     deadline = time.monotonic() + FORK_WAIT_S
     while time.monotonic() < deadline:
         try:
@@ -46,9 +45,9 @@ def child_of(pid: int) -> int:
 
 @dataclass
 class Host:
-    """A running host. `folder` holds its logs and data, `disk` is the mount point of its disk.
+    """A running host.
 
-    `groups` are its control groups.
+    `folder`: its logs and data. `disk`: mount point of its disk. `groups`: its control groups.
     """
 
     name: str
@@ -62,7 +61,7 @@ class Host:
 
     @property
     def disk(self) -> Path:
-        """The mount point of the disk inside the host."""
+        """The mount point of the host's disk, inside the host."""
         return self.folder / "disk"
 
     def command(self, words: Sequence[str]) -> list[str]:
@@ -76,7 +75,10 @@ class Host:
         return ["sh", "-c", f'{join}exec "$@"', self.name, *entering]
 
     def run(self, *words: str, text: str = "", limit_s: float = COMMAND_LIMIT_S) -> str:
-        """Run a command in the host to its end; its standard output. TestbedError when it fails."""
+        """Run a command in the host to its end; returns its standard output.
+
+        TestbedError if it fails.
+        """
         what = f"{words[0]} on {self.name}"
         try:
             done = subprocess.run(
@@ -96,7 +98,7 @@ class Host:
         return done.stdout
 
     def tries(self, *words: str, limit_s: float = COMMAND_LIMIT_S) -> bool:
-        """Run a command in the host; whether it succeeded."""
+        """Run a command in the host; returns whether it succeeded."""
         try:
             self.run(*words, limit_s=limit_s)
         except TestbedError:
@@ -104,16 +106,17 @@ class Host:
         return True
 
     def in_network(self, work: Callable[[], Answer]) -> Answer:
-        """Do `work` in this process, on a thread that has entered the host's network namespace."""
+        """Run `work` on a thread of this process in the host's network namespace; returns its
+        result."""
         return in_network(self.init.pid, work)
 
     def path(self, inside: Path | str) -> Path:
-        """A path of the host as this process can open it, across the host's mounts."""
+        """The path by which this process opens a path of the host, across the host's mounts."""
         return rooted_at(self.init.pid, Path(inside))
 
     def mounted(self, inside: Path | str) -> bool:
-        """Whether a file system is mounted at the path; after a failed mount it is a plain
-        directory."""
+        """Whether a file system is mounted at the path, which is a plain directory after a failed
+        mount."""
         try:
             table = Path(f"/proc/{self.init.pid}/mountinfo").read_text()
         except OSError:
@@ -121,7 +124,7 @@ class Host:
         return any(line.split()[4] == str(inside) for line in table.splitlines())
 
     def processes(self, name: str) -> list[LiveProcess]:
-        """The host's processes that run the program of that name."""
+        """The host's processes that run the program `name`."""
         own = os.readlink(f"/proc/{self.init.pid}/ns/pid")
         found = []
         for entry in Path("/proc").glob("[0-9]*"):
@@ -134,14 +137,14 @@ class Host:
         return found
 
     def log(self, daemon: str) -> Path:
-        """The log file of one of its daemons."""
+        """The log file of one of the host's daemons."""
         return self.folder / f"{daemon}.log"
 
 
 def hold(
     words: Sequence[str], log_path: Path, env: Mapping[str, str], owned: bool
 ) -> subprocess.Popen:
-    """Start a process that keeps namespaces alive; it dies with this process when `owned`."""
+    """Start a process that keeps namespaces alive; with `owned`, it dies with this process."""
     command = [*words, *INIT]
     return spawn(tied_to_owner(command) if owned else command, log_path, env, Path("/"))
 
@@ -165,8 +168,10 @@ def launch_init(log_path: Path, env: Mapping[str, str], owned: bool) -> subproce
 
 
 class HostDaemon(Daemon):
-    """A daemon in a host. Signals go to the daemon itself, not to the command that entered the
-    host."""
+    """A daemon in a host.
+
+    Signals go to the daemon itself, not to the command that entered the host.
+    """
 
     def __init__(
         self,
@@ -204,15 +209,17 @@ class HostDaemon(Daemon):
             ) from None
 
     def resume(self) -> None:
-        """Resume the daemon and its entering command, which had stopped together with it."""
+        """Resume the daemon and its entering command, which was suspended with the daemon."""
         super().resume()
         assert self._child is not None
         LiveProcess.of(self._child.pid).signal(signal.SIGCONT)
 
 
 class AdoptedDaemon(Daemon):
-    """A daemon that another daemon started. `find` looks up its process; `revive` starts it
-    again."""
+    """A daemon that another daemon started.
+
+    `find` returns its process; `revive` starts it again.
+    """
 
     def __init__(
         self,
@@ -226,7 +233,7 @@ class AdoptedDaemon(Daemon):
         self.process = find()
 
     def launch(self) -> None:
-        """Have the daemon started, and wait until its process appears."""
+        """Start the daemon by `revive`, and wait until its process appears."""
         self._revive()
         deadline = time.monotonic() + self.ready_deadline_s
         while (found := self._find()) is None or not found.alive():

@@ -14,14 +14,14 @@ TRIAL_LIMIT_S = 10.0
 
 @dataclass(frozen=True)
 class Feature:
-    """One feature that testbeds use: whether it is available, and what is disabled without it."""
+    """One feature that testbeds use: whether it is available, and what does not work without it."""
 
     name: str
     present: bool
     disables: str
 
 
-# name -> (command tried in its own namespaces, what is disabled without the feature)
+# Feature -> (command that is tried in new namespaces, what does not work without the feature).
 _TRIALS = {
     "namespaces": ("true", "hosts: only testbeds of a single node can be started"),
     "veth": ("ip link add v0 type veth peer name v1", "links between hosts"),
@@ -40,7 +40,7 @@ _TRIALS = {
 
 @cache
 def has(name: str) -> bool:
-    """Whether the feature of that name is available."""
+    """Whether the feature `name` is available."""
     return next(feature.present for feature in features() if feature.name == name)
 
 

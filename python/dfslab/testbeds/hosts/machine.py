@@ -12,12 +12,12 @@ from dfslab.testbeds.hosts.network import MOST_HOSTS, EmulatedLink
 
 
 def link_of(group: NodeGroup, deployment: Deployment) -> EmulatedLink:
-    """The emulated link of a node. An infinite bandwidth means no rate limit."""
+    """The emulated link of a node; an infinite bandwidth means no rate limit."""
     rate = group.adapter.bandwidth
     between = deployment.network
     return EmulatedLink(
         rate_bytes_per_s=None if math.isinf(rate) else rate,
-        # A message passes two adapters; the receiving host delays it for both.
+        # A message passes two adapters; the receiving host applies the delays of both.
         delay_s=between.latency + 2 * group.adapter.latency,
         jitter_s=between.jitter,
         loss=between.loss,
@@ -25,7 +25,7 @@ def link_of(group: NodeGroup, deployment: Deployment) -> EmulatedLink:
 
 
 def disk_limits(group: NodeGroup) -> dict[str, float]:
-    """Rate limits of a node's disk by name; infinite rates are left out."""
+    """Limit -> rate of a node's disks together; infinite rates are left out."""
     declared = group.disk
     rates = {
         "read_bytes_per_s": declared.read_rate * declared.count,
@@ -43,8 +43,7 @@ def cores_of(group: NodeGroup) -> float:
 
 
 def not_made(deployment: Deployment) -> list[str]:
-    """Declared properties that cannot be emulated here, but do not prevent the hosts from
-    starting."""
+    """Declared properties that this machine cannot emulate, but without which the hosts can run."""
     groups = {group.name: group for _, group in deployment.nodes()}.values()
     here = os.cpu_count() or 1
     lacking = kernel.lacks("memory limits")
@@ -58,7 +57,7 @@ def not_made(deployment: Deployment) -> list[str]:
 
 
 def check_machine(deployment: Deployment) -> None:
-    """TestbedError for the first requirement of the deployment that this machine lacks."""
+    """TestbedError for the first requirement of the deployment that this machine does not meet."""
     doing = "starting hosts"
     if programs := kernel.missing_programs():
         raise TestbedError("missing_program", doing, f"install {' '.join(programs)} (Debian)")

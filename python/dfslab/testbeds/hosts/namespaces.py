@@ -22,10 +22,11 @@ def prefix(pid: int, kinds: Sequence[str] = ALL) -> list[str]:
 
 
 def in_network(pid: int, work: Callable[[], Answer]) -> Answer:
-    """Do `work` in the network namespace of process `pid`, including its /proc/sys/net.
+    """Run `work` in the network namespace of process `pid`, with its /proc/sys/net; returns its
+    result.
 
-    A separate thread enters the namespace, so that the rest of this process stays where it is.
-    OSError when it cannot be entered.
+    A separate thread enters the namespace, so that the rest of this process stays in its own.
+    OSError if the namespace cannot be entered.
     """
     answer: list[Answer] = []
     failure: list[BaseException] = []
@@ -40,7 +41,7 @@ def in_network(pid: int, work: Callable[[], Answer]) -> Answer:
             finally:
                 os.close(handle)
             answer.append(work())
-        except BaseException as error:  # handed to the caller, whatever it is
+        except BaseException as error:  # any exception is re-raised in the caller's thread
             failure.append(error)
 
     thread = threading.Thread(target=enter, name=f"network-{pid}", daemon=True)
@@ -52,6 +53,5 @@ def in_network(pid: int, work: Callable[[], Answer]) -> Answer:
 
 
 def rooted_at(pid: int, path: Path) -> Path:
-    """The path by which this process reaches the file that `pid` sees as `path`, across its
-    mounts."""
+    """The path by which this process opens the file that process `pid` sees as `path`."""
     return Path(f"/proc/{pid}/root") / path.relative_to("/")

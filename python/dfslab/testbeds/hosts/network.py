@@ -1,7 +1,8 @@
 """The emulated network: a switch, a link to each host, rates by tbf, delays by netem or delay line.
 
-A link is shaped at both ends: what a host sends at its own adapter, what it receives at the
-switch's port. A shaper's buffer is part of the model: it holds BUFFER_S seconds at the link's rate.
+A link is shaped at both ends: outgoing traffic of a host at its own adapter, incoming traffic at
+the switch's port. A shaper's buffer is part of the model: it holds BUFFER_S seconds at the link's
+rate.
 """
 
 from __future__ import annotations
@@ -20,20 +21,20 @@ SUBNET = "10.77.0"
 MOST_HOSTS = 250
 BUFFER_S = 0.010
 BURST_S = 0.001
-# Measured effects of the emulation are declared with the deployment.
+# Properties of the emulation, whose measured effects are declared with the deployment.
 EMULATION = Emulation()
 LEAST_BURST_BYTES = int(EMULATION.burst)
 QUEUE = 7
 # A full TCP segment takes 1514 bytes on Ethernet and carries 1448 bytes of payload.
 PAYLOAD_SHARE = 1448 / 1514
-# Below this delay no delay line is used: it would add more than the declared delay, and the hosts
-# are this far apart without it.
+# Below this delay in seconds no delay line is used: it would add more than the declared delay, and
+# without it the hosts already have such a delay.
 LEAST_DELAY_S = EMULATION.delay
 
 
 @dataclass(frozen=True)
 class EmulatedLink:
-    """The declared link of one host; None and 0 mean that a property is not emulated."""
+    """The declared link of one host; None or 0 means that a property is not emulated."""
 
     rate_bytes_per_s: float | None = None
     delay_s: float = 0.0
@@ -42,18 +43,21 @@ class EmulatedLink:
 
     @property
     def delayed(self) -> bool:
-        """Whether packets must be delayed or dropped."""
+        """Whether packets must be delayed or dropped on this link."""
         return self.delay_s >= LEAST_DELAY_S or self.jitter_s > 0 or self.loss > 0
 
 
 def address(number: int) -> str:
-    """The address of host `number`, counted from 1. Networks of different testbeds are isolated."""
+    """The IP address of host `number`, counted from 1.
+
+    Networks of different testbeds are isolated.
+    """
     assert 1 <= number <= MOST_HOSTS, f"host {number} of at most {MOST_HOSTS}"
     return f"{SUBNET}.{number}"
 
 
 def switch_script(hosts: Sequence[Host], links: Sequence[EmulatedLink]) -> str:
-    """Shell commands, run in the switch's network, that connect and shape every host's port."""
+    """Shell commands for the switch's network that connect and shape every host's port."""
     lines = [
         "set -e",
         "ip -batch - <<END",
@@ -70,7 +74,7 @@ def switch_script(hosts: Sequence[Host], links: Sequence[EmulatedLink]) -> str:
 
 
 def host_script(host: Host, link: EmulatedLink, congestion: str) -> str:
-    """Shell commands, run in a host, that set its adapter's address, rate, delay and congestion
+    """Shell commands for a host that set its adapter's address, rate, delay and congestion
     control."""
     net = f"{SUBNET}.0/{PREFIX_LENGTH}"
     lines = [
@@ -89,12 +93,12 @@ def host_script(host: Host, link: EmulatedLink, congestion: str) -> str:
 
 
 def cut_script(number: int) -> str:
-    """Shell commands, run in the switch's network, that disconnect host `number`."""
+    """Shell commands for the switch's network that disconnect host `number`."""
     return f"ip link set p{number} down"
 
 
 def plug_script(number: int, link: EmulatedLink) -> str:
-    """Shell commands, run in the switch's network, that restore a port's declared link."""
+    """Shell commands for the switch's network that restore a port's declared link."""
     lines = [
         f"tc qdisc del dev p{number} root 2>/dev/null || true",
         *shaper(f"p{number}", link),
@@ -104,19 +108,19 @@ def plug_script(number: int, link: EmulatedLink) -> str:
 
 
 def slow_script(adapter: str, link: EmulatedLink, rate_bytes_per_s: float) -> str:
-    """Shell commands, run at one end of a link, that reduce its rate."""
+    """Shell commands for one end of a link that reduce its rate."""
     return "\n".join(shaper(adapter, replace(link, rate_bytes_per_s=rate_bytes_per_s)))
 
 
 def declared_script(link: EmulatedLink) -> str:
-    """Shell commands, run in a host, that restore its adapter's declared rate."""
+    """Shell commands for a host that restore its adapter's declared rate."""
     delays = _delay(link) if link.delayed and kernel.has("netem") else []
     gone = f"tc qdisc del dev {DATA_ADAPTER} root 2>/dev/null || true"
     return "\n".join([gone, *shaper(DATA_ADAPTER, link), *delays])
 
 
 def shaper(adapter: str, link: EmulatedLink) -> list[str]:
-    """Commands that set an adapter's rate, replacing an earlier one."""
+    """Shell commands that set an adapter's rate and replace an earlier rate."""
     if link.rate_bytes_per_s is None:
         return []
     burst = max(LEAST_BURST_BYTES, round(link.rate_bytes_per_s * BURST_S))
@@ -129,8 +133,10 @@ def shaper(adapter: str, link: EmulatedLink) -> list[str]:
 
 
 def _delay(link: EmulatedLink) -> list[str]:
-    """Delay on the receiving side; on the sending side it would throttle the sender's own
-    queues."""
+    """Shell commands that delay packets on the receiving side.
+
+    On the sending side, a delay would throttle the sender's own queues.
+    """
     if kernel.has("netem"):
         parent = "root" if link.rate_bytes_per_s is None else "parent 1:1"
         jitter = f" {round(link.jitter_s * 1e6)}us distribution normal" if link.jitter_s else ""
@@ -146,7 +152,7 @@ def _delay(link: EmulatedLink) -> list[str]:
 
 
 def delay_line(hosts: Sequence[Host], links: Sequence[EmulatedLink], seed: int) -> list[str] | None:
-    """The command of the process that delays packets; None when no link needs it."""
+    """The command line of the process that delays packets; None if no link needs it."""
     if kernel.has("netem"):
         return None
     lines = [

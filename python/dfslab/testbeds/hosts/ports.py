@@ -19,7 +19,7 @@ def free_ports(count: int, taken: Collection[int] = (), address: str = LOOPBACK)
 
     The search covers a range outside the ephemeral ports, so that no outgoing connection takes a
     port before the daemon binds it. It starts at a random port, so that concurrent searches rarely
-    collide. TestbedError when there are too few free ports.
+    collide. TestbedError if there are too few free ports.
     """
     first_ephemeral = int(_EPHEMERAL.read_text().split()[0])
     window = list(range(max(1024, first_ephemeral - WINDOW), first_ephemeral))
@@ -38,7 +38,8 @@ def free_ports(count: int, taken: Collection[int] = (), address: str = LOOPBACK)
 def can_listen(port: int, address: str = LOOPBACK) -> bool:
     """Whether a server could listen on the port now."""
     with socket.socket() as probe:
-        # As servers do (SO_REUSEADDR): a lingering closed connection does not block the port.
+        # Bind as servers do (SO_REUSEADDR), so that a lingering closed connection does not block
+        # the port.
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind((address, port))

@@ -1,7 +1,7 @@
 """One process of this machine, distinguished from a later process with the same PID.
 
-A process is identified by its PID, its start time in clock ticks since boot, and the boot. Signals
-go through a pidfd that is checked after it was opened, so a reused PID is never signalled.
+A process is identified by its PID, its start time in clock ticks since boot, and the boot. A signal
+is sent by a pidfd, which is checked after opening, so a reused PID is never signalled.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import psutil
 
 from dfslab.testbeds.errors import TestbedError
 
-# All processes of a testbed inherit this variable, so that each is found, recorded or not.
+# All processes of a testbed inherit this environment variable, by which each can be found.
 MARK = "DFSLAB_BED"
 KILL_WAIT_S = 60.0
 _PROC = Path("/proc")
@@ -40,7 +40,7 @@ class LiveProcess:
 
     @classmethod
     def of(cls, pid: int) -> LiveProcess:
-        """The process that has this PID now. ProcessLookupError when there is none."""
+        """The process that has this PID now. ProcessLookupError if there is none."""
         stat = _state_and_start(pid)
         if stat is None:
             raise ProcessLookupError(pid)
@@ -58,7 +58,7 @@ class LiveProcess:
         return self.state() != "dead"
 
     def signal(self, number: signal.Signals) -> bool:
-        """Send a signal to this process; False when it has ended."""
+        """Send a signal to this process; returns False if the process has ended."""
         handle = self._open()
         if handle is None:
             return False
@@ -71,7 +71,7 @@ class LiveProcess:
         return True
 
     def wait_end(self, timeout_s: float) -> bool:
-        """Wait until the process has ended; False when it still runs after `timeout_s`."""
+        """Wait until the process has ended; returns False if it still runs after `timeout_s`."""
         handle = self._open()
         if handle is None:
             return True
@@ -83,7 +83,7 @@ class LiveProcess:
             os.close(handle)
 
     def children(self) -> list[LiveProcess]:
-        """Child processes of its main thread that have not been reaped."""
+        """Child processes of the process's main thread that have not been reaped."""
         if not self.alive():
             return []
         found = []
@@ -106,7 +106,7 @@ class LiveProcess:
             handle = os.pidfd_open(self.pid)
         except ProcessLookupError:
             return None
-        # From here on the pidfd fixes the process, so the start time must be compared now.
+        # From here on the pidfd identifies the process, so compare the start time now.
         if self.alive():
             return handle
         os.close(handle)
@@ -125,18 +125,20 @@ def _state_and_start(pid: int) -> tuple[str, int] | None:
 
 
 def end(processes: Sequence[LiveProcess], grace_s: float) -> None:
-    """End all of them: SIGTERM, up to `grace_s` for all, then SIGKILL. TestbedError if one stays
-    alive."""
+    """End processes: SIGTERM, wait up to `grace_s` for all, then SIGKILL.
+
+    TestbedError if one stays alive.
+    """
     for process in processes:
         process.signal(signal.SIGTERM)
-        # A suspended process handles SIGTERM only after it is resumed.
+        # Resume suspended processes, which would handle SIGTERM only then.
         process.signal(signal.SIGCONT)
     deadline = time.monotonic() + grace_s
     kill([p for p in processes if not p.wait_end(deadline - time.monotonic())])
 
 
 def kill(processes: Sequence[LiveProcess]) -> None:
-    """SIGKILL to all, then wait until they have ended. TestbedError if one stays alive."""
+    """Send SIGKILL to processes and wait until they have ended. TestbedError if one stays alive."""
     for process in processes:
         process.signal(signal.SIGKILL)
     for process in processes:
@@ -151,7 +153,7 @@ def marked(mark: str) -> list[LiveProcess]:
     for entry in _PROC.iterdir():
         if not entry.name.isdigit() or int(entry.name) == os.getpid():
             continue
-        # A process may end while it is inspected, and another user's cannot be read.
+        # A process may end while it is inspected, and processes of other users cannot be read.
         with suppress(FileNotFoundError, ProcessLookupError, PermissionError):
             if wanted in (entry / "environ").read_bytes().split(b"\0"):
                 found.append(LiveProcess.of(int(entry.name)))

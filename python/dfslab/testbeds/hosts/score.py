@@ -1,9 +1,9 @@
-"""A processor's benchmark score within a host's limits: our substitute for SPECjvm2008.
+"""A processor's benchmark score within a host's limits, a substitute for SPECjvm2008.
 
 SPECjvm2008 is the geometric mean of single-processor kernels, of which compression and cryptography
 depend on the processor alone. Its licence and duration rule it out in a testbed, so two such
-kernels of the standard library run briefly inside the host's limits. The unit is arbitrary: only
-ratios of scores are meaningful.
+kernels of Python's standard library run briefly inside the host's limits. The unit is arbitrary:
+only ratios of scores are meaningful.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ print(math.prod(rates) ** (1 / len(rates)))
 def score(host: Host, kernel_s: float = KERNEL_S) -> float:
     """Kernel runs per second within the host's limits, as the geometric mean over the kernels.
 
-    TestbedError when the host cannot run them.
+    TestbedError if the host cannot run them.
     """
     output = host.run(sys.executable, "-c", PROGRAM, str(kernel_s), limit_s=LIMIT_S)
     try:

@@ -1,4 +1,4 @@
-"""A model: every rate is the first that was measured, give or take a factor of ten."""
+"""A model: every rate is the first measured one, with an interval of a factor of ten."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ NAMES = ("guess",)
 
 
 class Guess:
-    """Predicts without looking at the configuration."""
+    """Predicts the same rate for every configuration."""
 
     name = "guess"
 
@@ -19,12 +19,12 @@ class Guess:
         self._rate_per_s = 1.0
 
     def fit(self, results: Sequence[Result]) -> Guess:
-        """Keep one rate."""
+        """Store the first measured rate."""
         self._rate_per_s = results[0].value()
         return self
 
     def run(self, point: Point) -> Result:
-        """That rate."""
+        """The stored rate as a prediction."""
         rate = self._rate_per_s
         return Result(
             method=self.name,
@@ -36,5 +36,5 @@ class Guess:
 
 
 def make(name: str) -> Guess:
-    """The model."""
+    """The model `name`, for discovery."""
     return Guess()

@@ -1,4 +1,4 @@
-"""An importer: a line for each written file, "SECONDS PATH BYTES"."""
+"""An importer of lines "SECONDS PATH BYTES", one for each write."""
 
 from __future__ import annotations
 
@@ -12,12 +12,15 @@ HEAD = b"#lines\n"
 
 
 def recognises(head: bytes) -> bool:
-    """Whether it begins with the format's name."""
+    """Whether the bytes begin with the format's name."""
     return head.startswith(HEAD)
 
 
 def read(path: Path, recording: Recording) -> Iterator[FileCall]:
-    """A write for each line below the directory. ValueError if a line is no such line."""
+    """A write for each line whose path is below the directory.
+
+    ValueError if a line has another form.
+    """
     for line in path.read_text().splitlines()[1:]:
         seconds, name, size = line.split()
         if name.startswith(recording.under):

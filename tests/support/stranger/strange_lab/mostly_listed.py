@@ -1,4 +1,4 @@
-"""A workload: lists a directory, with a few reads in between."""
+"""A workload that lists a directory, with a few reads in between."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ Parameters = FileParameters
 
 
 def stream(parameters: FileParameters) -> Stream:
-    """Nine lists to a read."""
+    """A stream of nine lists for each read."""
     return Stream(
         mix=[Share(operation="list", weight=9.0), Share(operation="read", weight=1.0)],
         file_size=fixed(parameters.file_size),

@@ -1,4 +1,4 @@
-"""An exporter: one rate in a line."""
+"""An exporter that writes one rate per line."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ TITLE = "Rates, one in a line"
 
 
 def write(results: Sequence[Result]) -> bytes:
-    """The rates of all results that have one."""
+    """The rates of all results that have one, as text."""
     rates = [one.value() for one in results if "rate_per_s" in one.metrics]
     return "".join(f"{rate!r}\n" for rate in rates).encode()
 

@@ -9,7 +9,7 @@ NAMES = ("spread_of_package",)
 
 
 class Spread(StudyResult):
-    """Fastest over slowest rate of each configuration, less one."""
+    """Fastest rate / slowest rate - 1 of each configuration."""
 
     study = "spread_of_package"
     section_order = 13
@@ -19,21 +19,21 @@ class Spread(StudyResult):
     ratios: dict[str, float]
 
     def tables(self, run: FinishedRun) -> list[Table]:
-        """One row for each configuration."""
+        """A table with one row for each configuration."""
         labels = {point.id: point.labels for point in run.points}
         rows = [(words(run.name(labels[id])), percent(one)) for id, one in self.ratios.items()]
         return [Table("Fastest over slowest", heads("configuration", "spread"), rows)]
 
 
 class SpreadStudy(Study[Spread]):
-    """Compares repetitions."""
+    """Compares the repetitions of each configuration."""
 
     name = "spread_of_package"
     result = Spread
     needs = Needs(measured=True)
 
     def run(self, run: FinishedRun, progress: Progress) -> Spread:
-        """The ratios."""
+        """The ratios of all configurations."""
         rates: dict[str, list[float]] = {}
         for one in run.of_method("measure"):
             rates.setdefault(one.point_id, []).append(one.value())
@@ -41,5 +41,5 @@ class SpreadStudy(Study[Spread]):
 
 
 def make(name: str) -> SpreadStudy:
-    """The study."""
+    """The study `name`, for discovery."""
     return SpreadStudy()

@@ -1,4 +1,4 @@
-"""An instrument: times a single list of the file system's directory."""
+"""An instrument that times a single listing of the file system's directory."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Stopwatch(access.InSession):
     name = "stopwatch"
 
     def run(self, point: Point, repetition: int = 0) -> Result:
-        """The time of one list, in seconds."""
+        """The time of one listing in seconds."""
         with self.opened() as session:
             directory = session.reach(point.scenario).directory
             began = time.perf_counter()
@@ -35,5 +35,5 @@ class Stopwatch(access.InSession):
 
 
 def make(name: str) -> Stopwatch:
-    """The instrument."""
+    """The instrument `name`, for discovery."""
     return Stopwatch()

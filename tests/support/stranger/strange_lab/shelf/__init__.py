@@ -1,1 +1,1 @@
-"""A file system: a directory with a made-up ticket server before it."""
+"""A file system: a directory behind an invented ticket server."""

@@ -1,4 +1,4 @@
-"""Description of a directory with a made-up ticket server before it."""
+"""Description of a directory behind an invented ticket server."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ PARAMETERS = Parameters(
 
 
 def check(parameters: Mapping[str, Any], instances: Mapping[str, int]) -> list[tuple[str, str]]:
-    """Violated rules as (key, reason): none."""
+    """The violated rules as (key, reason): this file system has no rules."""
     return []
 
 
 def target(endpoint: Endpoint, parameters: Mapping[str, Any]) -> PosixTarget:
-    """POSIX calls in the directory."""
+    """A target that makes POSIX calls in the directory."""
     return PosixTarget(root=endpoint.directory)
 
 

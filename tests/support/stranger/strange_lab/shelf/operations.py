@@ -1,4 +1,4 @@
-"""Operations behind a ticket server."""
+"""Operation trees of a directory behind an invented ticket server."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from dfslab.testbeds.hosts.ports import LOOPBACK, can_listen
 
 
 class Parameters(CheckedModel):
-    """How many of each role; one machine has one of each."""
+    """The number of instances of each role; one machine has one of each."""
 
     clients: int = 1
     keepers: int = 1
@@ -22,7 +22,7 @@ class Parameters(CheckedModel):
 
 
 class Testbed(BaseTestbed):
-    """One server; clients use its directory itself."""
+    """A testbed of one server; clients use the server's directory directly."""
 
     SYSTEM = "shelf"
 
@@ -32,7 +32,7 @@ class Testbed(BaseTestbed):
 
     @classmethod
     def prepare(cls, parameters: Parameters, notify: Notify) -> None:
-        """Python is there."""
+        """Nothing to do, because Python is installed."""
 
     @classmethod
     def port_count(cls, parameters: Parameters) -> int:

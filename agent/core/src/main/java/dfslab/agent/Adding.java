@@ -22,10 +22,11 @@ final class Adding {
   private long random = ThreadLocalRandom.current().nextLong() | 1;
 
   /**
-   * Adds to a tree, which counts its nodes together with others'.
+   * Adds to a tree, which counts its nodes together with the nodes of other trees.
    *
-   * @param asks whether arguments are asked at once for what they say. They are the host's code,
-   *     which may want a lock that a thread has which waits for this tree: a snapshot asks later.
+   * @param asks whether the texts of arguments are computed at once, by toString(). This is the
+   *     host's code, which may need a lock of a thread that waits for this tree, so a snapshot
+   *     computes them later.
    */
   Adding(Node root, AtomicInteger nodes, boolean asks) {
     this.root = root;
@@ -34,10 +35,10 @@ final class Adding {
   }
 
   /**
-   * Adds the calls that ended, and offers outermost ones as exemplars.
+   * Adds the calls that have ended, and offers outermost ones as exemplars.
    *
-   * @param since the time before which no call becomes an exemplar
-   * @return how many calls had no room at their node
+   * @param since the time in ns before which no call becomes an exemplar
+   * @return the number of calls for which the tree had no room
    */
   long add(Calls calls, int count, long since) {
     // Short loops around methods: the JVM compiles the methods long before it compiles the loops.
@@ -91,7 +92,7 @@ final class Adding {
   }
 
   /**
-   * The child of a node for a step; a node elsewhere in the tree if there is no room for a new one.
+   * The child of a node for a step; if there is no room for a new child, another node of the tree.
    */
   Node child(Node above, Step step) {
     Node found = above.child(step);
@@ -129,7 +130,7 @@ final class Adding {
     }
   }
 
-  /** Copies an outermost call that has ended if its node accepts it as an exemplar. */
+  /** Copies an outermost call that has ended, if the call's node accepts it as an exemplar. */
   private void offer(Calls calls, int outermost, int count, long since) {
     if (!calls.isOutermost(outermost)
         || !calls.ended(outermost)

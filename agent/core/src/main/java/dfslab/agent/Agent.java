@@ -10,11 +10,12 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * Starts with a JVM or joins a running one: {@code -javaagent:agent.jar=points=FILE,out=FOLDER}.
+ * Starts with a JVM, by {@code -javaagent:agent.jar=points=FILE,out=FOLDER}, or joins a running
+ * one.
  *
- * <p>Further keys: service (what this process is), instance (which of them it is), interval_s
- * (between snapshots, 10 by default). Joining with "detach" takes every point out again; "pause"
- * leaves them in place and records nothing until "resume".
+ * <p>Further keys: service (role of this process), instance (number of the process within the
+ * role), interval_s (seconds between snapshots, 10 by default). Joining with "detach" removes all
+ * instrumentation; "pause" keeps it but records nothing until "resume".
  */
 public final class Agent {
   private static Agent running;
@@ -40,12 +41,12 @@ public final class Agent {
     snapshots = new Snapshots(folder, instance, points, weaver, intervalS);
   }
 
-  /** Called before the host's main method. */
+  /** Called by the JVM before the host's main method. */
   public static void premain(String arguments, Instrumentation instrumentation) {
     start(arguments, instrumentation);
   }
 
-  /** Called in a host that runs already. */
+  /** Called by the JVM when the agent joins a running host. */
   public static void agentmain(String arguments, Instrumentation instrumentation) {
     switch (arguments == null ? "" : arguments) {
       case "detach" -> detach();
@@ -72,7 +73,7 @@ public final class Agent {
       agent.snapshots.start();
       running = agent;
     } catch (Throwable failure) {
-      // After a failure the host goes on untraced.
+      // After a failure the host continues without tracing.
       Recorder.activate(false);
       Log.line("traces nothing: " + failure.getMessage());
     }
@@ -98,7 +99,7 @@ public final class Agent {
     running = null;
   }
 
-  /** Instruments the classes that are loaded already, or restores them. */
+  /** Instruments the classes that are already loaded, or restores them. */
   private void retransform() {
     List<Class<?>> concerned = new ArrayList<>();
     for (Class<?> loaded : instrumentation.getAllLoadedClasses()) {

@@ -3,19 +3,19 @@ package dfslab.agent;
 import java.lang.invoke.VarHandle;
 
 /**
- * A thread's calls that are not in its tree yet, in the order of their starts.
+ * A thread's calls that are not yet in its tree, in the order of their starts.
  *
- * <p>Each call takes four consecutive words and no reference: it touches one cache line, where its
- * node in the tree takes ten, which are cold in a server. Only the owning thread writes; snapshots
- * read concurrently.
+ * <p>Each call takes four consecutive words and no reference: recording touches one cache line,
+ * whereas the call's node in the tree takes ten, which are cold in a server. Only the owning thread
+ * writes; snapshots read concurrently.
  */
 final class Calls {
-  /** Capacity in calls, and the limit on their number when an outermost call begins. */
+  /** Capacity in calls, and the largest number of calls when an outermost call begins. */
   static final int ROOM = 1024;
 
   static final int BETWEEN = 512;
 
-  /** Maximum number of calls kept of one outermost call while it lasts, for its exemplar. */
+  /** Largest number of calls kept of one outermost call while it lasts, for its exemplar. */
   static final int WHOLE = 256;
 
   /** The caller of a thread's first call. */
@@ -54,8 +54,8 @@ final class Calls {
   }
 
   /**
-   * Acquire-read of count, for other threads: entries below it are visible, except the end fields
-   * of open calls.
+   * The number of calls for other threads (acquire): entries below it are visible, except the end
+   * fields of open calls.
    */
   int seenCount() {
     int seen = count;
@@ -63,7 +63,7 @@ final class Calls {
     return seen;
   }
 
-  /** Begins a timed call; its caller is a call number, or {@link #NONE}. */
+  /** Begins a timed call and returns its number; its caller is a call number, or {@link #NONE}. */
   int begin(int step, int caller, boolean outermost, Object about) {
     long how = outermost ? OUTERMOST : 0;
     if (about != null) {
@@ -73,7 +73,9 @@ final class Calls {
     return append(step, caller, how, OPEN, System.nanoTime());
   }
 
-  /** Begins a calling context: the calls that follow are counted below it. */
+  /**
+   * Begins a calling context and returns its number: the calls that follow are counted below it.
+   */
   int resume(int cause, int caller) {
     return append(cause, caller, CAUSE, OPEN, 0);
   }
@@ -111,7 +113,7 @@ final class Calls {
     return ended;
   }
 
-  /** Whether this class timed the call: false for contexts and calls timed by other code. */
+  /** Whether this class timed the call: false for contexts and for calls timed by other code. */
   boolean timed(int call) {
     return (words[call * WORDS + ABOUT] & (CAUSE | AFTER)) == 0;
   }
@@ -128,7 +130,7 @@ final class Calls {
     return is(call, OUTERMOST);
   }
 
-  /** Whether the call has ended and is not in the tree yet. */
+  /** Whether the call has ended and is not yet in the tree. */
   boolean fresh(int call) {
     return ended(call) && !is(call, ADDED);
   }
@@ -159,7 +161,7 @@ final class Calls {
     return words[call * WORDS + END];
   }
 
-  /** Duration of a call that has ended or was timed by other code, ns. */
+  /** Duration in ns of a call that has ended or was timed by other code. */
   long tookNs(int call) {
     long startNs = words[call * WORDS + START];
     return isAfter(call) ? startNs : endNs(call) - startNs;
@@ -183,7 +185,7 @@ final class Calls {
     return is(call, TOLD) ? abouts[call] : null;
   }
 
-  /** The first call number after the calls inside an outermost one. */
+  /** The number of the first call that starts after an outermost call has ended. */
   int behind(int outermost, int limit) {
     int call = outermost + 1;
     while (call < limit && (isAfter(call) || caller(call) >= outermost)) {
@@ -222,7 +224,7 @@ final class Calls {
     return call == NONE ? NONE : renumbered[call];
   }
 
-  /** Renumbers a call and moves its data if it is to be kept. */
+  /** Renumbers a call and moves its data, and returns true, if the call is to be kept. */
   private boolean stays(int call, int to, boolean isOpen, int outermost) {
     boolean inside = outermost != NONE && call >= outermost;
     if (!isOpen && !(inside && call < outermost + WHOLE)) {

@@ -19,7 +19,7 @@ import net.bytebuddy.pool.TypePool;
  * threads.
  *
  * <p>A field costs far less than a look-up in {@link Carriers}. Only classes that both capture and
- * resume a context in their own methods get one; a class that is loaded already cannot.
+ * resume a context in their own methods get a field; classes that are already loaded cannot.
  */
 final class CarrierFields implements ClassFileTransformer {
   static final String NAME = "dfslab$cause";
@@ -37,7 +37,7 @@ final class CarrierFields implements ClassFileTransformer {
         continue;
       }
       if (!cut.owner().plain() || cut.source().from() != Points.From.THIS) {
-        // Objects captured from arguments may be of any class: all contexts stay in one table.
+        // Objects captured from arguments may be of any class, so all contexts stay in one table.
         owners.clear();
         return;
       }
@@ -48,7 +48,7 @@ final class CarrierFields implements ClassFileTransformer {
     }
   }
 
-  /** Whether a class has been given the field. */
+  /** Whether a class has the field. */
   static boolean has(TypeDescription type) {
     return type.getDeclaredFields().stream().anyMatch(field -> field.getName().equals(NAME));
   }

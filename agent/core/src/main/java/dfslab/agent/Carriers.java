@@ -8,8 +8,8 @@ import java.util.concurrent.atomic.LongAdder;
 /**
  * The calling contexts that objects carry from thread to thread, until they are resumed.
  *
- * <p>Resuming removes an entry, since one that outlives its carrier is work for the collector.
- * Entries that are never resumed end with their carriers.
+ * <p>Resuming removes an entry, because an entry that outlives its carrier burdens the garbage
+ * collector. Entries that are never resumed end with their carriers.
  */
 public final class Carriers {
   static final int LIMIT = 65_536;
@@ -19,7 +19,7 @@ public final class Carriers {
 
   private Carriers() {}
 
-  /** Identity key that holds its object weakly. */
+  /** Key by identity that holds its object weakly. */
   private static final class Key extends WeakReference<Object> {
     private final int hash;
 
@@ -40,7 +40,7 @@ public final class Carriers {
     }
   }
 
-  /** Identity key for look-ups: it avoids another weak reference for the collector to process. */
+  /** Key by identity for look-ups, which saves the garbage collector another weak reference. */
   private static final class Asked {
     private final Object carrier;
 
@@ -75,12 +75,14 @@ public final class Carriers {
     CAUSES.put(new Key(carrier, ENDED), cause);
   }
 
-  /** Context propagations dropped for lack of room: the calls that follow have no context. */
+  /**
+   * The number of contexts dropped for lack of room; calls that would resume them have no context.
+   */
   static long lost() {
     return LOST.sum();
   }
 
-  /** Resumes, once, the context of the carrier; the result is passed to {@link Recorder#exit}. */
+  /** Resumes the context of the carrier, once; the result is for {@link Recorder#exit}. */
   public static int resume(Object carrier) {
     return Recorder.resume(carrier == null ? null : CAUSES.remove(new Asked(carrier)));
   }

@@ -3,13 +3,12 @@ package dfslab.agent;
 /**
  * The calling context of calls in another thread or process: a path of steps.
  *
- * <p>Equal paths are one object, so that trees are merged by context and no object is made for each
- * call.
+ * <p>Equal paths are one object, so trees are merged by context, and calls allocate no context.
  */
 public final class Context {
   /**
-   * Steps from the outermost down, joined by "/"; the first step of a process is preceded by its
-   * name and ":".
+   * Steps from the outermost inwards, joined by "/"; a process's first step is preceded by the
+   * process's name and ":".
    */
   public final String path;
 
@@ -19,7 +18,7 @@ public final class Context {
   /** A slot for a cached representation of the context, such as its wire format. */
   public volatile Object carried;
 
-  /** Index in the table of {@link Contexts}; negative where the context is in no table. */
+  /** Index in the table of {@link Contexts}; negative if the context is in no table. */
   final int number;
 
   Context(String path, boolean remote, int number) {

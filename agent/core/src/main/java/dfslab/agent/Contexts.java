@@ -15,7 +15,7 @@ final class Contexts {
   private static int made = 2;
   private static final ConcurrentHashMap<String, Context> LOCAL = new ConcurrentHashMap<>();
   private static final ConcurrentHashMap<String, Context> REMOTE = new ConcurrentHashMap<>();
-  /** A table of contexts by path hash: threads need no search in their trees. */
+  /** Number of slots in the table of contexts by path hash, which saves searches in trees. */
   private static final int SLOTS = 4 * LIMIT;
 
   private static final int TRIES = 8;
@@ -31,7 +31,7 @@ final class Contexts {
 
   private Contexts() {}
 
-  /** The context with that number. */
+  /** The context with this number. */
   static Context numbered(int number) {
     return NUMBERED.get(number);
   }
@@ -42,7 +42,7 @@ final class Contexts {
     return mixed ^ mixed >>> 32 | 1;
   }
 
-  /** The context remembered for a path hash; null if there is none. */
+  /** The context stored for a path hash; null if there is none. */
   static Context known(long path) {
     for (int tried = 0; tried < TRIES; tried++) {
       int slot = slot(path, tried);
@@ -54,7 +54,7 @@ final class Contexts {
     return null;
   }
 
-  /** Remembers a context, if there is a free slot near its hash. */
+  /** Stores a context, if there is a free slot near its hash. */
   static synchronized void remember(long path, Context context) {
     for (int tried = 0; tried < TRIES; tried++) {
       int slot = slot(path, tried);

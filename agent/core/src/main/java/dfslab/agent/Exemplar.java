@@ -3,7 +3,7 @@ package dfslab.agent;
 /**
  * One sampled outermost call with all timed calls inside it.
  *
- * <p>What a call was about is a text, or an object whose text a snapshot still has to ask for.
+ * <p>The description of a call is a text, or an object whose text the next snapshot computes.
  */
 record Exemplar(
     long tookNs,

@@ -5,10 +5,10 @@ import java.util.Comparator;
 import java.util.List;
 
 /**
- * The exemplars of one path: the slowest calls, a uniform sample, and failures.
+ * The exemplars of one path: the slowest calls, a uniform sample, and failed calls.
  *
- * <p>Each call draws a random number and the largest numbers form the sample, so that samples merge
- * exactly.
+ * <p>Each call draws a random number, and the calls with the largest numbers form the sample, so
+ * that samples merge exactly.
  */
 final class Exemplars {
   static final int EACH = 2;
@@ -20,7 +20,7 @@ final class Exemplars {
   private long slowestFloorNs = -1;
   private long sampledFloor = -1;
 
-  /** Whether a call would be kept; this is asked for every outermost call. */
+  /** Whether a call would be kept; evaluated for every outermost call, so it must be fast. */
   boolean wants(long tookNs, long lot, boolean failure) {
     return tookNs > slowestFloorNs || lot > sampledFloor || failure && failed[EACH - 1] == null;
   }
@@ -51,7 +51,7 @@ final class Exemplars {
     return found;
   }
 
-  /** Inserts an exemplar into a descending list, if it ranks high enough. */
+  /** Inserts an exemplar into a list in descending order, if it ranks high enough. */
   private static void insert(Exemplar[] kept, Exemplar one, Comparator<Exemplar> order) {
     for (int at = 0; at < EACH; at++) {
       if (kept[at] == one) {

@@ -5,8 +5,8 @@ import java.lang.annotation.RetentionPolicy;
 import net.bytebuddy.asm.Advice;
 
 /**
- * Advice for context propagation: an operation leaves one thread with an object and goes on in
- * another.
+ * Advice for context propagation: an operation leaves one thread with an object and continues in
+ * another thread.
  */
 final class Handover {
   /** The object that carries the context. */
@@ -15,7 +15,7 @@ final class Handover {
 
   private Handover() {}
 
-  /** Entered where the carrier is created or handed to another thread. */
+  /** Runs at the end of a method that creates the carrier or passes it to another thread. */
   static final class Capture {
     private Capture() {}
 
@@ -25,7 +25,7 @@ final class Handover {
     }
   }
 
-  /** Entered where the other thread processes the carrier. */
+  /** Runs around a method in which the other thread processes the carrier. */
   static final class Resume {
     private Resume() {}
 
@@ -40,7 +40,7 @@ final class Handover {
     }
   }
 
-  /** {@link Capture} for a carrier that has a field for the context. */
+  /** Like {@link Capture}, for a carrier that has a field for the context. */
   static final class CaptureInField {
     private CaptureInField() {}
 
@@ -51,7 +51,7 @@ final class Handover {
     }
   }
 
-  /** {@link Resume} for a carrier that has a field for the context. */
+  /** Like {@link Resume}, for a carrier that has a field for the context. */
   static final class ResumeFromField {
     private ResumeFromField() {}
 

@@ -1,9 +1,10 @@
 package dfslab.agent;
 
 /**
- * Counts of durations in log-linear buckets, 64 to an octave: values are resolved to 0.8 %.
+ * Counts of durations in log-linear buckets, 64 for each octave, which resolve values to 0.8 %.
  *
- * <p>An octave's buckets are allocated with its first value, so a steady state allocates nothing.
+ * <p>The buckets of an octave are allocated with its first value, so a steady state allocates
+ * nothing.
  */
 final class Histogram {
   private static final int BITS = 6;
@@ -35,7 +36,7 @@ final class Histogram {
     }
   }
 
-  /** Receives the lowest value and the count of every non-empty bucket, ascending. */
+  /** Receives the lowest value (ns) and the count of every non-empty bucket, in ascending order. */
   interface Visitor {
     void bucket(long low, long count);
   }
@@ -51,8 +52,8 @@ final class Histogram {
   }
 
   /**
-   * Values below 64 form octave 0, with a bucket each; above, the leading bit determines the
-   * octave.
+   * The octave of a value. Values below 64 are octave 0, with one bucket each; above, the leading
+   * bit determines the octave.
    */
   private static int octave(long value) {
     return value < WIDTH ? 0 : 64 - BITS - Long.numberOfLeadingZeros(value);

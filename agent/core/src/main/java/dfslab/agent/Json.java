@@ -1,6 +1,6 @@
 package dfslab.agent;
 
-/** Writes one JSON document, compactly. */
+/** Writes one JSON document without white space. */
 final class Json {
   private final StringBuilder out = new StringBuilder(1 << 16);
   private boolean first = true;

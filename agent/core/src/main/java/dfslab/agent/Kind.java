@@ -6,7 +6,7 @@ import java.util.Locale;
 enum Kind {
   /** The step computes. */
   SERVICE,
-  /** The step accesses a disk, or the kernel's cache of one. */
+  /** The step accesses a disk or the kernel's page cache. */
   DISK,
   /** The step waits in a queue. */
   QUEUE,
@@ -14,13 +14,13 @@ enum Kind {
   LOCK,
   /** The step waits for another process, thread or device. */
   BLOCKED,
-  /** The step sends; it blocks while the network or the receiver does not accept data. */
+  /** The step sends data; it blocks while the network or the receiver accepts none. */
   SEND,
   /** The step waits for data to arrive. */
   RECEIVE,
-  /** The step sleeps. */
+  /** The step sleeps for a given time. */
   SLEEP,
-  /** A figure that overlaps other steps and belongs to no sum. */
+  /** The time overlaps other steps and is not part of any sum. */
   DETAIL;
 
   static Kind of(String word) {

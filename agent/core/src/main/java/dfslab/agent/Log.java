@@ -1,6 +1,6 @@
 package dfslab.agent;
 
-/** The agent's log: a few lines on the host's standard error. */
+/** The agent's log: at most a limited number of lines on the host's standard error. */
 final class Log {
   static final int LIMIT = 1000;
   private static int lines;

@@ -3,11 +3,10 @@ package dfslab.agent;
 import java.util.concurrent.ConcurrentHashMap;
 
 /**
- * A cache of texts that the traced program would otherwise compute at every call, by the object
- * that they describe.
+ * A cache of texts, by the object that they describe, which the traced program would otherwise
+ * compute at every call.
  *
- * <p>It is for texts that the program makes for its tracer alone; a repeated request costs a
- * look-up.
+ * <p>It is for texts that the program makes for its tracer only; a hit costs a look-up.
  */
 public final class Memo {
   static final int LIMIT = 4096;

@@ -18,7 +18,7 @@ final class Names {
     SERVED.clear();
   }
 
-  /** The number of the step for a name, or {@link Recorder#NOTHING}. */
+  /** The number of the step for a name, or {@link Recorder#NOTHING} if no pattern matches. */
   static int step(String name, boolean served) {
     ConcurrentHashMap<String, Integer> known = served ? SERVED : CALLED;
     Integer step = known.get(name);

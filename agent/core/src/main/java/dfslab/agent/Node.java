@@ -8,13 +8,13 @@ import java.util.Map;
 /**
  * A node of one thread's calling-context tree: a step with sums over its calls.
  *
- * <p>Only the owning thread adds children, perhaps while a snapshot reads; sums change under the
- * lock of the tree.
+ * <p>Only the owning thread adds children, which may happen while a snapshot reads. Sums change
+ * only under the tree's lock.
  */
 final class Node {
   final Step step;
   final Node parent;
-  /** The calling context of the calls below; null at a node that is a step. */
+  /** The calling context of the calls below this node; null if the node is a step. */
   final Context context;
 
   Node firstChild;
@@ -31,7 +31,9 @@ final class Node {
   private Exemplars exemplars;
   private Node recent;
 
-  /** The children that are contexts, by hash: a server's thread has thousands. */
+  /**
+   * The children that are contexts, in a hash table, since a server's thread has thousands of them.
+   */
   private Map<Context, Node> causes;
 
   private Context own;
@@ -63,7 +65,7 @@ final class Node {
     return causes == null ? null : causes.get(wanted);
   }
 
-  /** Adds a child, which is complete before a snapshot can see it. */
+  /** Adds a child, which is complete before a snapshot can read it. */
   Node add(Step childStep, Context childContext) {
     Node child = new Node(childStep, this, childContext);
     if (childContext != null) {
@@ -97,7 +99,7 @@ final class Node {
     durations.record(Math.max(0, tookNs));
   }
 
-  /** The exemplars of this step, where it is a thread's outermost call. */
+  /** The exemplars of this step, if the step is an outermost call of a thread. */
   Exemplars exemplars() {
     if (exemplars == null) {
       exemplars = new Exemplars();
@@ -115,7 +117,7 @@ final class Node {
     }
   }
 
-  /** Drops all exemplars of this subtree; sums stay. */
+  /** Drops all exemplars of this subtree; the sums stay. */
   void forgetCalls() {
     exemplars = null;
     for (Node child = firstChild; child != null; child = child.sibling) {
@@ -123,7 +125,7 @@ final class Node {
     }
   }
 
-  /** Adds another tree's sums, node by node. */
+  /** Adds the sums of another tree to this tree, node by node. */
   void merge(Node other) {
     if (step != null) {
       count += other.count;

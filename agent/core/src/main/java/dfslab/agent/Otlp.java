@@ -2,7 +2,7 @@ package dfslab.agent;
 
 import java.util.List;
 
-/** Exemplars as one OTLP trace document in JSON. */
+/** Writes exemplars as one OTLP trace document in JSON. */
 final class Otlp {
   private static final long CLOCK_OFFSET_NS =
       System.currentTimeMillis() * 1_000_000 - System.nanoTime();

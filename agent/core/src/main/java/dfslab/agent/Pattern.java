@@ -1,11 +1,12 @@
 package dfslab.agent;
 
-/** A pattern in which "*" matches any text and "?" any one character. */
+/** A pattern of names, in which "*" matches any text and "?" any single character. */
 final class Pattern {
   private final String text;
 
   /**
-   * The literal prefix before the first wildcard: most names differ from it, which needs no regex.
+   * The literal text before the first wildcard; most names differ in it, which saves the regular
+   * expression.
    */
   private final String beginning;
 
@@ -34,8 +35,8 @@ final class Pattern {
   }
 
   /**
-   * Replaces "*" in a template by the text that the last "*" here matched; null if the name does
-   * not match.
+   * The template with "*" replaced by the text that this pattern's last "*" matches; null if the
+   * name does not match.
    */
   String fill(String name, String template) {
     if (!name.startsWith(beginning)) {

@@ -8,23 +8,24 @@ import java.util.List;
 import java.util.Locale;
 
 /**
- * A points file: one instrumentation point a line.
+ * A points file, which has one instrumentation point per line.
  *
  * <pre>
  * point   CLASS METHOD STEP KIND [bytes=return|argN|field:NAME] [about=this|argN|field:NAME]
- * capture CLASS METHOD [this|argN]        the object now carries the context ...
- * resume  CLASS METHOD [this|argN]        ... and this method goes on with it in another thread
+ * capture CLASS METHOD [this|argN]        the object then carries the calling context
+ * resume  CLASS METHOD [this|argN]        the method resumes the object's context in its thread
  * scope   NAME STEP KIND                  a call that the program names itself
- * serve   NAME STEP KIND                  the same, on behalf of another process
- * advice  CLASS METHOD ADVICE             own code, from the jar's life/
- * replace CLASS                           the jar's life/ has this class's other body
+ * serve   NAME STEP KIND                  such a call on behalf of another process
+ * advice  CLASS METHOD ADVICE             advice class from the jar's folder life/
+ * replace CLASS                           class body from the jar's folder life/
  * </pre>
  *
- * <p>CLASS and NAME may hold "*" and "?"; METHOD is a name, with (types) where overloads differ; a
- * "*" in a STEP is what the name's last "*" stood for. Text after "#" and a blank is a comment.
+ * <p>CLASS and NAME may contain "*" and "?". METHOD is a name, with (types) if overloads differ. A
+ * "*" in STEP stands for the text that the last "*" of the name matches. Text after "#" and a blank
+ * is a comment.
  */
 final class Points {
-  /** An instrumentation point: what is done to the methods of a class. */
+  /** An instrumentation point: the advice that is applied to the methods of a class. */
   record Cut(
       Action action,
       Pattern owner,
@@ -39,7 +40,10 @@ final class Points {
     }
   }
 
-  /** The type of advice, outermost first; for ADVICE, STEP holds the advice class. */
+  /**
+   * The type of advice, outermost first. For ADVICE, the field STEP has the name of the advice
+   * class.
+   */
   enum Action {
     RESUME,
     CAPTURE,
@@ -47,13 +51,13 @@ final class Points {
     POINT
   }
 
-  /** The source of a recorded value or object. */
+  /** The source from which the advice takes a recorded value or an object. */
   record Source(From from, int argument, String field) {
     static final Source NOWHERE = new Source(From.NOWHERE, 0, "");
     static final Source THIS = new Source(From.THIS, 0, "");
   }
 
-  /** The kinds of sources. */
+  /** The kind of a source. */
   enum From {
     NOWHERE,
     THIS,
@@ -69,7 +73,7 @@ final class Points {
   final List<Name> names = new ArrayList<>();
   final List<String> replaced = new ArrayList<>();
 
-  /** Reads a file; an IllegalArgumentException names the line that is invalid. */
+  /** Reads a points file. An IllegalArgumentException names the line that is invalid. */
   static Points read(Path file) throws IOException {
     Points points = new Points();
     List<String> lines = Files.readAllLines(file);
@@ -148,7 +152,7 @@ final class Points {
         "kinds are service, disk, queue, lock, blocked, send, receive, sleep and detail");
   }
 
-  /** The source named by a point's option; the source "nowhere" if the option is absent. */
+  /** The source that a point's option names; the source "nowhere" if the option is missing. */
   private static Source option(String[] words, String prefix) {
     Source found = Source.NOWHERE;
     for (int at = 5; at < words.length; at++) {

@@ -10,11 +10,11 @@ import java.util.Map;
 import java.util.regex.Pattern;
 
 /**
- * Run time and run-queue wait time of this process's threads.
+ * Processor time and run-queue wait time of this process's threads, in ns.
  *
- * <p>Linux reports both for every living thread, throttling by control groups included. The last
- * figures read for a thread are kept after it ends. On other systems both stay zero. The compiler
- * threads of the virtual machine are excluded: no call waits for them.
+ * <p>Linux reports both for every living thread, including throttling by control groups. The last
+ * values of a thread are kept after it ends. On other systems both stay zero. The JVM's compiler
+ * threads are excluded, because no call waits for them.
  */
 final class Processor {
   private static final Pattern COMPILER = Pattern.compile("^C[12] Compiler");
@@ -31,7 +31,7 @@ final class Processor {
     return endedStarvedNs + living.values().stream().mapToLong(one -> one[1]).sum();
   }
 
-  /** Reads the current figures. */
+  /** Reads the current values of all threads. */
   void look() {
     Map<String, long[]> seen = new HashMap<>();
     try (DirectoryStream<Path> threads = Files.newDirectoryStream(THREADS)) {
@@ -42,13 +42,13 @@ final class Processor {
         }
       }
     } catch (IOException | UncheckedIOException unknown) {
-      // Another system, or one without these figures: the known figures stay.
+      // Another system, or a kernel without these values: the known values stay.
       return;
     }
     living.forEach(
         (number, before) -> {
           long[] now = seen.get(number);
-          // A counter that decreased belongs to a new thread with a reused id.
+          // A value that has decreased belongs to a new thread with a reused id.
           if (now == null || now[0] < before[0] || now[1] < before[1]) {
             endedRanNs += before[0];
             endedStarvedNs += before[1];

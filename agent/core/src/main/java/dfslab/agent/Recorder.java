@@ -6,13 +6,14 @@ import java.util.List;
 import java.util.concurrent.ConcurrentHashMap;
 
 /**
- * The entry points of instrumented code. They allocate nothing once each path of a thread has
- * occurred.
+ * The methods that instrumented code calls.
+ *
+ * <p>They allocate nothing once each path of a thread has occurred.
  */
 public final class Recorder {
   static final int STEP_LIMIT = 4096;
 
-  /** The result of starting a call that is not recorded; ending such a call does nothing. */
+  /** The result of starting a call that is not recorded; ending such a call has no effect. */
   public static final int NOTHING = -1;
 
   private static final List<ThreadTree> TREES = new ArrayList<>();
@@ -23,26 +24,27 @@ public final class Recorder {
 
   private Recorder() {}
 
-  /** This thread's tree, for {@link #enter} and {@link #exit}; null while nothing is recorded. */
+  /** This thread's tree, for {@link #enter} and {@link #exit}; null while recording is paused. */
   public static Object tree() {
     return active ? TREE.get() : null;
   }
 
   /**
-   * Starts a call of the step with this number; {@code about} is an object that describes the call.
+   * Starts a call of a step by its number, and returns a value for exit; {@code about} describes
+   * the call.
    */
   public static int enter(Object tree, int step, Object about) {
     return tree == null ? NOTHING : ((ThreadTree) tree).enter(step, about);
   }
 
-  /** Ends a call that moved {@code moved} bytes; negative: none. */
+  /** Ends a call that moved {@code moved} bytes; negative if it moves no data. */
   public static void exit(Object tree, int entered, long moved, boolean failed) {
     if (entered != NOTHING) {
       ((ThreadTree) tree).exit(entered, moved, failed);
     }
   }
 
-  /** Ends a call of this thread whose tree the caller did not keep. */
+  /** Ends a call of this thread, for callers that do not hold the thread's tree. */
   public static void exit(int entered, long moved, boolean failed) {
     if (entered != NOTHING) {
       TREE.get().exit(entered, moved, failed);
@@ -50,8 +52,8 @@ public final class Recorder {
   }
 
   /**
-   * The step for a name that the traced program gives its own calls; {@link #NOTHING} if none
-   * matches.
+   * The step number for a name that the traced program gives its own calls; {@link #NOTHING} if
+   * none matches.
    */
   public static int named(String name, boolean served) {
     return Names.step(name, served);
@@ -62,19 +64,21 @@ public final class Recorder {
     return active && step != NOTHING ? TREE.get().enter(step, null) : NOTHING;
   }
 
-  /** Puts this thread's calls under a calling context; the result is passed to {@link #exit}. */
+  /** Records this thread's next calls under a calling context; the result is for {@link #exit}. */
   public static int resume(Context cause) {
     return active && cause != null ? TREE.get().resume(cause) : NOTHING;
   }
 
-  /** Records a call timed by other code, as a child of the call that this thread ended last. */
+  /**
+   * Records a call that other code has timed, as a child of the call that this thread ended last.
+   */
   public static void recordAfter(String step, String kind, long tookNs) {
     if (active) {
       TREE.get().recordAfter(step(step, kind), tookNs);
     }
   }
 
-  /** Records a detail timed by other code, unless its time is zero. */
+  /** Records a detail that other code has timed, unless its time is zero. */
   public static void detailAfter(String step, long tookNs) {
     if (tookNs != 0) {
       recordAfter(step, "detail", tookNs);
@@ -86,23 +90,25 @@ public final class Recorder {
     return active ? TREE.get().context() : null;
   }
 
-  /** A context that came from another process. */
+  /** The context object for a path that came from another process. */
   public static Context remote(String path) {
     return Contexts.remote(path);
   }
 
-  /** The step with that number. */
+  /** The step with this number. */
   static Step step(int number) {
     return steps[number];
   }
 
-  /** The step with that name and kind. */
+  /** The step with this name and kind. */
   static Step step(String name, String kind) {
     Step step = BY_NAME.get(name);
     return step != null ? step : define(name, Kind.of(kind));
   }
 
-  /** The step with that name, created if needed; all names beyond the limit share one step. */
+  /**
+   * The step with this name and kind, created if needed; all names beyond the limit share one step.
+   */
   static synchronized Step define(String name, Kind kind) {
     Step step = BY_NAME.get(name);
     if (step != null) {
@@ -123,7 +129,7 @@ public final class Recorder {
     active = on;
   }
 
-  /** All trees; their threads may be writing to them. */
+  /** The trees of all threads, which may be writing to them. */
   static List<ThreadTree> trees() {
     synchronized (TREES) {
       return List.copyOf(TREES);

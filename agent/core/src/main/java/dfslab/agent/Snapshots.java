@@ -13,19 +13,19 @@ import java.util.Map;
 /**
  * Rewrites the profile of this process and its exemplars at an interval and at the end.
  *
- * <p>{@code agent/README.md} describes the files. Each is replaced atomically. A profile's sums
- * cover the process's life so far, so the last snapshot is complete.
+ * <p>{@code agent/README.md} describes the files. Each file is replaced atomically. The sums of a
+ * profile cover the time since the process started, so the last snapshot is complete.
  */
 final class Snapshots implements Runnable {
   static final String FORMAT = "dfslab-profile/1";
 
   /**
-   * The measuring program creates a file with this suffix next to the profile when a warm-up is
-   * over.
+   * Suffix of the file by which the measuring program requests that exemplars of a warm-up are
+   * dropped.
    */
   private static final String FORGET = ".forget";
 
-  /** Exemplars change little and are long: they are written only with every tenth snapshot. */
+  /** Exemplars change little and are long, so only every tenth snapshot writes them. */
   private static final int EXEMPLARS_EVERY = 10;
 
   private static final int SPAN_LIMIT = 50_000;
@@ -57,7 +57,7 @@ final class Snapshots implements Runnable {
     Runtime.getRuntime().addShutdownHook(atExit);
   }
 
-  /** Writes the last snapshot; for an agent that detaches before its host ends. */
+  /** Writes the last snapshot, if the agent detaches before its host ends. */
   void stop() {
     Runtime.getRuntime().removeShutdownHook(atExit);
     writeLast();
@@ -72,7 +72,7 @@ final class Snapshots implements Runnable {
         write(false);
       }
     } catch (InterruptedException stopped) {
-      // The thread that stopped this one writes the last snapshot.
+      // The thread that interrupted this one writes the last snapshot.
     }
   }
 
@@ -102,7 +102,8 @@ final class Snapshots implements Runnable {
         replace(".otlp.json", Otlp.document(Contexts.service(), instance, exemplars));
       }
       if (anew) {
-        // Removed only after both files are written: this tells the requester that it was done.
+        // The file is removed only after both files are written, which tells the requester that
+        // they are complete.
         Files.deleteIfExists(asked);
       }
     } catch (IOException | RuntimeException failure) {
@@ -117,7 +118,7 @@ final class Snapshots implements Runnable {
     Files.move(partial, file, StandardCopyOption.ATOMIC_MOVE);
   }
 
-  /** Truncates the exemplars to the limit; returns how many were dropped. */
+  /** Truncates the exemplars to the limit; returns the number of dropped ones. */
   private static long limit(List<Exemplar> exemplars) {
     int spans = 0;
     for (int kept = 0; kept < exemplars.size(); kept++) {
@@ -169,7 +170,8 @@ final class Snapshots implements Runnable {
   }
 
   /**
-   * Writes a node's row: a context has "under", a step its sums; both have the parent's row, or -1.
+   * Writes the row of a node: a context has "under", a step has its sums; both have the number of
+   * the parent's row, or -1.
    */
   private static void nodes(Json json, Node above, Map<Node, Integer> numbers) {
     for (Node node = above.firstChild; node != null; node = node.sibling) {

@@ -4,10 +4,10 @@ import java.lang.ref.WeakReference;
 import java.util.concurrent.atomic.AtomicInteger;
 
 /**
- * One thread's calling-context tree, its open calls, and the calls that are yet to be added.
+ * One thread's calling-context tree, its open calls, and the calls that are not yet in the tree.
  *
- * <p>A new thread adopts the tree of one that ended: their calls are merged in any case, and the
- * number of trees never exceeds the largest number of simultaneous threads. Sums change only under
+ * <p>A new thread adopts the tree of a thread that has ended. Trees are merged in any case, and
+ * their number never exceeds the largest number of simultaneous threads. Sums change only under
  * this object's lock, which the thread takes once for some hundred calls.
  */
 final class ThreadTree {
@@ -28,21 +28,24 @@ final class ThreadTree {
   private int outermost = Calls.NONE;
   private boolean failedInside;
 
-  /** The call that ended last; NONE once only the tree has it, at {@code leftPlace}. */
+  /**
+   * The number of the call that ended last; NONE if only the tree has the call, at {@code
+   * leftPlace}.
+   */
   private int left = Calls.NONE;
 
   private Node leftPlace = root;
   private long tooDeep;
   private long misplaced;
 
-  /** Calls that ended before this time do not become exemplars. */
+  /** Time in ns; calls that ended earlier do not become exemplars. */
   private long forgottenNs = System.nanoTime();
 
   ThreadTree(Thread owner) {
     this.owner = new WeakReference<>(owner);
   }
 
-  /** Adopts the tree of a thread that ended, perhaps inside calls. */
+  /** Adopts the tree of a thread that has ended, perhaps inside calls. */
   void adopt(Thread thread) {
     depth = 0;
     outermost = Calls.NONE;
@@ -57,7 +60,7 @@ final class ThreadTree {
     return thread == null || thread.getState() == Thread.State.TERMINATED;
   }
 
-  /** Starts a call of a step; the result is passed to {@link #exit}. */
+  /** Starts a call of a step; the result is for {@link #exit}. */
   int enter(int step, Object about) {
     int at = depth;
     if (at >= DEPTH_LIMIT) {
@@ -80,7 +83,7 @@ final class ThreadTree {
     return at;
   }
 
-  /** Ends the call that started at a depth; calls inside it that never ended are dropped. */
+  /** Ends the call that started at depth {@code at}; open calls inside it are dropped. */
   void exit(int at, long moved, boolean failed) {
     long nowNs = System.nanoTime();
     if (at >= depth) {
@@ -101,7 +104,7 @@ final class ThreadTree {
     }
   }
 
-  /** Puts the calls that follow under a calling context, until {@link #exit}. */
+  /** Records the calls that follow under a calling context, until {@link #exit}. */
   int resume(Context cause) {
     int at = depth;
     if (at >= DEPTH_LIMIT) {
@@ -117,7 +120,9 @@ final class ThreadTree {
     return at;
   }
 
-  /** Records a call timed by other code, as a child of the call that this thread ended last. */
+  /**
+   * Records a call that other code has timed, as a child of the call that this thread ended last.
+   */
   void recordAfter(Step step, long tookNs) {
     if (calls.count() >= Calls.ROOM) {
       makeRoom();
@@ -143,7 +148,7 @@ final class ThreadTree {
     return known;
   }
 
-  /** Adds the calls that ended to the tree. */
+  /** Adds the calls that have ended to the tree, which frees their entries. */
   private synchronized void makeRoom() {
     misplaced += adding.add(calls, calls.count(), forgottenNs);
     if (left != Calls.NONE) {
@@ -158,13 +163,13 @@ final class ThreadTree {
     adding.child(leftPlace, step).record(tookNs, 0, 0, false);
   }
 
-  /** Drops all exemplars; sums stay. */
+  /** Drops all exemplars; the sums stay. */
   synchronized void forgetCalls() {
     forgottenNs = System.nanoTime();
     root.forgetCalls();
   }
 
-  /** Adds all calls that ended to another tree, whose nodes are counted separately. */
+  /** Adds all calls that have ended to another tree, whose nodes are counted separately. */
   synchronized void mergeInto(Node merged, Totals totals) {
     merged.merge(root);
     Adding rest = new Adding(merged, new AtomicInteger(NODES.get()), false);
@@ -175,14 +180,14 @@ final class ThreadTree {
     totals.openCalls += openCalls();
   }
 
-  /** Sums over trees that no node holds. */
+  /** Sums over trees that are not in any node. */
   static final class Totals {
     long misplaced;
     long tooDeep;
     long openCalls;
   }
 
-  /** Approximate number of timed calls that have started and not ended. */
+  /** Approximate number of timed calls that have started but not ended. */
   private int openCalls() {
     int timed = 0;
     for (int at = Math.min(depth, DEPTH_LIMIT) - 1; at >= 0; at--) {

@@ -4,17 +4,20 @@ import java.lang.annotation.Retention;
 import java.lang.annotation.RetentionPolicy;
 import net.bytebuddy.asm.Advice;
 
-/** Advice around a timed method; its own failures are suppressed. */
+/** Advice around a timed method; exceptions of the advice itself are suppressed. */
 final class Timing {
   /** The number of the point's step. */
   @Retention(RetentionPolicy.RUNTIME)
   @interface StepNumber {}
 
-  /** The bytes a call moved: its result, an argument or a field, as the point specifies; else 0. */
+  /**
+   * The number of bytes that a call moved: its result, an argument or a field, as the point
+   * specifies; else 0.
+   */
   @Retention(RetentionPolicy.RUNTIME)
   @interface Moved {}
 
-  /** The object that describes a call, such as a file's name; else null. */
+  /** The object that describes a call, such as a file name; null if the point names none. */
   @Retention(RetentionPolicy.RUNTIME)
   @interface About {}
 

@@ -26,10 +26,10 @@ import net.bytebuddy.matcher.ElementMatchers;
 import net.bytebuddy.pool.TypePool;
 
 /**
- * Instruments classes as they are loaded, at the points of the points file.
+ * Instruments classes when they are loaded, at the points of the points file.
  *
  * <p>A class that no point names costs one look-up. A class that cannot be instrumented is left
- * unchanged, with one line of log.
+ * unchanged, with one line in the log.
  */
 final class Weaver implements ClassFileTransformer {
   private static final String LIFE = "life/";
@@ -59,7 +59,7 @@ final class Weaver implements ClassFileTransformer {
     }
   }
 
-  /** The state of a point: "unseen", "woven", or why it is off. */
+  /** The state of a point: "unseen", "woven" (instrumented), or the reason why it is off. */
   String state(Points.Cut cut) {
     return states.get(cut);
   }
@@ -127,8 +127,8 @@ final class Weaver implements ClassFileTransformer {
       return exact;
     }
     List<Points.Cut> all = new ArrayList<>(exact);
-    // A loop, not a stream: this runs for every class that is loaded, and must load no class
-    // itself.
+    // A loop instead of a stream, because this runs for every loaded class and must not load a
+    // class.
     for (Points.Cut cut : byPattern) {
       if (cut.owner().matches(name)) {
         all.add(cut);
@@ -153,7 +153,8 @@ final class Weaver implements ClassFileTransformer {
   }
 
   /**
-   * Whether a point alone can be applied; used to find the failing one where several fail together.
+   * Whether a point can be applied alone, which finds the wrong one if several points fail
+   * together.
    */
   private boolean alone(TypeDescription type, ClassFileLocator locator, Points.Cut cut) {
     try {
@@ -189,7 +190,7 @@ final class Weaver implements ClassFileTransformer {
         method.substring(open)));
   }
 
-  /** A method's parameters by the simple names of their types, as in "(String,long)". */
+  /** The parameter types of a method by their simple names, such as "(String,long)". */
   private static String types(MethodDescription method) {
     StringBuilder text = new StringBuilder("(");
     method.getParameters().asTypeList().asErasures().forEach(
@@ -204,7 +205,7 @@ final class Weaver implements ClassFileTransformer {
     }
   }
 
-  /** Finds the classes of life/, then those of the agent itself. */
+  /** Finds the classes of the jar's folder life/, then those of the agent itself. */
   private static final class Life implements ClassFileLocator {
     private final ClassFileLocator own = ForClassLoader.of(Weaver.class.getClassLoader());
 

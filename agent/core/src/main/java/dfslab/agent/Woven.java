@@ -18,7 +18,7 @@ final class Woven {
     types = TypePool.Default.of(locator);
   }
 
-  /** The advice of a point; {@code inField} says whether the class has a field for the context. */
+  /** The advice of a point; {@code inField}: whether the class has a field for the context. */
   Advice of(Points.Cut cut, boolean inField) {
     return switch (cut.action()) {
       case POINT -> Advice.withCustomMapping()

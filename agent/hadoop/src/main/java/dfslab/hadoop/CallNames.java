@@ -8,7 +8,7 @@ import net.bytebuddy.asm.Advice;
  * Caches the names of a client's calls for the tracer, which Hadoop computes for each call.
  *
  * <p>Applied to {@code RpcClientUtil.methodToTraceString}, whose reflection on enclosing classes
- * costs more than the rest of tracing a call in the client.
+ * costs more than all other tracing of a call in the client.
  */
 final class CallNames {
   private CallNames() {}

@@ -7,10 +7,11 @@ import org.apache.hadoop.ipc.ProcessingDetails;
 import org.apache.hadoop.ipc.Server;
 
 /**
- * Records the times that Hadoop itself measured for a served call, where it updates its metrics.
+ * Records the times that Hadoop has measured for a served call, when Hadoop updates its metrics.
  *
- * <p>Applied to {@code Server.updateMetrics}, which a handler calls right after the call. Only the
- * queue time is outside the served call; the others overlap its steps and are details.
+ * <p>Applied to {@code Server.updateMetrics}, which a handler calls directly after the call. Only
+ * the queue time is outside the served call; the other times overlap the call's steps and are
+ * details.
  */
 final class RpcTimes {
   private RpcTimes() {}

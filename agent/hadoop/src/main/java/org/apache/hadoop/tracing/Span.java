@@ -3,7 +3,10 @@ package org.apache.hadoop.tracing;
 import dfslab.agent.Recorder;
 import java.io.Closeable;
 
-/** A call that can be the context of others; the scope that is open for it measures its time. */
+/**
+ * A call that may be the calling context of others; the scope that is open for the call measures
+ * its time.
+ */
 public class Span implements Closeable {
   static final Span NONE = new Span();
 
@@ -11,7 +14,7 @@ public class Span implements Closeable {
   final String name;
   final int step;
 
-  /** A span outside every call. */
+  /** A span outside all calls. */
   public Span() {
     this(null, "");
   }
@@ -26,22 +29,22 @@ public class Span implements Closeable {
     return from != null && from.served();
   }
 
-  /** Annotations are discarded. */
+  /** Does nothing: annotations are discarded. */
   public Span addKVAnnotation(String key, String value) {
     return this;
   }
 
-  /** Annotations are discarded. */
+  /** Does nothing: annotations are discarded. */
   public Span addTimelineAnnotation(String text) {
     return this;
   }
 
-  /** The call's path as a context; null outside every call. */
+  /** The path of the call as a context; null outside all calls. */
   public SpanContext getContext() {
     return context;
   }
 
-  /** The scope ends the call. */
+  /** Does nothing: the scope ends the call. */
   public void finish() {}
 
   @Override

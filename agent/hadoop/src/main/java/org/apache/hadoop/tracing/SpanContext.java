@@ -6,12 +6,15 @@ import java.io.Closeable;
 import java.nio.charset.StandardCharsets;
 import org.apache.hadoop.thirdparty.protobuf.ByteString;
 
-/** Hadoop's type for a calling context; there is one object for each context of the agent. */
+/** Hadoop's type of a calling context; there is one object for each context of the agent. */
 public class SpanContext implements Closeable, Comparable<SpanContext> {
-  /** Prefix of the wire format, so that other tracers' bytes are not taken for a path. */
+  /** Prefix of the wire format, by which bytes of other tracers are recognised as foreign. */
   private static final String MARK = "dfslab1:";
 
-  /** Contexts recur: those received before are cached by their length and last bytes. */
+  /**
+   * Cache of received contexts, by the length and last bytes of their wire format, because contexts
+   * recur.
+   */
   private static final SpanContext[] KNOWN = new SpanContext[4096];
 
   private static final int LAST_BYTES = 16;
@@ -20,10 +23,10 @@ public class SpanContext implements Closeable, Comparable<SpanContext> {
   final Span span = new Span(this, "");
   private final ByteString wire;
 
-  /** The span last created under this context: usually the next one is the same. */
+  /** The span last created under this context, which is usually also the next one. */
   private Span caused = Span.NONE;
 
-  /** A context of no call. */
+  /** A context outside all calls. */
   public SpanContext() {
     this(null);
   }
@@ -43,7 +46,7 @@ public class SpanContext implements Closeable, Comparable<SpanContext> {
     return (SpanContext) cause.carried;
   }
 
-  /** The span with that name under this context; the span is reused. */
+  /** The span with this name under this context; the last span is reused if it has the name. */
   Span caused(String name) {
     Span last = caused;
     if (!last.name.equals(name)) {
@@ -87,7 +90,7 @@ public class SpanContext implements Closeable, Comparable<SpanContext> {
     return ours ? of(Recorder.remote(text.substring(MARK.length()))) : null;
   }
 
-  /** Hadoop sorts the contexts of packets. */
+  /** Compares contexts, because Hadoop sorts the contexts of packets. */
   @Override
   public int compareTo(SpanContext other) {
     return path().compareTo(other.path());

@@ -3,7 +3,7 @@ package org.apache.hadoop.tracing;
 import dfslab.agent.Recorder;
 import java.io.Closeable;
 
-/** An open call, under its context if it has one from another thread or process. */
+/** An open call, below its calling context if that is in another thread or process. */
 public class TraceScope implements Closeable {
   private int cause = Recorder.NOTHING;
   private int call = Recorder.NOTHING;
@@ -19,16 +19,16 @@ public class TraceScope implements Closeable {
     call = Recorder.enterNamed(step);
   }
 
-  /** Annotations are discarded. */
+  /** Does nothing: annotations are discarded. */
   public void addKVAnnotation(String key, String value) {}
 
-  /** Annotations are discarded. */
+  /** Does nothing: annotations are discarded. */
   public void addKVAnnotation(String key, Number value) {}
 
-  /** Annotations are discarded. */
+  /** Does nothing: annotations are discarded. */
   public void addTimelineAnnotation(String text) {}
 
-  /** The innermost call of this thread, while the scope is open. */
+  /** The innermost call of this thread while the scope is open. */
   public Span span() {
     if (span == null) {
       SpanContext context = SpanContext.of(Recorder.context());
@@ -37,15 +37,15 @@ public class TraceScope implements Closeable {
     return span;
   }
 
-  /** The span of {@link #span}. */
+  /** The same span as {@link #span}, under Hadoop's other name. */
   public Span getSpan() {
     return span();
   }
 
-  /** A scope stays with its thread. */
+  /** Does nothing: a scope stays with its thread. */
   public void reattach() {}
 
-  /** A scope stays with its thread. */
+  /** Does nothing: a scope stays with its thread. */
   public void detach() {}
 
   @Override

@@ -8,12 +8,12 @@ import org.apache.hadoop.thirdparty.protobuf.ByteString;
  * them.
  */
 public class TraceUtils {
-  /** The configuration is not read. */
+  /** Always null: the agent does not read Hadoop's configuration. */
   public static TraceConfiguration wrapHadoopConf(String prefix, Configuration configuration) {
     return null;
   }
 
-  /** A tracer. */
+  /** A new tracer with this name. */
   public static Tracer createAndRegisterTracer(String name) {
     return new Tracer(name);
   }
@@ -23,7 +23,7 @@ public class TraceUtils {
     return bytes == null ? null : SpanContext.fromBytes(bytes);
   }
 
-  /** Encodes a context for a header. */
+  /** The bytes of a context for a header. */
   public static ByteString spanContextToByteString(SpanContext context) {
     return context == null ? null : context.toBytes();
   }

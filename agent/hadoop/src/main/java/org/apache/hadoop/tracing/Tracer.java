@@ -2,20 +2,20 @@ package org.apache.hadoop.tracing;
 
 import dfslab.agent.Recorder;
 
-/** Opens scopes for the calls that Hadoop itself names. */
+/** Hadoop's tracer: opens scopes for the calls that Hadoop itself names. */
 public class Tracer {
-  /** Hadoop's name of a setting; nothing reads it here. */
+  /** Hadoop's name of a setting, which the agent does not read. */
   public static final String SPAN_RECEIVER_CLASSES_KEY = "span.receiver.classes";
 
   private static final Tracer ONLY = new Tracer("dfslab");
   private final String name;
 
-  /** A tracer; all tracers are equivalent. */
+  /** A tracer; all tracers behave alike. */
   public Tracer(String name) {
     this.name = name;
   }
 
-  /** Never null, so that servers and clients always request scopes. */
+  /** The only tracer, never null, so that servers and clients always request scopes. */
   public static Tracer curThreadTracer() {
     return ONLY;
   }
@@ -26,32 +26,32 @@ public class Tracer {
     return context == null ? null : context.span;
   }
 
-  /** A call inside this thread's current call. */
+  /** Opens a call inside this thread's current call. */
   public TraceScope newScope(String description) {
     return new TraceScope(null, Recorder.named(description, false));
   }
 
-  /** A call whose context is in another process or thread; {@link #activateSpan} opens it. */
+  /** A call whose context is in another thread or process; {@link #activateSpan} opens it. */
   public Span newSpan(String description, SpanContext from) {
     return from == null ? new Span(null, description) : from.caused(description);
   }
 
-  /** A call whose context is in another process or thread. */
+  /** Opens a call whose context is in another thread or process. */
   public TraceScope newScope(String description, SpanContext from) {
     return activateSpan(newSpan(description, from));
   }
 
-  /** A call whose context is in another process or thread. */
+  /** Opens a call whose context is in another thread or process. */
   public TraceScope newScope(String description, SpanContext from, boolean finishOnClose) {
     return activateSpan(newSpan(description, from));
   }
 
-  /** Opens a span made by {@link #newSpan}. */
+  /** Opens a call that {@link #newSpan} has created. */
   public TraceScope activateSpan(Span span) {
     return span == null ? null : new TraceScope(span.getContext(), span.step);
   }
 
-  /** There is nothing to release. */
+  /** Does nothing: a tracer holds no resources. */
   public void close() {}
 
   /** The tracer's name. */
@@ -59,21 +59,21 @@ public class Tracer {
     return name;
   }
 
-  /** Builds tracers. */
+  /** Builds tracers, as Hadoop requires. */
   public static class Builder {
     private final String name;
 
-    /** A builder of a tracer with that name. */
+    /** A builder of a tracer with this name. */
     public Builder(String name) {
       this.name = name;
     }
 
-    /** The configuration is not read. */
+    /** Returns this builder: the agent does not read Hadoop's configuration. */
     public Builder conf(TraceConfiguration configuration) {
       return this;
     }
 
-    /** The tracer. */
+    /** A new tracer. */
     public Tracer build() {
       return new Tracer(name);
     }
