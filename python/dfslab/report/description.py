@@ -170,8 +170,9 @@ class _Printer(StrPrinter):
     """SymPy's text, with conditions in Iverson brackets: [cold] is 1 where it holds, else 0."""
 
     def _print_Piecewise(self, expr: sympy.Piecewise) -> str:  # noqa: N802
-        (then, holds), (otherwise, _) = expr.args
-        if (then, otherwise) == (1, 0):
+        first, other = expr.args
+        then, holds, otherwise = first.expr, first.cond, other.expr
+        if then == 1 and otherwise == 0:
             return f"[{self._guard(holds)}]"
         return f"({self._print(then)} if {self._guard(holds)} else {self._print(otherwise)})"
 

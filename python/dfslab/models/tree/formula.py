@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 import sympy
 
-from dfslab.spec.steps.expression import Condition, sympify
+from dfslab.spec.steps.expression import Condition, Expr, sympify
 from dfslab.spec.steps.node import (
     At,
     Call,
@@ -50,7 +50,7 @@ class Formula:
 
 def indicator(condition: Condition) -> sympy.Expr:
     """1 where a condition holds, else 0 (Iverson's bracket)."""
-    return sympy.Piecewise((sympy.Integer(1), sympify(condition)), (sympy.Integer(0), True))
+    return sympy.Piecewise((sympy.Integer(1), sympy.sympify(condition)), (sympy.Integer(0), True))
 
 
 class _Reader(Visitor[str, sympy.Expr]):
@@ -125,7 +125,9 @@ class _Reader(Visitor[str, sympy.Expr]):
         return sympy.Integer(0)
 
     def pipeline(self, node: Pipeline, where: str) -> sympy.Expr:
-        first, stages, role = sympy.Integer(0), [], where
+        first: sympy.Expr = sympy.Integer(0)
+        stages: list[sympy.Expr] = []
+        role = where
         for stage in node.stages:
             count = stage.count if isinstance(stage, Repeat) else sympy.Integer(1)
             body = stage.body if isinstance(stage, Repeat) else stage
@@ -150,7 +152,7 @@ def _largest(values: list[sympy.Expr]) -> sympy.Expr:
     return values[0] if len(values) == 1 else sympy.Max(*values, evaluate=False)
 
 
-def _message(sender: str, receiver: str, size_bytes: sympy.Expr) -> sympy.Expr:
+def _message(sender: str, receiver: str, size_bytes: Expr) -> sympy.Expr:
     slower = sympy.Min(symbol(f"{sender}.nic_bandwidth"), symbol(f"{receiver}.nic_bandwidth"))
     return sympify(symbol("network_latency")) + sympify(size_bytes) / slower
 
