@@ -130,12 +130,12 @@ def _mentions(line: str, name: sympy.Symbol) -> bool:
     return re.search(rf"\b{re.escape(str(name))}\b", line) is not None
 
 
-def _quantities(tree: Node) -> dict[sympy.Expr, sympy.Symbol]:
+def _quantities(tree: Node) -> dict[sympy.Basic, sympy.Symbol]:
     """Named quantities of the description: expression -> name, in the order of the tree.
 
     Products are not recognised in a formula in which SymPy has expanded them.
     """
-    found: dict[sympy.Expr, sympy.Symbol] = {}
+    found: dict[sympy.Basic, sympy.Symbol] = {}
     for node in walk(tree):
         for expression in node.expressions():
             for name, of in quantities(expression).items():
@@ -148,7 +148,7 @@ def _quantities(tree: Node) -> dict[sympy.Expr, sympy.Symbol]:
 
 
 def _by_invocation(
-    system: FileSystem, operation: str, names: Mapping[sympy.Expr, sympy.Symbol]
+    system: FileSystem, operation: str, names: Mapping[sympy.Basic, sympy.Symbol]
 ) -> list[str]:
     """The same total as counts of invocations, and what each count depends on (ids of the
     table)."""
@@ -196,7 +196,7 @@ class _Printer(StrPrinter):
         return f"({self._guard(holds)})" if joined else self._guard(holds)
 
 
-def _plain(expression: sympy.Expr, names: Mapping[sympy.Expr, sympy.Symbol]) -> str:
+def _plain(expression: sympy.Basic, names: Mapping[sympy.Basic, sympy.Symbol]) -> str:
     shown = expression.xreplace(dict(names))
     text: str = _Printer({"order": "none"}).doprint(shown)
     return text.replace("ceiling", "ceil")

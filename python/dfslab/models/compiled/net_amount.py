@@ -74,7 +74,7 @@ class Amounts:
             return ~inner if isinstance(inner, Condition) else not inner
         if condition.name in _DECIDES:
             return self._joined(condition)
-        return self._guard(condition.symbolic)
+        return self._guard(sympify(condition))
 
     def _joined(self, condition: Expr) -> bool | Condition:
         """A conjunction or disjunction, simplified by its known operands."""

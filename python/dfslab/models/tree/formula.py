@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 import sympy
 
-from dfslab.spec.steps.expression import Condition, Expr, sympify
+from dfslab.spec.steps.expression import Condition, Expr, symbolic_amount, sympify
 from dfslab.spec.steps.node import (
     At,
     Call,
@@ -50,7 +50,7 @@ class Formula:
 
 def indicator(condition: Condition) -> sympy.Expr:
     """1 where a condition holds, else 0 (Iverson's bracket)."""
-    return sympy.Piecewise((sympy.Integer(1), sympy.sympify(condition)), (sympy.Integer(0), True))
+    return sympy.Piecewise((sympy.Integer(1), sympify(condition)), (sympy.Integer(0), True))
 
 
 class _Reader(Visitor[str, sympy.Expr]):
@@ -67,9 +67,9 @@ class _Reader(Visitor[str, sympy.Expr]):
         if isinstance(node, Later):
             return self.later(node, where)
         if not node.name:
-            return sympify(node.accept(self, where))
+            return symbolic_amount(node.accept(self, where))
         place, label = len(self.steps), self._reserve(node.name)
-        expression = sympify(node.accept(self, where))
+        expression = symbolic_amount(node.accept(self, where))
         for known, definition in self.steps:
             if definition == expression and self._taken.get(str(known)) == node.name:
                 del self._taken[label]
@@ -87,13 +87,13 @@ class _Reader(Visitor[str, sympy.Expr]):
         return label
 
     def use(self, node: Use, where: str) -> sympy.Expr:
-        return sympify(node.demand_s)
+        return symbolic_amount(node.demand_s)
 
     def hold(self, node: Hold, where: str) -> sympy.Expr:
         return self.visit(node.body, node.resource.role)
 
     def delay(self, node: Delay, where: str) -> sympy.Expr:
-        return sympify(node.seconds)
+        return symbolic_amount(node.seconds)
 
     def at(self, node: At, where: str) -> sympy.Expr:
         return self.visit(node.body, node.role)
@@ -154,7 +154,7 @@ def _largest(values: list[sympy.Expr]) -> sympy.Expr:
 
 def _message(sender: str, receiver: str, size_bytes: Expr) -> sympy.Expr:
     slower = sympy.Min(symbol(f"{sender}.nic_bandwidth"), symbol(f"{receiver}.nic_bandwidth"))
-    return sympify(symbol("network_latency")) + sympify(size_bytes) / slower
+    return symbolic_amount(symbol("network_latency")) + symbolic_amount(size_bytes) / slower
 
 
 def formula(name: str, tree: Node, client: str = "client") -> Formula:

@@ -26,7 +26,7 @@ from dfslab.models.tree.costs import (
 )
 from dfslab.models.tree.placement import Placement, Station
 from dfslab.spec.environment import is_of_group, of_group
-from dfslab.spec.steps.expression import Expr, Symbolic, function, sympify
+from dfslab.spec.steps.expression import Expr, Symbolic, function, symbolic_amount
 from dfslab.spec.steps.node import (
     At,
     Call,
@@ -69,7 +69,7 @@ def _compiled(
         return (names, found, 0.0) if names else ((), None, float(found()))
     # A description may use SymPy's own functions, too.
     if expression.is_number:
-        return (), None, float(sympify(expression))
+        return (), None, float(symbolic_amount(expression))
     symbols = sorted(expression.free_symbols, key=str)
     compiled = sympy.lambdify(symbols, expression, library, cse=True)
     return tuple(map(str, symbols)), compiled, 0.0

@@ -349,11 +349,18 @@ def symbol(key: str) -> Expr:
     return Expr("symbol", key)
 
 
-def sympify(value: object) -> sympy.Expr:
+def sympify(value: object) -> sympy.Basic:
+    """The amount or condition as a SymPy expression."""
+    import sympy
+
+    return sympy.sympify(value)
+
+
+def symbolic_amount(value: object) -> sympy.Expr:
     """The amount as a SymPy expression. TypeError for a condition."""
     import sympy
 
-    found = sympy.sympify(value)
+    found = sympify(value)
     if not isinstance(found, sympy.Expr):
         raise TypeError(f"{value} is a condition, not a number")
     return found
