@@ -1,8 +1,12 @@
-"""The type of numeric arrays, whose arithmetic the type checker can follow."""
+"""The types of numeric arrays, whose arithmetic the type checker can follow."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
+# Indices, counts, signs.
+Integers = NDArray[np.integer[Any]]

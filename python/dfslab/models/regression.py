@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from dfslab.arrays import Floats, Integers
 from dfslab.documents import metrics as metric
 from dfslab.documents.answers import Coefficient, Importance, RegressionFit
 from dfslab.lazily import lazily
@@ -49,7 +50,7 @@ class Fit:
     """
 
     columns: Columns
-    results: Any
+    results: sm.RegressionResults
     r_squared: float
     adjusted_r_squared: float
     coefficients: dict[str, tuple[float, float]]
@@ -131,8 +132,8 @@ class Regression:
 
 
 def _means(
-    target: np.ndarray, matrix: np.ndarray, points: Sequence[Point], groups: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, list[Point]]:
+    target: Floats, matrix: Floats, points: Sequence[Point], groups: Integers
+) -> tuple[Floats, Floats, list[Point]]:
     """(target, matrix, points) with one row per configuration, the mean of its replicates."""
     rows = [np.flatnonzero(groups == group) for group in range(groups.max() + 1)]
     return (
@@ -142,7 +143,7 @@ def _means(
     )
 
 
-def _fit(columns: Columns, target: np.ndarray, matrix: np.ndarray, points: Sequence[Point]) -> Fit:
+def _fit(columns: Columns, target: Floats, matrix: Floats, points: Sequence[Point]) -> Fit:
     model = sm.OLS(target, matrix).fit()
     # Differences of equal rates by rounding do not count as variance.
     varies = float(np.ptp(target)) > 1e-9 * float(np.abs(target).max())
@@ -166,7 +167,7 @@ def _fit(columns: Columns, target: np.ndarray, matrix: np.ndarray, points: Seque
 
 
 def first_order_indices(
-    quantities: Mapping[str, Sequence[float | str]], target: np.ndarray
+    quantities: Mapping[str, Sequence[float | str]], target: Floats
 ) -> dict[str, float]:
     """S_i = V(E(Y | x_i)) / V(Y) for each quantity, over the rows as they are (Kumar 2018, (6)).
 

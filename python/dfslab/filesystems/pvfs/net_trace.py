@@ -10,15 +10,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import NamedTuple
 
+from dfslab.documents.net_definition import Cell
 from dfslab.filesystems.pvfs.net_parts import Call, Components, Setup, acknowledge
 from dfslab.filesystems.pvfs.net_servers import read_server, write_server
 from dfslab.nets.build import Net, Place, Put, Take
 from dfslab.nets.colour import Token
 from dfslab.nets.inscription import call as called
 from dfslab.nets.inscription import equal, number
-from dfslab.spec.steps.calls import TRANSFERS, Done, followed, single
+from dfslab.spec.steps.calls import TRANSFERS, Done, Meaning, followed, single
 from dfslab.spec.steps.expression import Condition
 
 PAGE_BYTES = 4096
@@ -68,8 +69,7 @@ def calls_of(
         for one, time_s in zip(trace, times, strict=True)
         for at, _ in zip((time_s, 0.0, 0.0), single(one), strict=False)
     ]
-    memory, firsts = _Memory(), dict[tuple[int, int], int]()
-    layout = (servers, stripe, firsts)
+    memory, layout = _Memory(), _Layout(servers, stripe, {})
     calls = (
         _call(one, meaning, memory, layout, warm)
         for one, meaning in zip(given, followed(given), strict=True)
@@ -77,7 +77,15 @@ def calls_of(
     return tuple(replace(call, due_s=at) for call, at in zip(calls, due, strict=True))
 
 
-def _call(one: Done, meaning: Any, memory: _Memory, layout: Any, warm: bool) -> Call:
+class _Layout(NamedTuple):
+    """How files are striped; `firsts`: (owner, file) -> first server of the file."""
+
+    servers: int
+    stripe_bytes: int
+    firsts: dict[tuple[int, int], int]
+
+
+def _call(one: Done, meaning: Meaning, memory: _Memory, layout: _Layout, warm: bool) -> Call:
     servers, stripe, firsts = layout
     if one.kind in TRANSFERS:
         # The first server rotates from file to file.
@@ -143,7 +151,7 @@ def trace_net(setup: Setup) -> Net:
     return net
 
 
-def _rows(setup: Setup) -> Iterator[tuple[Any, ...]]:
+def _rows(setup: Setup) -> Iterator[Sequence[Cell]]:
     """Every client's calls, numbered, and its end after the last one."""
     counts = [0] * setup.clients
     for one in setup.calls:
