@@ -196,7 +196,7 @@ class Configuration(Protocol):
 
     @property
     def scenario(self) -> Scenario:
-        """What was asked for."""
+        """The deployment, file system and workload."""
 
     @property
     def environment(self) -> Mapping[str, float]:
