@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -24,7 +24,7 @@ from dfslab.spec.scenario import Point
 
 NAMES = ("components",)
 # Level of network detail -> (simulated answer, CPU seconds of the simulation).
-Levels = Mapping[str, tuple[Any, float]]
+Levels = Mapping[str, tuple["Simulated", float]]
 # Half-width of the 90 % interval before any fit. The paper's simulations were within 20 % of its
 # measurements at one to four clients.
 UNFITTED_ERROR = 0.20
@@ -33,6 +33,26 @@ UNFITTED_ERROR = 0.20
 def make(name: str) -> Components:
     """Returns the method of that name."""
     return Components()
+
+
+class Simulated(Protocol):
+    """What the file system's own net answers."""
+
+    @property
+    def rate_per_s(self) -> float:
+        """Operations of all clients per second."""
+
+    @property
+    def throughput_bytes_per_s(self) -> float:
+        """Bytes of all clients per second."""
+
+    @property
+    def time_s(self) -> float:
+        """Simulated time until the last client is done."""
+
+    @property
+    def firings(self) -> int:
+        """Fired transitions."""
 
 
 def _own_net(situation: Situation) -> Any:
@@ -92,7 +112,7 @@ class Components:
             provenance=provenance(point.scenario.run.seed),
         )
 
-    def _simulate(self, situation: Situation) -> Any:
+    def _simulate(self, situation: Situation) -> Simulated:
         net = _own_net(situation)
         grain = _grains(net, situation)[0]
         return _fired(net, replace(net.setup_of(situation), grain=grain), situation)
@@ -114,12 +134,13 @@ def _grains(net: Any, situation: Situation) -> Sequence[str]:
     return [grain for grain in net.GRAINS if requested in ("all", grain)]
 
 
-def _fired(net: Any, setup: Any, situation: Situation) -> Any:
+def _fired(net: Any, setup: Any, situation: Situation) -> Simulated:
     operations = len(situation.trace.done) if situation.trace else 0
     try:
-        return net.simulate(setup, situation.scenario.run.seed, operations)
+        found: Simulated = net.simulate(setup, situation.scenario.run.seed, operations)
     except RunFailed as error:
         raise RunFailed(f"components: {error}") from error
+    return found
 
 
 def compared(levels: Levels) -> dict[str, NetworkLevel]:

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from dfslab.arrays import Floats, Integers
 from dfslab.documents import metrics as metric
 from dfslab.documents.answers import Coefficient, Importance, RegressionFit
 from dfslab.lazily import lazily
@@ -49,7 +50,7 @@ class FittedRegression:
     """
 
     columns: Columns
-    results: Any
+    results: sm.RegressionResults
     r_squared: float
     adjusted_r_squared: float
     coefficients: dict[str, tuple[float, float]]
@@ -131,8 +132,8 @@ class Regression:
 
 
 def _means(
-    target: np.ndarray, matrix: np.ndarray, points: Sequence[Point], groups: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, list[Point]]:
+    target: Floats, matrix: Floats, points: Sequence[Point], groups: Integers
+) -> tuple[Floats, Floats, list[Point]]:
     """(target, matrix, points) with one row per configuration, the mean of its replicates."""
     rows = [np.flatnonzero(groups == group) for group in range(groups.max() + 1)]
     return (
@@ -143,7 +144,7 @@ def _means(
 
 
 def _fit(
-    columns: Columns, target: np.ndarray, matrix: np.ndarray, points: Sequence[Point]
+    columns: Columns, target: Floats, matrix: Floats, points: Sequence[Point]
 ) -> FittedRegression:
     model = sm.OLS(target, matrix).fit()
     # Differences of equal rates by rounding do not count as variance.
@@ -168,7 +169,7 @@ def _fit(
 
 
 def first_order_indices(
-    quantities: Mapping[str, Sequence[float | str]], target: np.ndarray
+    quantities: Mapping[str, Sequence[float | str]], target: Floats
 ) -> dict[str, float]:
     """Returns S_i = V(E(Y | x_i)) / V(Y) for each quantity, over the rows as they are (Kumar 2018,
     (6)).

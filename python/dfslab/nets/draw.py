@@ -174,7 +174,7 @@ def _layout(picture: _Picture) -> dict[str, tuple[int, int]]:
 
 def _svg_arc(arc: _Arc, at: Mapping[str, tuple[int, int]]) -> Iterator[str]:
     (x1, y1), (x2, y2) = at[arc.source], at[arc.target]
-    length = max(1.0, ((x2 - x1) ** 2 + (y2 - y1) ** 2) ** 0.5)
+    length: float = max(1.0, ((x2 - x1) ** 2 + (y2 - y1) ** 2) ** 0.5)
     ux, uy = (x2 - x1) / length, (y2 - y1) / length
     sx, sy, tx, ty = x1 + ux * RADIUS, y1 + uy * RADIUS, x2 - ux * RADIUS, y2 - uy * RADIUS
     # A bend keeps an arc and its return apart.

@@ -146,8 +146,8 @@ def text(value: Expr, within: int = 0) -> str:
     special = _SPECIAL.get(value.name)
     if special is not None:
         return special(value)
-    if value.name in _OF_TWO and len(value.args) > 2:
-        first, *others = value.args
+    if value.name in _OF_TWO and len(value.operands) > 2:
+        first, *others = value.operands
         return text(reduce(lambda one, other: Expr(value.name, one, other), others, first))
     return f"{_NAMES.get(value.name, value.name)}({_commas(value)})"
 
@@ -161,11 +161,11 @@ def _value(value: Expr | float) -> Expr:
 
 
 def _commas(value: Expr) -> str:
-    return ", ".join(map(text, value.args))
+    return ", ".join(map(text, value.operands))
 
 
 def _number(value: Expr) -> str:
-    found = value.args[0]
+    found = value.value
     return repr(float(found) if isinstance(found, Fraction) else found)
 
 
@@ -177,7 +177,7 @@ def _infix(value: Expr, within: int) -> str:
     """Prints a binary operation; when a constant is compared with a field, the constant is printed
     on the right."""
     sign, binds = _SIGNS[value.name]
-    left, right = value.args
+    left, right = value.operands
     if value.name in _TURNED and not any(fields(left)) and any(fields(right)):
         left, right, sign = right, left, _TURNED[value.name]
     after = binds if value.name in _ASSOCIATIVE else binds + 1
@@ -189,11 +189,11 @@ def _infix(value: Expr, within: int) -> str:
 
 _SPECIAL: Mapping[str, Callable[[Expr], str]] = {
     "number": _number,
-    "symbol": lambda one: str(one.args[0]),
+    "symbol": lambda one: one.key,
     "field": lambda one: f"{one.args[0]}.{one.args[1]}",
-    "named": lambda one: text(one.args[1], len(_SIGNS)),
+    "named": lambda one: text(one.operands[0], len(_SIGNS)),
     "list": lambda one: f"[{_commas(one)}]",
-    "not": lambda one: f"!{text(one.args[0], len(_SIGNS))}",
+    "not": lambda one: f"!{text(one.operands[0], len(_SIGNS))}",
     "true": lambda one: "true",
     "false": lambda one: "false",
     "pow": _power,

@@ -134,12 +134,12 @@ def _mentions(line: str, name: sympy.Symbol) -> bool:
     return re.search(rf"\b{re.escape(str(name))}\b", line) is not None
 
 
-def _quantities(tree: Node) -> dict[sympy.Expr, sympy.Symbol]:
+def _quantities(tree: Node) -> dict[sympy.Basic, sympy.Symbol]:
     """Quantities of the description, as expression -> name, in the order of the tree.
 
     Products that SymPy has expanded in a formula are not replaced by their names.
     """
-    found: dict[sympy.Expr, sympy.Symbol] = {}
+    found: dict[sympy.Basic, sympy.Symbol] = {}
     for node in walk(tree):
         for expression in node.expressions():
             for name, of in quantities(expression).items():
@@ -152,7 +152,7 @@ def _quantities(tree: Node) -> dict[sympy.Expr, sympy.Symbol]:
 
 
 def _by_invocation(
-    system: FileSystem, operation: str, names: Mapping[sympy.Expr, sympy.Symbol]
+    system: FileSystem, operation: str, names: Mapping[sympy.Basic, sympy.Symbol]
 ) -> list[str]:
     """The response time as a sum over invocations, and the parameters (ids) that each count depends
     on."""
@@ -175,8 +175,9 @@ class _Printer(StrPrinter):
     0."""
 
     def _print_Piecewise(self, expr: sympy.Piecewise) -> str:  # noqa: N802
-        (then, holds), (otherwise, _) = expr.args
-        if (then, otherwise) == (1, 0):
+        first, other = expr.args
+        then, holds, otherwise = first.expr, first.cond, other.expr
+        if then == 1 and otherwise == 0:
             return f"[{self._guard(holds)}]"
         return f"({self._print(then)} if {self._guard(holds)} else {self._print(otherwise)})"
 
@@ -200,7 +201,7 @@ class _Printer(StrPrinter):
         return f"({self._guard(holds)})" if joined else self._guard(holds)
 
 
-def _plain(expression: sympy.Expr, names: Mapping[sympy.Expr, sympy.Symbol]) -> str:
+def _plain(expression: sympy.Basic, names: Mapping[sympy.Basic, sympy.Symbol]) -> str:
     shown = expression.xreplace(dict(names))
     text: str = _Printer({"order": "none"}).doprint(shown)
     return text.replace("ceiling", "ceil")

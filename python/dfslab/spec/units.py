@@ -6,7 +6,7 @@ import math
 import re
 from collections.abc import Callable
 from functools import lru_cache
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 from pydantic import BeforeValidator, Field, PlainSerializer
 
@@ -128,8 +128,8 @@ def exact(value: float, unit: str) -> str:
     return f"{value!r} {'B' if unit == 'B' else unit}"
 
 
-def _validator(unit: str) -> Callable[[Any], float]:
-    def check(value: Any) -> float:
+def _validator(unit: str) -> Callable[[object], float]:
+    def check(value: object) -> float:
         if isinstance(value, bool):
             raise ValueError(f"is not a quantity like {_EXAMPLES[unit]}")
         if isinstance(value, str):
@@ -157,9 +157,11 @@ def _quantity(unit: str) -> tuple[BeforeValidator, PlainSerializer, str]:
     )
 
 
-def quantity(written: str, description: str) -> Any:
+def quantity(written: str, description: str) -> float:
     """A field whose default is given as text with a unit, and parsed like input."""
-    return Field(written, description=description)
+    # The validator of the field's type makes the text a number.
+    field: float = Field(written, description=description, validate_default=True)
+    return field
 
 
 _bytes, _seconds, _rate, _hertz, _per_s = map(_quantity, ("B", "s", "B/s", "Hz", "1/s"))

@@ -78,5 +78,6 @@ def check_layout(system: str, parameters: Mapping[str, LevelValue], deployment: 
     for role, count in instances.items():
         if not count:
             raise InputError("deployment.node", None, f"no node plays {role}")
-    for key, allowed in described.check(parameters, instances):
+    numbers = {key: value for key, value in parameters.items() if not isinstance(value, str)}
+    for key, allowed in described.check(numbers, instances):
         raise InputError(f"testbed.{key}", parameters.get(key), f"must be {allowed}")

@@ -8,7 +8,17 @@ from __future__ import annotations
 
 from dfslab.filesystems.alluxio.facts import PARAMETERS as P
 from dfslab.spec.steps.expression import Max, ceiling, named
-from dfslab.spec.steps.operation import Node, call, cpu, delay, pipeline, repeat, send, seq
+from dfslab.spec.steps.operation import (
+    Expression,
+    Node,
+    call,
+    cpu,
+    delay,
+    pipeline,
+    repeat,
+    send,
+    seq,
+)
 
 blocks = named("blocks", Max(1, ceiling(P.file_size / P.block_size)))
 block_bytes = named("block_bytes", P.file_size / blocks)
@@ -16,7 +26,7 @@ chunks = named("chunks", Max(1, ceiling(block_bytes / P.chunk_size)))
 chunk_bytes = named("chunk_bytes", block_bytes / chunks)
 
 
-def _ask(name: str, seconds, response_bytes=512) -> Node:
+def _ask(name: str, seconds: Expression, response_bytes: Expression = 512) -> Node:
     """One call to the master, which takes `seconds` of its processor."""
     return seq(
         cpu("client", P.client_call_cpu),

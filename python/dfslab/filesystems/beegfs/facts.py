@@ -7,7 +7,6 @@ deployed but takes no part in operations: clients contact it only when they moun
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from dfslab.spec.streams.target import PosixTarget
 from dfslab.spec.systems.endpoint import Endpoint
@@ -112,7 +111,7 @@ PARAMETERS = Parameters(
 ACCESS_KEYS = ("directory",)
 
 
-def check(parameters: Mapping[str, Any], instances: Mapping[str, int]) -> list[tuple[str, str]]:
+def check(parameters: Mapping[str, float], instances: Mapping[str, int]) -> list[tuple[str, str]]:
     """Returns violated rules as (key, reason): chunks are powers of two on different targets,
     buddies form pairs."""
     wrong = []

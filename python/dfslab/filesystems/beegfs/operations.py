@@ -10,6 +10,7 @@ from __future__ import annotations
 from dfslab.filesystems.beegfs.facts import PARAMETERS as P
 from dfslab.spec.steps.expression import Expr, Max, Min, ceiling, named
 from dfslab.spec.steps.operation import (
+    Expression,
     Node,
     call,
     cpu,
@@ -39,7 +40,7 @@ rounds = named(
 buddies = 1 + P.mirrored
 
 
-def _ask(name: str, seconds, response_bytes=256) -> Node:
+def _ask(name: str, seconds: Expression, response_bytes: Expression = 256) -> Node:
     """A call to the metadata server that owns the directory, which takes `seconds` of its
     processor."""
     handled = hold_thread("metadata", P.worker_threads, cpu("metadata", seconds), name="handle")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from dfslab.spec.streams.target import PosixTarget
 from dfslab.spec.systems.endpoint import Endpoint
@@ -129,7 +128,7 @@ MEMORY = (
 ACCESS_KEYS = ("testbed", "directory")
 
 
-def check(parameters: Mapping[str, Any], instances: Mapping[str, int]) -> list[tuple[str, str]]:
+def check(parameters: Mapping[str, float], instances: Mapping[str, int]) -> list[tuple[str, str]]:
     """Returns violated rules as (key, reason): an object's parts are on different stores, stripes
     within objects."""
     copies, fragments, stores = (

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dfslab.filesystems.cephfs.facts import PARAMETERS as P
 from dfslab.spec.steps.expression import Expr, Max, ceiling, expression, named, select, sqrt
 from dfslab.spec.steps.operation import (
+    Expression,
     Node,
     call,
     cpu,
@@ -35,7 +36,7 @@ deviation = sqrt(Max(0, 1 - P.copies / stores) / each_store)
 uneven = 1 + select(stores > 1, 1.2 * deviation, 0)
 
 
-def _ask(name: str, seconds, response_bytes=512) -> Node:
+def _ask(name: str, seconds: Expression, response_bytes: Expression = 512) -> Node:
     """One request to the metadata server, which writes its journal after the answer."""
     return seq(
         cpu("client", P.client_call_cpu),

@@ -6,7 +6,6 @@ There is no package of it; an existing mount works like any POSIX mount.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from dfslab.spec.streams.target import PosixTarget
 from dfslab.spec.systems.endpoint import Endpoint
@@ -115,7 +114,7 @@ PARAMETERS = Parameters(
 ACCESS_KEYS = ("directory",)
 
 
-def check(parameters: Mapping[str, Any], instances: Mapping[str, int]) -> list[tuple[str, str]]:
+def check(parameters: Mapping[str, float], instances: Mapping[str, int]) -> list[tuple[str, str]]:
     """Returns violated rules as (key, reason): replicas on different chunkservers, records within a
     chunk, one master."""
     wrong = []

@@ -10,6 +10,7 @@ from __future__ import annotations
 from dfslab.filesystems.gfs.facts import PARAMETERS as P
 from dfslab.spec.steps.expression import Expr, Max, Min, ceiling, named
 from dfslab.spec.steps.operation import (
+    Expression,
     Node,
     call,
     choice,
@@ -36,7 +37,9 @@ records = named(
 record_bytes = named("record_bytes", P.file_size / records)
 
 
-def _ask(name: str, seconds, *, writes: bool = False, response_bytes=256) -> Node:
+def _ask(
+    name: str, seconds: Expression, *, writes: bool = False, response_bytes: Expression = 256
+) -> Node:
     """A call to the master; the answer to a change is sent when the master's log is flushed locally
     and remotely."""
     flush = (delay("master", P.log_flush, "flushLog"),) if writes else ()

@@ -7,8 +7,19 @@ disperse k + m is (k, k + m), plain distribute is (1, 1).
 from __future__ import annotations
 
 from dfslab.filesystems.glusterfs.facts import PARAMETERS as P
-from dfslab.spec.steps.expression import Max, Min, Rational, ceiling, floor, named, select, sqrt
+from dfslab.spec.steps.expression import (
+    Expr,
+    Max,
+    Min,
+    Rational,
+    ceiling,
+    floor,
+    named,
+    select,
+    sqrt,
+)
 from dfslab.spec.steps.operation import (
+    Expression,
     Node,
     call,
     choice,
@@ -60,7 +71,13 @@ def _served(*work: Node) -> Node:
     return hold_thread("brick", P.io_thread_count, seq(*work), name="serve")
 
 
-def _ask(name: str, seconds, *work: Node, copies=P.copies, response_bytes=256) -> Node:
+def _ask(
+    name: str,
+    seconds: Expression,
+    *work: Node,
+    copies: Expression = P.copies,
+    response_bytes: Expression = 256,
+) -> Node:
     """One file operation sent to `copies` bricks concurrently, all of which must answer."""
     served = _served(cpu("brick", seconds), *work)
     return seq(
@@ -248,7 +265,7 @@ _written = seq(
 )
 
 
-def _forced(size_bytes, *waits: Node) -> Node:
+def _forced(size_bytes: Expr, *waits: Node) -> Node:
     """`size_bytes` bytes of a file, forced to disk on one set of bricks."""
     return par(
         call(

@@ -6,7 +6,6 @@ import os
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 from urllib.parse import urlsplit
 
 from dfslab.spec.streams.target import HadoopTarget
@@ -49,7 +48,7 @@ ACCESS_KEYS = ("uri", "directory", "shared_client", "class_path", "properties")
 MISSING = ("No FileSystem for scheme", "ClassNotFoundException", "NoClassDefFoundError")
 
 
-def check(parameters: Mapping[str, Any], instances: Mapping[str, int]) -> list[tuple[str, str]]:
+def check(parameters: Mapping[str, float], instances: Mapping[str, int]) -> list[tuple[str, str]]:
     """Returns violated rules as (key, reason): there must be exactly one store behind the
     client."""
     return [] if instances["store"] == 1 else [("store", "exactly one store is described")]

@@ -10,6 +10,7 @@ from __future__ import annotations
 from dfslab.filesystems.hadoop.facts import PARAMETERS as P
 from dfslab.spec.steps.expression import Max, ceiling, named
 from dfslab.spec.steps.operation import (
+    Expression,
     Node,
     call,
     cpu,
@@ -25,7 +26,7 @@ chunks = named("chunks", Max(1, ceiling(P.file_size / P.chunk_size)))
 chunk_bytes = named("chunk_bytes", P.file_size / chunks)
 
 
-def _ask(name: str, *work: Node, response_bytes=512) -> Node:
+def _ask(name: str, *work: Node, response_bytes: Expression = 512) -> Node:
     """One call to the store, with its work, and its answer."""
     return seq(
         cpu("client", P.client_call_cpu),

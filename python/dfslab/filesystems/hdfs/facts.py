@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 from urllib.parse import urlparse
 
 from dfslab.spec.streams.target import HadoopTarget, HdfsTarget
@@ -284,7 +283,7 @@ NAMENODE_PORT = 8020
 ACCESS_KEYS = ("testbed", "uri", "directory", "client", "shared_client")
 
 
-def check(parameters: Mapping[str, Any], instances: Mapping[str, int]) -> list[tuple[str, str]]:
+def check(parameters: Mapping[str, float], instances: Mapping[str, int]) -> list[tuple[str, str]]:
     """Returns violated rules as (key, reason): replicas are on different DataNodes; there is one
     NameNode."""
     wrong = []

@@ -11,6 +11,7 @@ from __future__ import annotations
 from dfslab.filesystems.hdfs.facts import PARAMETERS as P
 from dfslab.spec.steps.expression import Max, Min, ceiling, named
 from dfslab.spec.steps.operation import (
+    Expression,
     Node,
     at,
     call,
@@ -46,7 +47,7 @@ packets = named("packets", Max(1, ceiling(block_bytes / P.packet_size)))
 packet_bytes = named("packet_bytes", block_bytes / packets)
 
 
-def _handle(seconds, *, writes: bool) -> Node:
+def _handle(seconds: Expression, *, writes: bool) -> Node:
     """A handler thread takes the namespace lock and works."""
     mode = "exclusive" if writes else "shared"
     locked = hold_lock("namenode", mode, cpu("namenode", seconds), "namespace", P.fair_lock)
@@ -55,7 +56,11 @@ def _handle(seconds, *, writes: bool) -> Node:
 
 
 def _ask(
-    name: str, seconds, *answer: Node, writes: bool = False, response_bytes=SMALL_BYTES
+    name: str,
+    seconds: Expression,
+    *answer: Node,
+    writes: bool = False,
+    response_bytes: Expression = SMALL_BYTES,
 ) -> Node:
     """A call to the NameNode. An edit is synced before the answer, without occupying a thread."""
     sync = (delay("namenode", P.edit_sync, "logSync"),) if writes else ()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from dfslab.spec.streams.target import PosixTarget
 from dfslab.spec.systems.endpoint import Endpoint
@@ -66,7 +65,7 @@ MEMORY = (
 ACCESS_KEYS = ("testbed", "directory")
 
 
-def check(parameters: Mapping[str, Any], instances: Mapping[str, int]) -> list[tuple[str, str]]:
+def check(parameters: Mapping[str, float], instances: Mapping[str, int]) -> list[tuple[str, str]]:
     """Returns violated rules as (key, reason): there must be exactly one metadata database."""
     return [] if instances["meta"] == 1 else [("meta", "exactly one database is described")]
 

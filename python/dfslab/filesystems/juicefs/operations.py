@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from dfslab.filesystems.juicefs.facts import PARAMETERS as P
 from dfslab.spec.steps.expression import Max, ceiling, named
-from dfslab.spec.steps.operation import Node, call, cpu, pipeline, repeat, send, seq
+from dfslab.spec.steps.operation import Expression, Node, call, cpu, pipeline, repeat, send, seq
 
 blocks = named("blocks", Max(1, ceiling(P.file_size / P.block_size)))
 block_bytes = named("block_bytes", P.file_size / blocks)
 
 
-def _ask(name: str, seconds, response_bytes=128) -> Node:
+def _ask(name: str, seconds: Expression, response_bytes: Expression = 128) -> Node:
     """One command to the metadata database."""
     return call(
         "meta", name, cpu("meta", seconds), request_bytes=128, response_bytes=response_bytes

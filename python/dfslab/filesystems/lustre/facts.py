@@ -6,7 +6,6 @@ There are no Debian packages. An object storage server stands for one target (OS
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from dfslab.spec.streams.target import PosixTarget
 from dfslab.spec.systems.endpoint import Endpoint
@@ -132,7 +131,7 @@ MEMORY = (
 ACCESS_KEYS = ("directory",)
 
 
-def check(parameters: Mapping[str, Any], instances: Mapping[str, int]) -> list[tuple[str, str]]:
+def check(parameters: Mapping[str, float], instances: Mapping[str, int]) -> list[tuple[str, str]]:
     """Returns violated rules as (key, reason): stripes on different targets and multiples of 64
     KiB, one MDS."""
     wrong = []

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from dfslab.filesystems.lustre.facts import PARAMETERS as P
 from dfslab.spec.steps.expression import Expr, Max, Min, ceiling, named, select
 from dfslab.spec.steps.operation import (
+    Expression,
     Node,
     call,
     cpu,
@@ -46,7 +47,7 @@ def _striped(size_bytes: Expr, on_target: Callable[[Expr], Node]) -> Node:
     return either(several, spread, on_target(size_bytes))
 
 
-def _intent(name: str, seconds, response_bytes=512) -> Node:
+def _intent(name: str, seconds: Expression, response_bytes: Expression = 512) -> Node:
     """A lock request with an intent, answered from memory; the journal is written later."""
     handled = hold_thread("mds", P.mds_threads, cpu("mds", seconds), name="handle")
     return seq(

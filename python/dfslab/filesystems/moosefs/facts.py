@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from dfslab.spec.streams.target import PosixTarget
 from dfslab.spec.systems.endpoint import Endpoint
@@ -76,7 +75,7 @@ MEMORY = (ObjectMemory("master", 325 * 2**20 / 1e6, 1, "MooseFS manual: 300 to 3
 ACCESS_KEYS = ("testbed", "directory")
 
 
-def check(parameters: Mapping[str, Any], instances: Mapping[str, int]) -> list[tuple[str, str]]:
+def check(parameters: Mapping[str, float], instances: Mapping[str, int]) -> list[tuple[str, str]]:
     """Returns violated rules as (key, reason): copies on different chunkservers, exactly one
     master."""
     wrong = []

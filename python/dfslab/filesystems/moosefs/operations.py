@@ -9,6 +9,7 @@ from __future__ import annotations
 from dfslab.filesystems.moosefs.facts import PARAMETERS as P
 from dfslab.spec.steps.expression import Max, ceiling, named
 from dfslab.spec.steps.operation import (
+    Expression,
     Node,
     call,
     cpu,
@@ -31,7 +32,7 @@ blocks = named("blocks", Max(1, ceiling(chunk_bytes / P.block_size)))
 block_bytes = named("block_bytes", chunk_bytes / blocks)
 
 
-def _ask(name: str, seconds, response_bytes=128) -> Node:
+def _ask(name: str, seconds: Expression, response_bytes: Expression = 128) -> Node:
     """One call to the master."""
     return seq(
         cpu("client", P.client_call_cpu),
@@ -41,7 +42,7 @@ def _ask(name: str, seconds, response_bytes=128) -> Node:
     )
 
 
-def _stream(count) -> Node:
+def _stream(count: Expression) -> Node:
     """`count` blocks from one chunkserver."""
     return call(
         "chunkserver",

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dfslab.filesystems.nfs.facts import PARAMETERS as P
 from dfslab.spec.steps.expression import Max, Min, ceiling, named
 from dfslab.spec.steps.operation import (
+    Expression,
     Node,
     call,
     cpu,
@@ -25,7 +26,7 @@ requests = named("requests", Max(1, ceiling(P.file_size / Min(P.request_size, P.
 request_bytes = named("request_bytes", P.file_size / requests)
 
 
-def _ask(name: str, seconds, response_bytes=256) -> Node:
+def _ask(name: str, seconds: Expression, response_bytes: Expression = 256) -> Node:
     """One call and its answer."""
     return seq(
         cpu("client", P.client_call_cpu),

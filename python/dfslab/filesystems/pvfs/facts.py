@@ -7,7 +7,6 @@ round robin over four I/O servers, local files synchronised on close.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from dfslab.spec.streams.target import PosixTarget
 from dfslab.spec.systems.endpoint import Endpoint
@@ -90,7 +89,7 @@ PARAMETERS = Parameters(
 ACCESS_KEYS = ("directory",)
 
 
-def check(parameters: Mapping[str, Any], instances: Mapping[str, int]) -> list[tuple[str, str]]:
+def check(parameters: Mapping[str, float], instances: Mapping[str, int]) -> list[tuple[str, str]]:
     """Returns violated rules as (key, reason): a file's stripes on different servers, one
     manager."""
     wrong = []

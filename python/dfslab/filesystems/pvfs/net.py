@@ -10,9 +10,9 @@ disk. A file is synced when it is closed.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Protocol
 
 from dfslab.documents.net_run import CountMonitor, Until
 from dfslab.filesystems.pvfs.net_parts import (
@@ -33,6 +33,8 @@ from dfslab.nets.build import Net, Put, Take
 from dfslab.nets.engine import run
 from dfslab.nets.inscription import equal, number
 from dfslab.spec.model import InputError
+from dfslab.spec.scenario import Scenario
+from dfslab.spec.steps.calls import Done
 
 __all__ = [
     "FRAME_OVERHEAD_BYTES",
@@ -179,7 +181,38 @@ def grains(setup: Setup) -> Mapping[str, SetupResult]:
     return {grain: simulate(replace(setup, grain=grain)) for grain in GRAINS}
 
 
-def setup_of(situation: Any) -> Setup:
+class Replayed(Protocol):
+    """The operations of a trace."""
+
+    @property
+    def done(self) -> Sequence[Done]:
+        """The operations in the order of the trace."""
+
+    def due_of_done(self) -> list[float]:
+        """Scheduled starts of `done` in seconds; empty for back-to-back operations."""
+
+
+class Configuration(Protocol):
+    """The configuration that the net of components is built for."""
+
+    @property
+    def scenario(self) -> Scenario:
+        """The deployment, file system and workload."""
+
+    @property
+    def environment(self) -> Mapping[str, float]:
+        """Symbol -> value in SI units."""
+
+    @property
+    def mix(self) -> Mapping[str, float]:
+        """Operation -> its share."""
+
+    @property
+    def trace(self) -> Replayed | None:
+        """The replayed trace, if the workload is one."""
+
+
+def setup_of(situation: Configuration) -> Setup:
     """Returns the setup of a configuration: one sequential file per client, or the calls of a
     trace.
 

@@ -10,15 +10,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import NamedTuple
 
+from dfslab.documents.net_definition import Cell
 from dfslab.filesystems.pvfs.net_parts import Setup, SharedElements, TracedCall, acknowledge
 from dfslab.filesystems.pvfs.net_servers import read_server, write_server
 from dfslab.nets.build import Net, Place, Put, Take
 from dfslab.nets.colour import Token
 from dfslab.nets.inscription import call as called
 from dfslab.nets.inscription import equal, number
-from dfslab.spec.steps.calls import TRANSFERS, Done, followed, single
+from dfslab.spec.steps.calls import TRANSFERS, Done, Meaning, followed, single
 from dfslab.spec.steps.expression import Condition
 
 PAGE_BYTES = 4096
@@ -70,8 +71,7 @@ def calls_of(
         for one, time_s in zip(trace, times, strict=True)
         for at, _ in zip((time_s, 0.0, 0.0), single(one), strict=False)
     ]
-    memory, firsts = _Memory(), dict[tuple[int, int], int]()
-    layout = (servers, stripe, firsts)
+    memory, layout = _Memory(), _Layout(servers, stripe, {})
     calls = (
         _call(one, meaning, memory, layout, warm)
         for one, meaning in zip(given, followed(given), strict=True)
@@ -79,7 +79,15 @@ def calls_of(
     return tuple(replace(call, due_s=at) for call, at in zip(calls, due, strict=True))
 
 
-def _call(one: Done, meaning: Any, memory: _Memory, layout: Any, warm: bool) -> TracedCall:
+class _Layout(NamedTuple):
+    """How files are striped; `firsts`: (owner, file) -> first server of the file."""
+
+    servers: int
+    stripe_bytes: int
+    firsts: dict[tuple[int, int], int]
+
+
+def _call(one: Done, meaning: Meaning, memory: _Memory, layout: _Layout, warm: bool) -> TracedCall:
     servers, stripe, firsts = layout
     if one.kind in TRANSFERS:
         # The first server rotates from file to file.
@@ -146,7 +154,7 @@ def trace_net(setup: Setup) -> Net:
     return net
 
 
-def _rows(setup: Setup) -> Iterator[tuple[Any, ...]]:
+def _rows(setup: Setup) -> Iterator[Sequence[Cell]]:
     """Returns every client's calls, numbered, and an end marker after the last one."""
     counts = [0] * setup.clients
     for one in setup.calls:

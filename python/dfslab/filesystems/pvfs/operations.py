@@ -11,6 +11,7 @@ from __future__ import annotations
 from dfslab.filesystems.pvfs.facts import PARAMETERS as P
 from dfslab.spec.steps.expression import Expr, Max, Min, ceiling, named
 from dfslab.spec.steps.operation import (
+    Expression,
     Node,
     call,
     cpu,
@@ -39,7 +40,9 @@ round_bytes = named("round_bytes", P.file_size / rounds)
 durable = P.sync_on_close | P.fsync
 
 
-def _ask(name: str, seconds, *, writes: bool = False, response_bytes=256) -> Node:
+def _ask(
+    name: str, seconds: Expression, *, writes: bool = False, response_bytes: Expression = 256
+) -> Node:
     """A request to the manager; a change is answered when it is on disk."""
     sync = (delay("manager", P.metadata_sync, "sync"),) if writes else ()
     handled = cpu("manager", seconds, "handle")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 from urllib.parse import parse_qs, urlparse
 
 from dfslab.spec.streams.target import OpendalTarget
@@ -54,7 +53,7 @@ SCHEMES = ("s3", "fs", "memory")
 HTTP_PORTS = {"http": 80, "https": 443}
 
 
-def check(parameters: Mapping[str, Any], instances: Mapping[str, int]) -> list[tuple[str, str]]:
+def check(parameters: Mapping[str, float], instances: Mapping[str, int]) -> list[tuple[str, str]]:
     """Returns violated rules as (key, reason): the client has exactly one address."""
     return [] if instances["store"] == 1 else [("store", "exactly one store is described")]
 

@@ -7,8 +7,9 @@ buffers written data until a part is full or the object is closed; the close mak
 from __future__ import annotations
 
 from dfslab.filesystems.s3.facts import PARAMETERS as P
-from dfslab.spec.steps.expression import Max, ceiling, named
+from dfslab.spec.steps.expression import Expr, Max, ceiling, named
 from dfslab.spec.steps.operation import (
+    Expression,
     Node,
     call,
     cpu,
@@ -30,7 +31,12 @@ chunk_bytes = named("chunk_bytes", P.file_size / chunks)
 HEADER_BYTES = 1024
 
 
-def _ask(name: str, *work: Node, request_bytes=HEADER_BYTES, response_bytes=512) -> Node:
+def _ask(
+    name: str,
+    *work: Node,
+    request_bytes: Expression = HEADER_BYTES,
+    response_bytes: Expression = 512,
+) -> Node:
     """One request and its answer."""
     return seq(
         cpu("client", P.client_call_cpu),
@@ -38,7 +44,7 @@ def _ask(name: str, *work: Node, request_bytes=HEADER_BYTES, response_bytes=512)
     )
 
 
-def _put(name: str, size_bytes) -> Node:
+def _put(name: str, size_bytes: Expr) -> Node:
     """A request that stores data, which is durable when the answer arrives."""
     return seq(
         cpu("client", size_bytes * P.client_byte_cpu),

@@ -7,7 +7,6 @@ pool's disks are the `disk.count` of the node with role `pool`: `vdevs` times th
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from dfslab.spec.streams.target import PosixTarget
 from dfslab.spec.systems.endpoint import Endpoint
@@ -151,7 +150,7 @@ PARAMETERS = Parameters(
 ACCESS_KEYS = ("directory",)
 
 
-def check(parameters: Mapping[str, Any], instances: Mapping[str, int]) -> list[tuple[str, str]]:
+def check(parameters: Mapping[str, float], instances: Mapping[str, int]) -> list[tuple[str, str]]:
     """Returns violated rules as (key, reason): mirrors or raidz with one to three parities, records
     powers of two."""
     wrong = []

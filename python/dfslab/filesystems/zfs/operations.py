@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dfslab.filesystems.zfs.facts import PARAMETERS as P
 from dfslab.spec.steps.expression import Expr, Max, ceiling, expression, named
 from dfslab.spec.steps.operation import (
+    Expression,
     Node,
     Use,
     cpu,
@@ -36,7 +37,7 @@ round_bytes = named("round_bytes", P.file_size / rounds)
 uncached = P.direct | P.cold
 
 
-def _client(seconds, name: str) -> Use:
+def _client(seconds: Expression, name: str) -> Use:
     return cpu("client", seconds, name)
 
 

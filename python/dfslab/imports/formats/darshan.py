@@ -5,18 +5,21 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Literal
 
 from dfslab.imports import contract
 from dfslab.imports.contract import CallImporter, FileCall, Recording
 from dfslab.imports.formats.dxt import MPIIO, POSIX, ModuleCall, calls_of_lowest
 from dfslab.spec.streams.vocabulary import OperationName
 
+if TYPE_CHECKING:
+    from darshan import DarshanReport
+
 TITLE = "Darshan's log with extended traces (DXT)"
 # Magic number: a log begins with its format version, such as "3.41".
 MAGIC = re.compile(rb"\d+\.\d+\0")
 # Operation -> name of the operation's rows in a record.
-SEGMENTS: tuple[tuple[OperationName, str], ...] = (
+SEGMENTS: tuple[tuple[OperationName, Literal["read_segments", "write_segments"]], ...] = (
     ("pread", "read_segments"),
     ("pwrite", "write_segments"),
 )
@@ -49,7 +52,7 @@ def read(path: Path, recording: Recording) -> list[FileCall]:
     return calls_of_lowest(one for module in modules for one in _records(report, module))
 
 
-def _records(report: Any, module: str) -> Iterator[ModuleCall]:
+def _records(report: DarshanReport, module: str) -> Iterator[ModuleCall]:
     for record in report.records[f"DXT_{module}"].to_df():
         path = report.name_records[record["id"]]
         for operation, key in SEGMENTS:

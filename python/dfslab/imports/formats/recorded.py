@@ -4,24 +4,42 @@ from __future__ import annotations
 
 import struct
 from pathlib import Path
+from typing import NamedTuple
 
 from dfslab.imports.contract import Replay, StreamImporter
 from dfslab.spec.streams.vocabulary import OPERATIONS, Given
 
 TITLE = "A stream recorded by `dfslab measure --record`"
-# The record of core/workload/operation.rs: client, operation, index, file, bytes, bytes of a
-# transfer, offset, owner, phase; then the start of the operation in ns after the start of the run.
+# The canonical form of core/workload/operation.rs, then the start: the fields of `Record`.
 RECORDED = struct.Struct("<IIQQQQQIIQ")
 # More clients than a workload may have, so a file that begins with more is no stream.
 MOST_CLIENTS = 1 << 16
+
+
+class Record(NamedTuple):
+    """One operation of a client, the `position`-th; `kind` is its place in OPERATIONS.
+
+    `begun_ns`: time since the start of the stream.
+    """
+
+    client: int
+    kind: int
+    position: int
+    file: int
+    size_bytes: int
+    transfer_bytes: int
+    offset_bytes: int
+    owner: int
+    phase: int
+    begun_ns: int
 
 
 def recognises(head: bytes) -> bool:
     """Whether the first record is the first operation of a client."""
     if len(head) < RECORDED.size:
         return False
-    client, kind, index, *_ = RECORDED.unpack(head[: RECORDED.size])
-    return bool(client < MOST_CLIENTS and kind < len(OPERATIONS) and index == 0)
+    one = Record._make(RECORDED.unpack(head[: RECORDED.size]))
+    return one.client < MOST_CLIENTS and one.kind < len(OPERATIONS) and one.position == 0
 
 
 def read(path: Path) -> Replay:
@@ -34,26 +52,27 @@ def stream(content: bytes) -> Replay:
     if not content or len(content) % RECORDED.size:
         raise ValueError(f"is no recorded stream: not a multiple of {RECORDED.size} bytes")
     found, counts = Replay(), dict[int, int]()
-    for row in RECORDED.iter_unpack(content):
-        client, kind, index, file, size, transfer, offset, owner, _, begun_ns = row
-        found.transfer_bytes = max(found.transfer_bytes, transfer)
+    for one in map(Record._make, RECORDED.iter_unpack(content)):
+        found.transfer_bytes = max(found.transfer_bytes, one.transfer_bytes)
         # A file of an older format (without times) may have a valid size, so check the indices.
-        if index != counts.get(client, 0):
-            raise ValueError(f"is no recorded stream: client {client} has no operation {index} now")
-        counts[client] = index + 1
-        if kind >= len(OPERATIONS):
-            raise ValueError(f"is no recorded stream: there is no operation {kind}")
+        if one.position != counts.get(one.client, 0):
+            raise ValueError(
+                f"is no recorded stream: client {one.client} has no operation {one.position} now"
+            )
+        counts[one.client] = one.position + 1
+        if one.kind >= len(OPERATIONS):
+            raise ValueError(f"is no recorded stream: there is no operation {one.kind}")
         found.given.append(
             Given(
-                client=client,
-                operation=OPERATIONS[kind],
-                file=file,
-                size_bytes=size,
-                offset_bytes=offset,
-                owner=owner,
+                client=one.client,
+                operation=OPERATIONS[one.kind],
+                file=one.file,
+                size_bytes=one.size_bytes,
+                offset_bytes=one.offset_bytes,
+                owner=one.owner,
             )
         )
-        found.starts_s.append(begun_ns * 1e-9)
+        found.starts_s.append(one.begun_ns * 1e-9)
     return found
 
 

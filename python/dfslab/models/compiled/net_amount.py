@@ -13,7 +13,16 @@ from dfslab.models.compiled.token_flow import Amount, main, times
 from dfslab.models.tree.reader import TreeReader
 from dfslab.nets.inscription import number, truth
 from dfslab.spec.steps.calls import UNFORCED
-from dfslab.spec.steps.expression import Condition, Expr, Max, Min, ceiling, symbol, sympify
+from dfslab.spec.steps.expression import (
+    Condition,
+    Expr,
+    Max,
+    Min,
+    Symbolic,
+    ceiling,
+    symbol,
+    sympify,
+)
 
 if TYPE_CHECKING:
     import sympy
@@ -62,7 +71,7 @@ class Amounts:
         if not isinstance(condition, Expr):
             return self._guard(condition)
         if condition.name == "not":
-            inner = self.holds(condition.args[0])
+            inner = self.holds(condition.operands[0])
             return ~inner if isinstance(inner, Condition) else not inner
         if condition.name in _DECIDES:
             return self._joined(condition)
@@ -72,7 +81,7 @@ class Amounts:
         """A conjunction or disjunction, simplified by its known operands."""
         decides = _DECIDES[condition.name]
         guards: list[Condition] = []
-        for one in map(self.holds, condition.args):
+        for one in map(self.holds, condition.operands):
             if isinstance(one, Condition):
                 guards.append(one)
             elif one == decides:
@@ -96,10 +105,10 @@ class Amounts:
         turns = min(most, max(1, math.ceil(count - 1e-9)))
         return turns, count / turns
 
-    def _depends(self, expression: Expr) -> bool:
+    def _depends(self, expression: Symbolic) -> bool:
         return not self._open.keys().isdisjoint(map(str, expression.free_symbols))
 
-    def _written(self, node: sympy.Expr) -> Expr:
+    def _written(self, node: sympy.Basic) -> Expr:
         """A SymPy expression as one over token fields, its operations in SymPy's order."""
         if node.is_Symbol and str(node) in self._open:
             return self._open[str(node)]

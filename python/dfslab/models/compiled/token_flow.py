@@ -75,7 +75,7 @@ def plus(left: Amount, right: Amount) -> Amount:
 
 
 def _folded(found: Expr) -> Amount:
-    return float(found.args[0]) if found.name == "number" else found
+    return float(found.value) if found.name == "number" else found
 
 
 def after(row: Changes, changes: Changes) -> Changes:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dfslab import quantiles
+from dfslab.arrays import Floats
 from dfslab.lazily import lazily
 from dfslab.method import CONFIDENCE, RunFailed
 from dfslab.models.tree.prediction import OpenPrediction, Situation, situation_of
@@ -78,7 +79,7 @@ class Calibration:
     """Fitted constants of one file system, covariance of their logarithms, residual sd."""
 
     constants: tuple[CalibratedConstant, ...]
-    covariance: np.ndarray
+    covariance: Floats
     residual_sd: Mapping[str, float]
     degrees_of_freedom: int
 
@@ -195,7 +196,7 @@ def _calibrate(observed: tuple[Observation, ...]) -> Calibration:
     prior = np.array([np.log(float(declared[key].default or 0.0)) for key in keys])
     spread = np.array([declared[key].spread for key in keys])
 
-    def residuals(logs: np.ndarray) -> np.ndarray:
+    def residuals(logs: Floats) -> Floats:
         constants = dict(zip(keys, np.exp(logs), strict=True))
         parts = [_residuals(one, [constants])[0] for one in observed]
         return np.concatenate([*parts, (logs - prior) / spread])
@@ -203,7 +204,7 @@ def _calibrate(observed: tuple[Observation, ...]) -> Calibration:
     if not keys:
         return _fitted(observed, [], prior, np.zeros((0, 0)), spread, declared)
 
-    def jacobian(logs: np.ndarray) -> np.ndarray:
+    def jacobian(logs: Floats) -> Floats:
         return _jacobian(observed, keys, logs, spread)
 
     solution = scipy.optimize.least_squares(
@@ -215,13 +216,13 @@ def _calibrate(observed: tuple[Observation, ...]) -> Calibration:
         xtol=TOLERANCE,
         ftol=TOLERANCE,
     )
-    covariance = np.linalg.inv(solution.jac.T @ solution.jac)
+    covariance = np.asarray(np.linalg.inv(solution.jac.T @ solution.jac), np.float64)
     return _fitted(observed, keys, solution.x, covariance, spread, declared)
 
 
 def _jacobian(
-    observed: Sequence[Observation], keys: Sequence[str], logs: np.ndarray, spread: np.ndarray
-) -> np.ndarray:
+    observed: Sequence[Observation], keys: Sequence[str], logs: Floats, spread: Floats
+) -> Floats:
     """Returns the Jacobian of the residuals by forward differences; 0 where a constant does not
     act."""
     constants = dict(zip(keys, np.exp(logs), strict=True))
@@ -237,7 +238,7 @@ def _jacobian(
     return np.vstack([*blocks, np.diag(1.0 / spread)])
 
 
-def _residuals(one: Observation, sets: Sequence[Mapping[str, float]]) -> np.ndarray:
+def _residuals(one: Observation, sets: Sequence[Mapping[str, float]]) -> Floats:
     """Returns an array of shape (sets of constants, 1 + steps): weighted log residuals of the rate,
     then of the steps."""
     prediction = one.situation.predict_many(sets)
@@ -254,9 +255,9 @@ def _residuals(one: Observation, sets: Sequence[Mapping[str, float]]) -> np.ndar
 def _fitted(
     observed: Sequence[Observation],
     keys: Sequence[str],
-    logs: np.ndarray,
-    covariance: np.ndarray,
-    spread: np.ndarray,
+    logs: Floats,
+    covariance: Floats,
+    spread: Floats,
     declared: Mapping[str, Parameter],
 ) -> Calibration:
     constants = dict(zip(keys, map(float, np.exp(logs)), strict=True))

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from dfslab import discover
+from dfslab.arrays import Floats, Integers
 from dfslab.models.tree.prediction import Situation
 from dfslab.spec.design import Factor, number, shapes
 from dfslab.spec.scenario import Point
@@ -49,12 +50,12 @@ class Encoding:
         return [name for name, *_ in self._columns]
 
     @property
-    def owner(self) -> np.ndarray:
+    def owner(self) -> Integers:
         """The factor's index, for each column."""
         return np.array([index for _, index, *_ in self._columns], dtype=int)
 
     @property
-    def signs(self) -> np.ndarray:
+    def signs(self) -> Integers:
         """Known direction of each column."""
         return np.array([sign for _, _, sign, _ in self._columns], dtype=int)
 
@@ -63,7 +64,7 @@ class Encoding:
         numbers = self.factors[index].numbers
         return self.scale == "log" and numbers is not None and min(numbers) > 0
 
-    def matrix(self, rows: Sequence[Mapping[str, Any]]) -> np.ndarray:
+    def matrix(self, rows: Sequence[Mapping[str, Any]]) -> Floats:
         """Design matrix of shape (rows, columns); a row maps factor names to levels."""
         return np.array([self._row(labels) for labels in rows]).reshape(len(rows), -1)
 

@@ -20,6 +20,7 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
 from sklearn.model_selection import GroupKFold
 from sklearn.utils.validation import check_array, check_is_fitted, check_X_y
 
+from dfslab.arrays import Floats, Integers
 from dfslab.lazily import lazily
 
 if TYPE_CHECKING:
@@ -62,7 +63,7 @@ class PaperLinear(RegressorMixin, BaseEstimator):
     standard error). `r_squared_` is 1 - SSE / TSS on the training rows; on others it may be < 0.
     """
 
-    def fit(self, X: np.ndarray, y: np.ndarray) -> PaperLinear:
+    def fit(self, X: Floats, y: Floats) -> PaperLinear:
         """Estimate coefficients, their standard errors, and adjusted R²."""
         X, y = check_X_y(X, y, y_numeric=True)
         self.n_features_in_ = X.shape[1]
@@ -78,18 +79,18 @@ class PaperLinear(RegressorMixin, BaseEstimator):
         self.adjusted_r_squared_ = adjusted(self.r_squared_, len(y), len(kept))
         return self
 
-    def predict(self, X: np.ndarray) -> np.ndarray:
+    def predict(self, X: Floats) -> Floats:
         """The linear predictor, which may be negative."""
         check_is_fitted(self)
         return np.asarray(self.intercept_ + check_array(X) @ self.coef_)
 
     @property
-    def effects(self) -> np.ndarray:
+    def effects(self) -> Floats:
         """Coefficient times the column's range, by which columns may be ranked (errata K10)."""
         return np.abs(self.coef_) * self.ranges_
 
 
-def r_squared(y: np.ndarray, shown: np.ndarray) -> float:
+def r_squared(y: Floats, shown: Floats) -> float:
     """Returns 1 - SSE / TSS; 0 where `y` is constant."""
     total = float(((y - y.mean()) ** 2).sum())
     return 1.0 - float(((y - shown) ** 2).sum()) / total if total else 0.0
@@ -101,7 +102,7 @@ def adjusted(r2: float, rows: int, columns: int) -> float:
     return 1.0 - (rows - 1) / left * (1.0 - r2) if left > 0 else float("nan")
 
 
-def independent(X: np.ndarray) -> list[int]:
+def independent(X: Floats) -> list[int]:
     """Indices of columns that are linearly independent of a constant and the columns before."""
     centred = X - X.mean(axis=0)
     scale = np.where(np.abs(centred).max(axis=0) > 0, np.abs(centred).max(axis=0), 1.0)
@@ -129,7 +130,7 @@ class GreyBox(RegressorMixin, BaseEstimator):
         self.cells = cells
         self.seed = seed
 
-    def fit(self, X: np.ndarray, y: np.ndarray, groups: np.ndarray | None = None) -> GreyBox:
+    def fit(self, X: Floats, y: Floats, groups: Integers | None = None) -> GreyBox:
         """Fit to log rates `y`; a cross-validation fold holds out whole `groups` of rows."""
         X, y = check_X_y(X, y, y_numeric=True, ensure_all_finite=False)
         self.n_features_in_ = X.shape[1]
@@ -147,13 +148,13 @@ class GreyBox(RegressorMixin, BaseEstimator):
 
     def _chosen(
         self,
-        X: np.ndarray,
-        matrix: np.ndarray,
-        each: np.ndarray,
-        signs: np.ndarray,
-        left: np.ndarray,
-        groups: np.ndarray | None,
-    ) -> tuple[float, float, np.ndarray]:
+        X: Floats,
+        matrix: Floats,
+        each: Floats,
+        signs: Integers,
+        left: Floats,
+        groups: Integers | None,
+    ) -> tuple[float, float, Floats]:
         """(ridge strength, share of the boosting, cross-validated residuals of the best pair)."""
         if groups is None:
             groups = np.arange(len(left))
@@ -177,7 +178,7 @@ class GreyBox(RegressorMixin, BaseEstimator):
         _, strength, share, error = min(found, key=lambda one: one[0])
         return strength, share, error
 
-    def predict(self, X: np.ndarray) -> np.ndarray:
+    def predict(self, X: Floats) -> Floats:
         """Log rates, at most the log line rate."""
         check_is_fitted(self)
         X = check_array(X, ensure_all_finite=False)
@@ -185,14 +186,14 @@ class GreyBox(RegressorMixin, BaseEstimator):
         rest = self.rest_share_ * self.rest_.predict(self._inputs(X))
         return np.asarray(np.minimum(X[:, 0] + matrix @ self.slopes_ + rest, X[:, 1]))
 
-    def cell_of(self, X: np.ndarray) -> list[tuple[float, ...]]:
+    def cell_of(self, X: Floats) -> list[tuple[float, ...]]:
         """The cell of each row."""
         return self._keys(X)
 
-    def _keys(self, X: np.ndarray) -> list[tuple[float, ...]]:
+    def _keys(self, X: Floats) -> list[tuple[float, ...]]:
         return [tuple(row) for row in X[:, [PRIORS + cell for cell in self.cells]]]
 
-    def _inputs(self, X: np.ndarray) -> np.ndarray:
+    def _inputs(self, X: Floats) -> Floats:
         """Inputs of the boosting: the sequence model's log rate and the encoding's columns."""
         return np.column_stack([X[:, 0], X[:, PRIORS:]])
 
@@ -209,7 +210,7 @@ class GreyBox(RegressorMixin, BaseEstimator):
             early_stopping=False,
         )
 
-    def _expanded(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def _expanded(self, X: Floats) -> tuple[Floats, Floats, Integers]:
         """(design matrix of the hierarchy, relative ridge penalty and sign of each column)."""
         keys = self._keys(X)
         own = (X[:, PRIORS:] - self.mean_) / self.scale_
@@ -225,19 +226,17 @@ class GreyBox(RegressorMixin, BaseEstimator):
         return np.hstack(parts), np.array(each), np.array(ways)
 
 
-def clipped(left: np.ndarray) -> np.ndarray:
+def clipped(left: Floats) -> Floats:
     """Returns the residuals clipped at 3 robust standard deviations.
 
     An absolute-error loss would resist outliers, too, but its leaf medians break monotonicity.
     """
     reach = CLIPPED * SD_OF_MAD * float(np.median(np.abs(left)))
-    shortened: np.ndarray = np.clip(left, -reach, reach)
+    shortened: Floats = np.clip(left, -reach, reach)
     return shortened
 
 
-def drawn(
-    matrix: np.ndarray, target: np.ndarray, each: np.ndarray, signs: np.ndarray
-) -> np.ndarray:
+def drawn(matrix: Floats, target: Floats, each: Floats, signs: Integers) -> Floats:
     """Returns ridge slopes under Huber's loss; `each`: penalty per column.
 
     A slope that contradicts its column's sign is set to 0.
@@ -278,8 +277,8 @@ def boosting(signs: Sequence[int], seed: int) -> HistGradientBoostingRegressor:
 
 
 def _likeliest(
-    objective: Callable[..., tuple[float, np.ndarray]], start: np.ndarray, bounds: np.ndarray
-) -> tuple[np.ndarray, float]:
+    objective: Callable[..., tuple[float, Floats]], start: Floats, bounds: Floats
+) -> tuple[Floats, float]:
     """Likelihood optimiser limited to LIKELIHOOD_STEPS: further steps change no prediction."""
     found = minimize(
         objective,
@@ -298,7 +297,7 @@ class Gaussian(RegressorMixin, BaseEstimator):
     def __init__(self, seed: int = 1) -> None:
         self.seed = seed
 
-    def fit(self, X: np.ndarray, y: np.ndarray) -> Gaussian:
+    def fit(self, X: Floats, y: Floats) -> Gaussian:
         """Fit length scales, amplitude and noise by maximum marginal likelihood."""
         X, y = check_X_y(X, y, y_numeric=True)
         self.n_features_in_ = X.shape[1]
@@ -317,12 +316,10 @@ class Gaussian(RegressorMixin, BaseEstimator):
             self.process_.fit((X - self.mean_) / self.scale_, y)
         return self
 
-    def predict(
-        self, X: np.ndarray, return_std: bool = False
-    ) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
+    def predict(self, X: Floats, return_std: bool = False) -> Floats | tuple[Floats, Floats]:
         """Log rates; with `return_std`, (log rates, their standard deviations)."""
         check_is_fitted(self)
         shown = (check_array(X) - self.mean_) / self.scale_
-        found: np.ndarray | tuple[np.ndarray, np.ndarray]
+        found: Floats | tuple[Floats, Floats]
         found = self.process_.predict(shown, return_std=return_std)
         return found

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dfslab import quantiles
+from dfslab.arrays import Floats
 
 # Smallest probability of a wait by which the variance of a wait is divided.
 LEAST_BUSY = 1e-3
@@ -24,8 +25,8 @@ class OpenNetwork:
     """
 
     response_s: float | None
-    waiting_s: np.ndarray
-    utilisation: np.ndarray
+    waiting_s: Floats
+    utilisation: Floats
     full: int | None
 
 
@@ -60,15 +61,16 @@ def open_network(
     in the closed network."""
     demand = np.asarray(demands_s, float)
     count = np.ones(len(demand), int) if servers is None else np.asarray(servers, int)
-    service = float(demand.sum()) if latency_s is None else latency_s
-    overlap = min(1.0, service / demand.sum()) if demand.sum() else 1.0
+    total_s = float(demand.sum())
+    service = total_s if latency_s is None else latency_s
+    overlap = min(1.0, service / total_s) if total_s else 1.0
     busy = rate_per_s * demand / count
     waiting = np.zeros_like(demand)
     if len(busy) and busy.max() >= 1:
         return OpenNetwork(None, waiting, busy, int(busy.argmax()))
-    for index, (each, many) in enumerate(zip(demand, count, strict=True)):
+    for index, (each, many) in enumerate(zip(demand.tolist(), count.tolist(), strict=True)):
         if each:
-            share = waiting_share(rate_per_s * each, int(many))
+            share = waiting_share(rate_per_s * each, many)
             waiting[index] = overlap * share * each / (many * (1 - busy[index]))
     return OpenNetwork(service + float(waiting.sum()), waiting, busy, None)
 

@@ -8,13 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
+
+from dfslab.arrays import Floats
 
 # (stations, share, seconds): the wait at these stations, times the share, overlaps with that many
 # seconds of the operation's other work. Share and seconds may have shape (networks,).
-Hidden = tuple[Sequence[int], Any, Any]
+Hidden: TypeAlias = tuple[Sequence[int], float | Floats, float | Floats]
 
 
 @dataclass(frozen=True)
@@ -23,9 +26,9 @@ class Closed:
 
     rate_per_s: float
     response_s: float
-    queue: np.ndarray
-    waiting_s: np.ndarray
-    utilisation: np.ndarray
+    queue: Floats
+    waiting_s: Floats
+    utilisation: Floats
 
 
 def mean_value_analysis(
@@ -71,33 +74,33 @@ def mean_value_analysis(
 class Many:
     """Answers for several networks of the same stations; arrays have one column per network."""
 
-    rate_per_s: np.ndarray
-    response_s: np.ndarray
-    queue: np.ndarray
-    waiting_s: np.ndarray
-    utilisation: np.ndarray
+    rate_per_s: Floats
+    response_s: Floats
+    queue: Floats
+    waiting_s: Floats
+    utilisation: Floats
 
 
 def many_values(
-    demand: np.ndarray,
+    demand: Floats,
     clients: int,
     think_s: float,
-    servers: np.ndarray,
-    latency_s: np.ndarray | None,
-    extra: np.ndarray,
+    servers: NDArray[np.int64],
+    latency_s: Floats | None,
+    extra: Floats,
     hidden: Sequence[Hidden] = (),
 ) -> Many:
     """`mean_value_analysis` of several networks; `demand`, `extra`: (stations, networks)."""
     count = servers[:, None]
-    total = demand.sum(axis=0)
+    total: Floats = demand.sum(axis=0)
     service = total if latency_s is None else latency_s
     felt = np.ones((len(demand), 1))
     for places, _, _ in hidden:
         felt[list(places)] = 0.0
-    open_s = (demand * felt).sum(axis=0)
+    open_s: Floats = (demand * felt).sum(axis=0)
     overlap = np.divide(service, open_s, out=np.ones_like(total), where=open_s > 0)
     overlap = np.minimum(1.0, overlap)
-    limit = ((demand + extra) / count).max(axis=0, initial=0.0)
+    limit: Floats = ((demand + extra) / count).max(axis=0, initial=0.0)
     # With background work a station can be overloaded, so the rate is capped at its capacity.
     most = np.divide(1.0, limit, out=np.full_like(limit, np.inf), where=limit > 0)
     queue, waiting = np.zeros_like(demand), np.zeros_like(demand)
@@ -126,7 +129,7 @@ class _BusyServers:
     Used for stations of several servers only.
     """
 
-    def __init__(self, demand: np.ndarray, servers: np.ndarray) -> None:
+    def __init__(self, demand: Floats, servers: NDArray[np.int64]) -> None:
         self._several = np.flatnonzero(servers > 1)
         self._demand = demand[self._several]
         self._servers = servers[self._several][:, None]
@@ -141,13 +144,13 @@ class _BusyServers:
         # 1 / j for j < m busy servers; states with all servers busy are not distinguished.
         self._each = np.where(index < self._servers, 1.0 / np.maximum(1, index), 0.0)[1:]
 
-    def idle(self) -> np.ndarray:
+    def idle(self) -> Floats:
         """Sum over j of (m - 1 - j) p(j), the multi-server correction of MVA's queue length."""
         if len(self._several):
             self._all[self._several] = (self._idle * self._probability).sum(axis=0)
         return self._all
 
-    def step(self, rate: np.ndarray) -> None:
+    def step(self, rate: Floats) -> None:
         """Update the probabilities to the next population, given its rate."""
         if not len(self._several):
             return

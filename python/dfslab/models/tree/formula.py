@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 import sympy
 
-from dfslab.spec.steps.expression import Condition, sympify
+from dfslab.spec.steps.expression import Condition, Expr, symbolic_amount, sympify
 from dfslab.spec.steps.node import (
     At,
     Call,
@@ -67,9 +67,9 @@ class _FormulaReader(Visitor[str, sympy.Expr]):
         if isinstance(node, Later):
             return self.later(node, where)
         if not node.name:
-            return sympify(node.accept(self, where))
+            return symbolic_amount(node.accept(self, where))
         place, label = len(self.steps), self._reserve(node.name)
-        expression = sympify(node.accept(self, where))
+        expression = symbolic_amount(node.accept(self, where))
         for known, definition in self.steps:
             if definition == expression and self._taken.get(str(known)) == node.name:
                 del self._taken[label]
@@ -87,13 +87,13 @@ class _FormulaReader(Visitor[str, sympy.Expr]):
         return label
 
     def use(self, node: Use, where: str) -> sympy.Expr:
-        return sympify(node.demand_s)
+        return symbolic_amount(node.demand_s)
 
     def hold(self, node: Hold, where: str) -> sympy.Expr:
         return self.visit(node.body, node.resource.role)
 
     def delay(self, node: Delay, where: str) -> sympy.Expr:
-        return sympify(node.seconds)
+        return symbolic_amount(node.seconds)
 
     def at(self, node: At, where: str) -> sympy.Expr:
         return self.visit(node.body, node.role)
@@ -125,7 +125,9 @@ class _FormulaReader(Visitor[str, sympy.Expr]):
         return sympy.Integer(0)
 
     def pipeline(self, node: Pipeline, where: str) -> sympy.Expr:
-        first, stages, role = sympy.Integer(0), [], where
+        first: sympy.Expr = sympy.Integer(0)
+        stages: list[sympy.Expr] = []
+        role = where
         for stage in node.stages:
             count = stage.count if isinstance(stage, Repeat) else sympy.Integer(1)
             body = stage.body if isinstance(stage, Repeat) else stage
@@ -150,9 +152,9 @@ def _largest(values: list[sympy.Expr]) -> sympy.Expr:
     return values[0] if len(values) == 1 else sympy.Max(*values, evaluate=False)
 
 
-def _message(sender: str, receiver: str, size_bytes: sympy.Expr) -> sympy.Expr:
+def _message(sender: str, receiver: str, size_bytes: Expr) -> sympy.Expr:
     slower = sympy.Min(symbol(f"{sender}.nic_bandwidth"), symbol(f"{receiver}.nic_bandwidth"))
-    return sympify(symbol("network_latency")) + sympify(size_bytes) / slower
+    return symbolic_amount(symbol("network_latency")) + symbolic_amount(size_bytes) / slower
 
 
 def formula(name: str, tree: Node, client: str = "client") -> Formula:

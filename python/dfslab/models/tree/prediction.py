@@ -3,17 +3,26 @@
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
-from typing import Any, cast
+from typing import Generic, TypeVar, cast
 
 import numpy as np
 
 from dfslab import discover
+from dfslab.arrays import Floats
 from dfslab.models.queue.lock import Locks, alone
 from dfslab.models.queue.open_queue import finite_queue, open_network, quantile_s
-from dfslab.models.queue.queueing import Hidden, asymptotic_bounds, many_values, mean_value_analysis
+from dfslab.models.queue.queueing import (
+    Closed,
+    Hidden,
+    Many,
+    asymptotic_bounds,
+    many_values,
+    mean_value_analysis,
+)
 from dfslab.models.tree.costs import Cost, Demands, largest, share_of
 from dfslab.models.tree.placement import Placement, Station
 from dfslab.models.tree.reader import TreeReader, Varies
@@ -60,9 +69,9 @@ class Prediction:
 class Predictions:
     """Rates, latencies and step times, as arrays of shape (sets of constants,)."""
 
-    rate_per_s: np.ndarray
-    latency_s: Mapping[str, np.ndarray]
-    steps: Mapping[tuple[str, str], np.ndarray]
+    rate_per_s: Floats
+    latency_s: Mapping[str, Floats]
+    steps: Mapping[tuple[str, str], Floats]
 
 
 @dataclass(frozen=True)
@@ -208,8 +217,12 @@ def _each(found: Sequence[Prediction]) -> Predictions:
     )
 
 
-class _Solver:
-    """Computes rate, latency and step times from the costs of the operations."""
+# How a closed network was solved: for one set of constants, or for several.
+Solution = TypeVar("Solution", bound=Closed | Many)
+
+
+class _Stations(ABC, Generic[Solution]):
+    """The stations of the operations' costs, and the network's solution: `closed`."""
 
     def __init__(self, situation: Situation, costs: Mapping[str, Cost]) -> None:
         self.situation, self.costs = situation, costs
@@ -223,21 +236,13 @@ class _Solver:
         self.expanded = [s for s in stations for _ in range(s.copies)]
         self.closed = self._solve()
 
-    def _vector(self, demands: Demands) -> list[Any]:
+    def _vector(self, demands: Demands) -> list[float]:
         merged = self.locks.merged(demands)
         return [merged.get(station, 0.0) / station.copies for station in self.expanded]
 
-    def _solve(self) -> Any:
-        workload = self.situation.scenario.workload
-        return mean_value_analysis(
-            self._vector(self.mean.demands),
-            workload.clients,
-            workload.think_time,
-            [station.servers for station in self.expanded],
-            self.mean.latency_s,
-            self._vector(self.mean.background),
-            self._hidden(),
-        )
+    @abstractmethod
+    def _solve(self) -> Solution:
+        """The closed network, solved for the workload's clients."""
 
     def _hidden(self) -> list[Hidden]:
         """Token buckets: a wait for one overlaps with the operation's other work.
@@ -261,6 +266,22 @@ class _Solver:
                 waiting_alone_s = math.inf if own else largest((0.0, self.mean.latency_s - alone_s))
                 found.append((places, np.minimum(1.0, share_of(alone_s, all_s)), waiting_alone_s))
         return found
+
+
+class _Solver(_Stations[Closed]):
+    """Computes rate, latency and step times from the costs of the operations."""
+
+    def _solve(self) -> Closed:
+        workload = self.situation.scenario.workload
+        return mean_value_analysis(
+            self._vector(self.mean.demands),
+            workload.clients,
+            workload.think_time,
+            [station.servers for station in self.expanded],
+            self.mean.latency_s,
+            self._vector(self.mean.background),
+            self._hidden(),
+        )
 
     def open(
         self, rate_per_s: float, queue: tuple[frozenset[str], float] | None = None
@@ -403,22 +424,22 @@ class _Solver:
         return found
 
 
-class _ManySolver(_Solver):
+class _ManySolver(_Stations[Many]):
     """The solver for demands that are arrays of shape (sets of constants,)."""
 
     def __init__(self, situation: Situation, costs: Mapping[str, Cost], count: int) -> None:
         self._count = count
         super().__init__(situation, costs)
 
-    def _matrix(self, demands: Demands) -> np.ndarray:
+    def _matrix(self, demands: Demands) -> Floats:
         """Demands as an array of shape (stations, sets of constants)."""
         rows = self._vector(demands)
         found = np.empty((len(rows), self._count))
-        for row, values in zip(found, rows, strict=True):
-            row[:] = values
+        for index, values in enumerate(rows):
+            found[index] = values
         return found
 
-    def _solve(self) -> Any:
+    def _solve(self) -> Many:
         workload = self.situation.scenario.workload
         self._all = self._matrix(self.mean.demands)
         return many_values(
@@ -431,10 +452,11 @@ class _ManySolver(_Solver):
             self._hidden(),
         )
 
-    def _loaded_s(self, cost: Cost) -> Any:
+    def _loaded_s(self, cost: Cost) -> Floats:
         own = self._matrix(cost.demands)
         share = np.divide(own, self._all, out=np.zeros_like(own), where=self._all > 0)
-        return cost.latency_s + (share * self.closed.waiting_s).sum(axis=0)
+        waiting_s: Floats = (share * self.closed.waiting_s).sum(axis=0)
+        return cost.latency_s + waiting_s
 
     def predictions(self) -> Predictions:
         """Rates, latencies and step times, by the same rules as a single prediction."""

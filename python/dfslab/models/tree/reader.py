@@ -26,7 +26,7 @@ from dfslab.models.tree.costs import (
 )
 from dfslab.models.tree.placement import Placement, Station
 from dfslab.spec.environment import is_of_group, of_group
-from dfslab.spec.steps.expression import Expr, function
+from dfslab.spec.steps.expression import Expr, Symbolic, function, symbolic_amount
 from dfslab.spec.steps.node import (
     At,
     Call,
@@ -61,7 +61,7 @@ class Varies(Exception):
 
 @lru_cache(maxsize=8192)
 def _compiled(
-    expression: sympy.Expr, library: str
+    expression: Symbolic, library: str
 ) -> tuple[tuple[str, ...], Callable[..., Any] | None, float]:
     """(symbol names, compiled function or None, value): the value where it is a number."""
     if isinstance(expression, Expr):
@@ -69,7 +69,7 @@ def _compiled(
         return (names, found, 0.0) if names else ((), None, float(found()))
     # A description may use SymPy's own functions, too.
     if expression.is_number:
-        return (), None, float(expression)
+        return (), None, float(symbolic_amount(expression))
     symbols = sorted(expression.free_symbols, key=str)
     compiled = sympy.lambdify(symbols, expression, library, cse=True)
     return tuple(map(str, symbols)), compiled, 0.0
@@ -98,7 +98,7 @@ class TreeReader(Visitor[str, Cost]):
         self._written_back = written_back
         self._operations = operations
         self._concurrency = 1.0
-        self._known: dict[tuple[sympy.Expr, str], float] = {}
+        self._known: dict[tuple[Symbolic, str], float] = {}
         self._messages: dict[tuple[str, str, float], Cost] = {}
         self._unequal = {key.partition("/")[0] for key in filter(is_of_group, environment)}
         self._ahead_s: dict[Station, float] = {}
@@ -121,7 +121,7 @@ class TreeReader(Visitor[str, Cost]):
             cost.busy_s = largest((cost.busy_s, cost.latency_s))
         return cost
 
-    def value(self, expression: sympy.Expr, group: str = "") -> float:
+    def value(self, expression: Symbolic, group: str = "") -> float:
         """An expression's value, on one group if given. KeyError for a symbol without a value."""
         group = group if group in self._unequal else ""
         if (expression, group) in self._known:
@@ -142,7 +142,7 @@ class TreeReader(Visitor[str, Cost]):
         own = of_group(name, group)
         return self._environment[own if own in self._environment else name]
 
-    def count(self, expression: sympy.Expr) -> float:
+    def count(self, expression: Symbolic) -> float:
         """The value of a count. Varies if it differs between the sets of constants."""
         number = self.value(expression)
         if isinstance(number, np.ndarray):

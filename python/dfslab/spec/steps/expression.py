@@ -20,8 +20,11 @@ if TYPE_CHECKING:
     import sympy
 
 Number: TypeAlias = "int | float | Fraction"
-# SymPy has no types, so the type checker accepts its objects wherever an `Operand` is allowed.
 Operand: TypeAlias = "Expr | int | float | Fraction"
+# An operand of an operation, the key of a symbol or the value of a number.
+Argument: TypeAlias = "Expr | str | int | float | Fraction"
+# Descriptions may use SymPy's own functions, too.
+Symbolic: TypeAlias = "Expr | sympy.Basic"
 _INFIX = {"add": "+", "sub": "-", "mul": "*", "div": "/", "pow": "**"}
 _INFIX |= {"mod": "%", "floordiv": "//", "gt": ">", "ge": ">=", "and": "&", "or": "|"}
 _FUNCTIONS = ("Max", "Min", "ceiling", "floor", "sqrt", "log")
@@ -33,11 +36,11 @@ class Expr:
     # Make NumPy scalars defer binary operations to this class.
     __array_ufunc__ = None
 
-    def __init__(self, name: str, *args: Any) -> None:
+    def __init__(self, name: str, *args: Argument) -> None:
         self.name, self.args = name, args
         self._hash = hash((name, args))
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[type[Expr], tuple[Argument, ...]]:
         # Rebuild from the arguments, since string hashes differ between processes.
         return type(self), (self.name, *self.args)
 
@@ -50,11 +53,11 @@ class Expr:
         if isinstance(other, Expr):
             return (self._hash, self.name, self.args) == (other._hash, other.name, other.args)
         if isinstance(other, int | float | Fraction):
-            return self.name == "number" and self.args[0] == other
+            return self.name == "number" and self.value == other
         return NotImplemented
 
     def __str__(self) -> str:
-        return str(self.args[0]) if self.is_leaf else str(sympify(self))
+        return str(self.args[0]) if self.is_leaf else str(self.symbolic)
 
     __repr__ = __str__
 
@@ -64,14 +67,28 @@ class Expr:
         return self.name in ("symbol", "number")
 
     @cached_property
+    def operands(self) -> tuple[Expr, ...]:
+        """The expressions among the arguments: none of a leaf, the value of a named amount."""
+        return tuple(one for one in self.args if not isinstance(one, str | int | float | Fraction))
+
+    @property
+    def key(self) -> str:
+        """The key of a symbol or the name of a named amount."""
+        return str(self.args[0])
+
+    @property
+    def value(self) -> Number:
+        """The value of a number."""
+        value = self.args[0]
+        assert isinstance(value, int | float | Fraction), f"{self.name} is no number"
+        return value
+
+    @cached_property
     def free_symbols(self) -> frozenset[Expr]:
         """The symbols in the expression."""
         if self.name == "symbol":
             return frozenset({self})
-        if self.name == "number":
-            return frozenset()
-        args = self.args[1:] if self.name == "named" else self.args
-        return frozenset().union(*(one.free_symbols for one in args))
+        return frozenset[Expr]().union(*(one.free_symbols for one in self.operands))
 
     @property
     def is_number(self) -> bool:
@@ -79,32 +96,31 @@ class Expr:
         return not self.free_symbols
 
     @cached_property
-    def symbolic(self) -> Any:
+    def symbolic(self) -> sympy.Basic:
         """The equivalent SymPy expression, built by the same operations."""
         import sympy
 
         if self.name == "symbol":
-            return sympy.Symbol(self.args[0], nonnegative=True)
+            return sympy.Symbol(self.key, nonnegative=True)
         if self.name == "number":
-            value = self.args[0]
-            exact = isinstance(value, Fraction)
-            return (
-                sympy.Rational(value.numerator, value.denominator)
-                if exact
-                else (sympy.sympify(value))
-            )
+            value = self.value
+            if isinstance(value, Fraction):
+                return sympy.Rational(value.numerator, value.denominator)
+            return sympy.sympify(value)
         if self.name == "named":
-            return self.args[1].symbolic
-        args = [one.symbolic for one in self.args]
+            return self.operands[0].symbolic
+        args = [one.symbolic for one in self.operands]
         if self.name in _symbolic():
-            return _symbolic()[self.name](*args)
+            found: sympy.Basic = _symbolic()[self.name](*args)
+            return found
         if self.name == "select":
             holds, then, otherwise = args
             return sympy.Piecewise((then, holds), (otherwise, True))
         left, right = args
-        return _COMPUTED[self.name](left, right)
+        computed: sympy.Basic = _COMPUTED[self.name](left, right)
+        return computed
 
-    def _sympy_(self) -> Any:
+    def _sympy_(self) -> sympy.Basic:
         """SymPy's conversion hook."""
         return self.symbolic
 
@@ -189,13 +205,13 @@ class Condition(Expr):
 
 
 _COMPUTED: dict[str, Callable[[Any, Any], Any]] = {
-    "add": lambda a, b: a + b,
-    "sub": lambda a, b: a - b,
-    "mul": lambda a, b: a * b,
-    "div": lambda a, b: a / b,
-    "mod": lambda a, b: a % b,
-    "floordiv": lambda a, b: a // b,
-    "pow": lambda a, b: a**b,
+    "add": operator.add,
+    "sub": operator.sub,
+    "mul": operator.mul,
+    "div": operator.truediv,
+    "mod": operator.mod,
+    "floordiv": operator.floordiv,
+    "pow": operator.pow,
 }
 _DIVIDING = ("div", "mod", "floordiv")
 ZERO, ONE = Expr("number", 0), Expr("number", 1)
@@ -216,22 +232,26 @@ def _combined(name: str, left: Operand, right: Operand) -> Expr:
     return _simplest(name, mine, theirs)
 
 
-def _ours(value: Any) -> Expr | None:
+def _ours(value: object) -> Expr | None:
     """Returns a number or expression as an `Expr`; None for SymPy's objects."""
     if isinstance(value, Expr):
         return value
     if isinstance(value, int | float | Fraction):
         return Expr("number", value)
+    if type(value).__module__ != "numpy":
+        return None
+    import numpy as np
+
     # NumPy scalars become plain numbers.
-    return Expr("number", value.item()) if type(value).__module__ == "numpy" else None
+    return Expr("number", value.item()) if isinstance(value, np.generic | np.ndarray) else None
 
 
 def _simplest(name: str, left: Expr, right: Expr) -> Expr:
     """The operation without neutral elements: x + 0, x * 1, x * 0 (parameters are finite)."""
     if left.name == right.name == "number":
-        values = [Fraction(v) if isinstance(v, int) else v for v in (left.args[0], right.args[0])]
+        values = [Fraction(v) if isinstance(v, int) else v for v in (left.value, right.value)]
         if name != "pow" and not (name in _DIVIDING and values[1] == 0):
-            found = _COMPUTED[name](*values)
+            found: Number = _COMPUTED[name](*values)
             whole = isinstance(found, Fraction) and found.denominator == 1
             return Expr("number", int(found) if whole else found)
     if name in ("add", "sub") and right == ZERO:
@@ -306,8 +326,8 @@ def _symbolic() -> dict[str, Callable[..., Any]]:
 
 def _function(name: str) -> Callable[..., Expr]:
     def build(*values: Operand) -> Expr:
-        ours = [_ours(value) for value in values]
-        if any(one is None for one in ours):
+        ours = [one for one in map(_ours, values) if one is not None]
+        if len(ours) < len(values):
             mixed: Expr = _symbolic()[name](*values)
             return mixed
         return Expr(name, *ours)
@@ -329,11 +349,21 @@ def symbol(key: str) -> Expr:
     return Expr("symbol", key)
 
 
-def sympify(value: Any) -> sympy.Expr:
-    """Converts the value to a SymPy expression."""
+def sympify(value: object) -> sympy.Basic:
+    """Converts an amount or condition to a SymPy expression."""
     import sympy
 
     return sympy.sympify(value)
+
+
+def symbolic_amount(value: object) -> sympy.Expr:
+    """The amount as a SymPy expression. TypeError for a condition."""
+    import sympy
+
+    found = sympify(value)
+    if not isinstance(found, sympy.Expr):
+        raise TypeError(f"{value} is a condition, not a number")
+    return found
 
 
 def _space(arrays: bool) -> dict[str, Callable[..., Any] | float]:
@@ -376,7 +406,7 @@ def _each_of(of_two: Callable[[Any, Any], Any]) -> Callable[..., Any]:
 
 def function(root: Expr, arrays: bool = False) -> tuple[tuple[str, ...], Callable[..., Any]]:
     """Compiles an expression; returns (symbol names, function of their values in this order)."""
-    names = sorted(one.args[0] for one in root.free_symbols)
+    names = sorted(one.key for one in root.free_symbols)
     known: dict[Expr, str] = {symbol(name): f"s{place}" for place, name in enumerate(names)}
     lines: list[str] = []
 
@@ -384,13 +414,14 @@ def function(root: Expr, arrays: bool = False) -> tuple[tuple[str, ...], Callabl
         """Returns the source text of an operand; each operation is one line, shared between its
         uses."""
         if one.name == "number":
-            value = one.args[0]
-            exact = isinstance(value, Fraction)
-            return f"({value.numerator} / {value.denominator})" if exact else f"({value!r})"
+            value = one.value
+            if isinstance(value, Fraction):
+                return f"({value.numerator} / {value.denominator})"
+            return f"({value!r})"
         if one.name == "named":
-            return text(one.args[1])
+            return text(one.operands[0])
         if one not in known:
-            args = [text(each) for each in one.args]
+            args = [text(each) for each in one.operands]
             sign, called = _INFIX.get(one.name), {"not": "Not"}.get(one.name, one.name)
             done = f" {sign} ".join(args) if sign else f"{called}({', '.join(args)})"
             known[one] = f"t{len(lines)}"
@@ -420,23 +451,23 @@ def readable(value: Expr, within: int = 0) -> str:
         # A description may use SymPy's own functions, too.
         return str(value)
     if value.name == "number":
-        number = value.args[0]
+        number = value.value
         return f"{number:g}" if isinstance(number, float) else str(number)
     if value.name in ("symbol", "named"):
-        return str(value.args[0])
-    if value.name == "gt" and value.args[1] == ZERO and value.args[0].name == "symbol":
-        return str(value.args[0])
+        return value.key
+    if value.name == "gt" and value.operands[1] == ZERO and value.operands[0].name == "symbol":
+        return str(value.operands[0])
     if value.name == "select":
-        holds, then, otherwise = map(readable, value.args)
+        holds, then, otherwise = map(readable, value.operands)
         return f"({then} if {holds} else {otherwise})"
     binds = _BINDS.get(value.name)
     if binds is None:
-        of = ", ".join(map(readable, value.args))
+        of = ", ".join(map(readable, value.operands))
         return f"{_CALLED.get(value.name, value.name)}({of})"
     if value.name == "not":
-        return _negated(value.args[0], within)
+        return _negated(value.operands[0], within)
     # Right operands of - and / keep their brackets, since these operations are not associative.
-    first, *rest = value.args
+    first, *rest = value.operands
     right = binds + (value.name in ("sub", "pow", *_DIVIDING))
     parts = [readable(first, binds), *(readable(one, right) for one in rest)]
     joined = f" {_WORDS[value.name]} ".join(parts)
@@ -445,8 +476,8 @@ def readable(value: Expr, within: int = 0) -> str:
 
 def _negated(value: Expr, within: int) -> str:
     """The negation of a condition as text; a comparison is inverted instead."""
-    if value.name in ("gt", "ge") and readable(value) != str(value.args[0]):
-        left, right = (readable(one, _BINDS[value.name]) for one in value.args)
+    if value.name in ("gt", "ge") and readable(value) != str(value.operands[0]):
+        left, right = (readable(one, _BINDS[value.name]) for one in value.operands)
         return f"{left} {'≤' if value.name == 'gt' else '<'} {right}"
     return f"not {readable(value, _BINDS['not'])}"
 
@@ -456,8 +487,8 @@ def quantities(value: Expr) -> dict[str, Expr]:
     if not isinstance(value, Expr) or value.is_leaf:
         return {}
     if value.name == "named":
-        return {value.args[0]: value.args[1], **quantities(value.args[1])}
+        return {value.key: value.operands[0], **quantities(value.operands[0])}
     found: dict[str, Expr] = {}
-    for one in value.args:
+    for one in value.operands:
         found |= quantities(one)
     return found

@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 from urllib.parse import urlparse
 
 from dfslab.spec.steps import calls
@@ -65,7 +64,7 @@ class Facts:
     roles: tuple[Role, ...]
     parameters: Parameters
     access_keys: tuple[str, ...]
-    check: Callable[[Mapping[str, Any], Mapping[str, int]], list[tuple[str, str]]]
+    check: Callable[[Mapping[str, float], Mapping[str, int]], list[tuple[str, str]]]
     target: Callable[[Endpoint, Mapping[str, float]], FileTarget]
     memory: tuple[ObjectMemory, ...] = ()
     address: Callable[[str], tuple[str, int] | None] = host_and_port

@@ -19,6 +19,7 @@ from SALib.analyze import rbd_fast as salib_rbd_fast
 from SALib.analyze import sobol as salib_sobol
 from SALib.sample import sobol as salib_sample
 
+from dfslab.arrays import Floats, Integers
 from dfslab.method import CONFIDENCE
 from dfslab.result import Metric
 from dfslab.studies.designs.legal import DesignRow, Legal
@@ -265,10 +266,10 @@ def _bootstrapped(
 
 
 def permutation(
-    predict: Callable[[np.ndarray], np.ndarray],
-    matrix: np.ndarray,
-    target: np.ndarray,
-    owner: np.ndarray,
+    predict: Callable[[Floats], Floats],
+    matrix: Floats,
+    target: Floats,
+    owner: Integers,
     names: Sequence[str],
     seed: int,
 ) -> dict[str, Metric]:
@@ -288,12 +289,12 @@ def permutation(
 
 
 def shapley(
-    model: Any, matrix: np.ndarray, owner: np.ndarray, names: Sequence[str], seed: int
+    model: Any, matrix: Floats, owner: Integers, names: Sequence[str], seed: int
 ) -> dict[str, Metric]:
     """Mean |SHAP value| of a tree model for each factor, in log rate."""
     import shap  # imported here because the library compiles code on import
 
-    values = shap.TreeExplainer(model).shap_values(matrix)
+    values: Floats = shap.TreeExplainer(model).shap_values(matrix)
     by_factor = np.column_stack([values[:, owner == i].sum(axis=1) for i in range(len(names))])
     random = np.random.default_rng(seed)
     found = [np.abs(by_factor).mean(axis=0)]
@@ -304,19 +305,19 @@ def shapley(
     return {name: _metric(table[:, i]) for i, name in enumerate(names)}
 
 
-def moves_with(matrix: np.ndarray, owner: np.ndarray, names: Sequence[str]) -> dict[str, str]:
+def moves_with(matrix: Floats, owner: Integers, names: Sequence[str]) -> dict[str, str]:
     """Factor -> its most correlated other factor, for factors that are collinear in the runs."""
     found = {}
-    centred = matrix - matrix.mean(axis=0)
+    centred: Floats = matrix - matrix.mean(axis=0)
     for index, name in enumerate(names):
         own, others = centred[:, owner == index], centred[:, owner != index]
         if own.shape[1] == 0 or not others.shape[1]:
             continue
         left = own - others @ np.linalg.lstsq(others, own, rcond=None)[0]
-        explained = 1 - (left**2).sum(axis=0) / np.maximum((own**2).sum(axis=0), 1e-12)
+        explained: Floats = 1 - (left**2).sum(axis=0) / np.maximum((own**2).sum(axis=0), 1e-12)
         if explained.max() > MOST_EXPLAINED:
             column = own[:, int(np.argmax(explained))]
-            related = np.abs(others.T @ column) / np.maximum(
+            related: Floats = np.abs(others.T @ column) / np.maximum(
                 np.sqrt((others**2).sum(axis=0)), 1e-12
             )
             partner = owner[owner != index][int(np.argmax(related))]

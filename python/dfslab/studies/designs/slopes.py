@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dfslab import quantiles
+from dfslab.arrays import Floats, Integers
 from dfslab.lazily import lazily
 from dfslab.method import CONFIDENCE
 from dfslab.models.learn.encoding import Encoding, factors_of
@@ -28,7 +29,7 @@ def operation_of(point: Point) -> str:
     return point.scenario.workload.name.replace("_", " ")
 
 
-def encoded(rows: TrainingRows, own: np.ndarray, scale: str) -> tuple[Encoding, np.ndarray]:
+def encoded(rows: TrainingRows, own: Integers, scale: str) -> tuple[Encoding, Floats]:
     """Encoded columns of the factors that vary among the rows `own`.
 
     On a linear scale, rates and sizes are in units of 10^6.
@@ -67,7 +68,7 @@ def slopes(rows: TrainingRows) -> list[Slope]:
     return found
 
 
-def _robust(matrix: np.ndarray, target: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _robust(matrix: Floats, target: Floats) -> tuple[Floats, Floats]:
     """(slopes, standard errors) under Huber's loss; (0, infinite) for dependent columns."""
     kept = independent(matrix)
     found = sm.RLM(target, sm.add_constant(matrix[:, kept], has_constant="add")).fit()

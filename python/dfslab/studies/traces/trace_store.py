@@ -8,7 +8,7 @@ import re
 from decimal import Decimal
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from dfslab.documents.table import Value
 from dfslab.documents.traces.call_path import CallPath
@@ -255,7 +255,7 @@ def query(folder: Path, sql: str) -> tuple[list[str], list[tuple[Value, ...]]]:
     return columns, [tuple(_plain(value) for value in row) for row in rows]
 
 
-def _plain(value: Any) -> Value:
+def _plain(value: Value | Decimal) -> Value:
     """A value that JSON can hold: a whole Decimal becomes an integer, NaN and infinity become
     None."""
     if isinstance(value, Decimal):

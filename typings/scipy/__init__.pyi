@@ -1,0 +1,4 @@
+"""What dfslab uses of SciPy."""
+
+from scipy import optimize as optimize
+from scipy import stats as stats

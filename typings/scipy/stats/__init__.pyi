@@ -1,0 +1,24 @@
+"""Tests of hypotheses."""
+
+from scipy.stats import qmc as qmc
+
+class TtestResult:
+    """What a t test found."""
+
+    pvalue: float
+
+class _Binomial:
+    def cdf(self, k: float, n: int, p: float) -> float: ...
+    def sf(self, k: float, n: int, p: float) -> float: ...
+
+binom: _Binomial
+
+def ttest_ind_from_stats(
+    mean1: float,
+    std1: float,
+    nobs1: float,
+    mean2: float,
+    std2: float,
+    nobs2: float,
+    equal_var: bool = ...,
+) -> TtestResult: ...

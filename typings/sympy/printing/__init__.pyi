@@ -1,0 +1,1 @@
+"""SymPy's printers."""
