@@ -64,12 +64,20 @@ fn write_new(store: &SpanStore, path: &Path, format: OutputFormat) -> std::io::R
         .sync_all()
 }
 
-/// Whole call trees as one document of OTLP JSON, of a limited number of spans but for the first
-/// tree, and how many trees are not in it. Calls are those that the options keep.
+/// Whole call trees as one document of OTLP JSON: those of `whole_trees`.
+pub fn otlp_text(sample: &Forest, spans_max: usize, options: &Options) -> (String, u64) {
+    let (spans, left_out) = whole_trees(sample, spans_max, options);
+    let message = traces_data(&spans, &sample.texts);
+    let text = serde_json::to_string(&message).expect("OTLP is plain data");
+    (text, left_out)
+}
+
+/// The spans of whole call trees, of a limited number but for the first tree, and how many trees are
+/// not among them. Calls are those that the options keep; the parent of a span is among the spans.
 ///
 /// # Panics
 /// If nothing could be read under these options.
-pub fn otlp_text(sample: &Forest, spans_max: usize, options: &Options) -> (String, u64) {
+pub fn whole_trees(sample: &Forest, spans_max: usize, options: &Options) -> (Vec<Span>, u64) {
     let mut selection = Selection::of(&options.choice).expect("a choice that was read under");
     let mut chosen = sample.clone();
     selection.apply(&mut chosen, &sample.texts);
@@ -91,9 +99,7 @@ pub fn otlp_text(sample: &Forest, spans_max: usize, options: &Options) -> (Strin
             left_out += trace.iter().filter(|span| span.parent_id == 0).count() as u64;
         }
     }
-    let message = traces_data(&kept, &sample.texts);
-    let text = serde_json::to_string(&message).expect("OTLP is plain data");
-    (text, left_out)
+    (kept, left_out)
 }
 
 fn write_message(

@@ -19,6 +19,7 @@ import uuid
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, wait
 from dataclasses import dataclass, field
+from operator import sub
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,6 @@ from distributed import Client, KilledWorker
 from distributed.client import FutureCancelledError, FuturesCancelledError
 
 from dfslab.documents.measured_load import FleetLoadReport, FleetReport
-from dfslab.documents.rows import Span
 from dfslab.fleet import node, shards
 from dfslab.fleet.agent import boot
 from dfslab.fleet.places import CLEAN_UP_LIMIT_S, ClusterKind, Nodes, Place, patience_s, split
@@ -224,7 +224,7 @@ class Controller:
             raise
         report, spans, recorded = shards.together(plan, self._parts)
         await self._all(self._forget)
-        return shards.LoadRun(self._noted(report), [self._here(span) for span in spans], recorded)
+        return shards.LoadRun(self._noted(report), self._here(spans), recorded)
 
     async def _all(self, work: Callable[[Part], Any]) -> None:
         await asyncio.gather(*(work(part) for part in self._parts))
@@ -404,13 +404,22 @@ class Controller:
         fleet = FleetReport(kind="dask", scheduler=self._nodes.scheduler, notes=notes)
         return report.model_copy(update={"places": places, "fleet": fleet})
 
-    def _here(self, span: Span) -> Span:
-        """A span with its times converted to this machine's clock."""
-        part = next(part for part in self._parts if span.thread in part.clients)
-        shared = part.clock is None or part.clock.one_monotonic
-        shift_ns = 0 if shared or part.clock is None else round(part.clock.offset_s * 1e9)
-        return span._replace(
-            start_unix_ns=span.start_unix_ns - shift_ns, end_unix_ns=span.end_unix_ns - shift_ns
+    def _here(self, spans: shards.Spans) -> shards.Spans:
+        """The spans with their times converted to this machine's clock."""
+        ahead_ns: dict[int, int] = {}
+        for part in self._parts:
+            shared = part.clock is None or part.clock.one_monotonic
+            shift_ns = 0 if shared or part.clock is None else round(part.clock.offset_s * 1e9)
+            ahead_ns |= dict.fromkeys(part.clients, shift_ns)
+        shifts_ns = [ahead_ns[client] for client in spans.thread]
+        return shards.Spans(
+            name=spans.name,
+            start_unix_ns=list(map(sub, spans.start_unix_ns, shifts_ns)),
+            end_unix_ns=list(map(sub, spans.end_unix_ns, shifts_ns)),
+            span_id=spans.span_id,
+            parent_id=spans.parent_id,
+            thread=spans.thread,
+            bytes=spans.bytes,
         )
 
 

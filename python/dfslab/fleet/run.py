@@ -8,12 +8,20 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from dfslab import _core
 from dfslab.documents.measured_load import FleetLoadReport
-from dfslab.documents.rows import PlannedOperation, Span
+from dfslab.documents.rows import PlannedOperation, operations
 from dfslab.fleet.agent import boot
 from dfslab.fleet.link import Link
 from dfslab.fleet.places import CLEAN_UP_LIMIT_S, Nodes, Place, patience_s, split
-from dfslab.fleet.protocol import SpanRow
-from dfslab.fleet.shards import LoadFailed, LoadRun, Progress, fail, progress_of, together, turns
+from dfslab.fleet.shards import (
+    LoadFailed,
+    LoadRun,
+    Progress,
+    Spans,
+    fail,
+    progress_of,
+    together,
+    turns,
+)
 from dfslab.fleet.watch import OperationCounts, Watch
 from dfslab.spec.streams.plan import LoadPlan
 from dfslab.spec.streams.vocabulary import Stream
@@ -75,7 +83,7 @@ def planned(stream: Stream, most: Mapping[int, int]) -> Iterator[PlannedOperatio
     """The first operations of each client; `most`: client -> the largest number of them."""
     spec = stream.text
     for client, limit in most.items():
-        yield from map(PlannedOperation._make, _core.stream_operations(spec, client, limit))
+        yield from operations(_core.stream_operations(spec, client, limit))
 
 
 def _here(plan: LoadPlan, progress: Progress | None, watch: Watch | None) -> LoadRun:
@@ -100,10 +108,9 @@ def _here(plan: LoadPlan, progress: Progress | None, watch: Watch | None) -> Loa
     return _done(report, spans, recorded)
 
 
-def _done(report: str, spans: Sequence[SpanRow], recorded: bytes) -> LoadRun:
+def _done(report: str, spans: Spans, recorded: bytes) -> LoadRun:
     """The core's tuple with named fields."""
-    found = FleetLoadReport.model_validate_json(report)
-    return LoadRun(found, list(map(Span._make, spans)), recorded)
+    return LoadRun(FleetLoadReport.model_validate_json(report), spans, recorded)
 
 
 def _linked(place: Place, part: range, plan: LoadPlan) -> Link:

@@ -11,13 +11,12 @@ from typing import NamedTuple, Protocol
 from dfslab import _core
 from dfslab.documents.load_report import ErrorCount
 from dfslab.documents.measured_load import FleetLoadReport, PlaceReport
-from dfslab.documents.rows import Span
 from dfslab.fleet.places import Place
-from dfslab.fleet.protocol import Answer
+from dfslab.fleet.protocol import Answer, SpanColumns
 from dfslab.spec.streams.plan import LoadPlan
 
 Progress = Callable[[float, str], object]
-Spans = list[Span]
+Spans = _core.SpanTable
 WrongPlan = _core.InputError
 LoadFailed = _core.RunError
 
@@ -112,9 +111,22 @@ def together(plan: LoadPlan, links: Sequence[Shard]) -> LoadRun:
     ]
     complete = merged.complete and not lost and failed <= plan.max_errors
     report = merged.model_copy(update={"errors": errors, "complete": complete, "places": places})
-    spans = [Span._make(span) for answer in answers for span in answer["spans"]]
+    spans = joined([answer["spans"] for answer in answers])
     recorded = b"".join(base64.b64decode(answer["recorded"]) for answer in answers)
     return LoadRun(report, spans, recorded)
+
+
+def joined(shards: Sequence[SpanColumns]) -> Spans:
+    """The spans of all shards, shard after shard."""
+    return Spans(
+        name=[one for shard in shards for one in shard["name"]],
+        start_unix_ns=[one for shard in shards for one in shard["start_unix_ns"]],
+        end_unix_ns=[one for shard in shards for one in shard["end_unix_ns"]],
+        span_id=[one for shard in shards for one in shard["span_id"]],
+        parent_id=[one for shard in shards for one in shard["parent_id"]],
+        thread=[one for shard in shards for one in shard["thread"]],
+        bytes=[one for shard in shards for one in shard["bytes"]],
+    )
 
 
 @dataclass(frozen=True)
