@@ -74,7 +74,10 @@ class SpanTable(Table):
         """Spans of a load run; ValueError when the columns differ in length."""
 
     def write(self, rows: Sequence[int], path: str) -> None:
-        """Write the spans of some rows as an OTLP file; RunError, IndexError for no row."""
+        """Write the spans of some rows as an OTLP file (protobuf), atomically.
+
+        InputError and RunError as from `trace_write`; IndexError for a row that is not there.
+        """
 
 def capabilities(target: str) -> str: ...
 def stream_bytes(spec: str, client: int) -> bytes: ...

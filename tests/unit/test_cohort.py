@@ -101,11 +101,11 @@ def document(slow: int) -> dict[str, Any]:
         disk_ns *= 10 if number >= 40 - slow else 1
         ends = {"": disk_ns + 2_000_000, "disk": disk_ns, "copy": 500_000 + 7919 * number % 1000}
         for place, (name, took_ns) in enumerate(ends.items()):
-            above = {"parentSpanId": f"{number:012x}0000"} if place else {}
+            above = {"parentSpanId": f"{number + 1:012x}0000"} if place else {}
             spans.append(
                 {
                     "traceId": f"{number + 1:032x}",
-                    "spanId": f"{number:012x}{place:04x}",
+                    "spanId": f"{number + 1:012x}{place:04x}",
                     **above,
                     "name": name or "read",
                     "startTimeUnixNano": str(10**9),

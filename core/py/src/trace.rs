@@ -192,7 +192,7 @@ fn trace_otlp(
 }
 
 /// Merges trace files and returns a random sample of complete call trees, as a table of about the
-/// requested number of spans sorted by trace, and the number of trees not in the sample.
+/// requested number of spans trace by trace, and the number of trees not in the sample.
 #[pyfunction]
 fn trace_spans(
     py: Python<'_>,

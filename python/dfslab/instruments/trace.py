@@ -164,7 +164,7 @@ def otlp(paths: Sequence[Path], reading: Reading | None, most: int) -> tuple[str
 
 
 def spans(paths: Sequence[Path], reading: Reading | None, most: int) -> tuple[Spans, int]:
-    """A random sample of complete call trees as a table of about `most` spans sorted by trace, and
+    """A random sample of complete call trees as a table of about `most` spans, trace by trace, and
     the number of trees left out."""
     try:
         return _core.trace_spans([str(path) for path in paths], most, _options(reading))
