@@ -6,6 +6,7 @@ import ast
 import gc
 import json
 import random
+import re
 from dataclasses import asdict, fields
 from pathlib import Path
 
@@ -24,6 +25,7 @@ from support.synthetic import ONE_OPERATION
 ROOT = Path(__file__).parents[2]
 RECORDED = sorted((ROOT / "tests/recorded/run/traces").glob("*.otlp"))
 TRACES = [*RECORDED, ROOT / "scenarios/data/hdfs-trace/client-13050.otlp.json"]
+GUIDE = ROOT / "docs/guide/tracing.md"
 STUB = ROOT / "python/dfslab/_core.pyi"
 KINDS = ("read", "write", "append", "create", "stat", "list", "rename", "delete", "mkdir")
 
@@ -283,3 +285,15 @@ def test_some_rows_are_written_as_they_were_read(tmp_path):
     again, _ = trace.spans([tmp_path / "part"], None, 1_000_000)
     assert pa.table(again).to_pylist() == pa.table(table).take(rows).to_pylist()
     assert trace.profile_of(table, rows).spans == len(rows)
+
+
+def test_the_guide_reads_spans(monkeypatch):
+    (program,) = re.findall(r"```python\n(.*?)```", GUIDE.read_text(), flags=re.DOTALL)
+    monkeypatch.chdir(ROOT)
+    names: dict[str, object] = {}
+    exec(program, names)
+    expected: dict[str, float] = {}
+    for span in otlp_twin.spans(TRACES[-1]):
+        duration_s = (span.end_unix_ns - span.start_unix_ns) / 1e9
+        expected[span.name] = max(duration_s, expected.get(span.name, 0.0))
+    assert (dict(names["longest"].fetchall()), names["left_out"]) == (expected, 0)
