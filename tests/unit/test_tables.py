@@ -17,6 +17,8 @@ import pyarrow as pa
 import pytest
 from dfslab import _core
 from dfslab.documents.rows import PlannedOperation, operations
+from dfslab.fleet import shards
+from dfslab.fleet.agent import columns
 from dfslab.instruments import trace
 from support import otlp_twin
 from support.rows import span_rows, span_table
@@ -285,6 +287,24 @@ def test_some_rows_are_written_as_they_were_read(tmp_path):
     again, _ = trace.spans([tmp_path / "part"], None, 1_000_000)
     assert pa.table(again).to_pylist() == pa.table(table).take(rows).to_pylist()
     assert trace.profile_of(table, rows).spans == len(rows)
+
+
+def test_shards_are_joined_and_their_clocks_are_shifted():
+    first, second = (
+        [(f"{n} {s}", 100 + n, 200 + n, n + 1, 0, s, 7) for n in range(3)] for s in (0, 1)
+    )
+    both = shards.joined([columns(span_table(rows)) for rows in (first, second)])
+    assert span_rows(both) == [*first, *second]
+    moved = span_rows(shards.shifted(both, {0: 10, 1: -5}))
+    ahead_ns = [10] * 3 + [-5] * 3
+    assert [row[1] for row in moved] == [
+        row[1] - ns for row, ns in zip([*first, *second], ahead_ns, strict=True)
+    ]
+    assert [row[2] - row[1] for row in moved] == [100] * 6
+    assert [(row[0], *row[3:]) for row in moved] == [
+        (row[0], *row[3:]) for row in [*first, *second]
+    ]
+    assert len(shards.joined([])) == 0
 
 
 def test_the_guide_reads_spans(monkeypatch):

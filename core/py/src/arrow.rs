@@ -6,8 +6,9 @@
 //! leaves it there; the one that still has its `release` frees what it owns, once.
 //!
 //! Soundness rests on three facts. Every pointer leads into the parts that `private_data` owns or
-//! into columns that the parts share by reference count, and columns never change. `Parts` are freed
-//! by `release` alone, which clears itself. No `release` calls Python, so any thread may call it.
+//! into columns that the parts share by reference count, and columns never change. `Parts` are
+//! freed by `release` alone, which clears itself. No `release` calls Python, so any thread may call
+//! it.
 
 use std::ffi::{c_char, c_int, c_void, CStr};
 use std::ptr::{null, null_mut};
@@ -66,7 +67,7 @@ unsafe impl Send for ArrowArray {}
 // SAFETY: as above.
 unsafe impl Send for ArrowArrayStream {}
 
-/// What a structure owns: its children, its dictionary, its list of buffers, a share of the columns.
+/// What a structure owns: its children, its dictionary, its buffers' list, a share of the columns.
 struct Parts<T> {
     children: Vec<*mut T>,
     dictionary: *mut T,

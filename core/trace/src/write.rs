@@ -72,8 +72,8 @@ pub fn otlp_text(sample: &Forest, spans_max: usize, options: &Options) -> (Strin
     (text, left_out)
 }
 
-/// The spans of whole call trees, of a limited number but for the first tree, and how many trees are
-/// not among them. Calls are those that the options keep; the parent of a span is among the spans.
+/// The spans of whole call trees, of a limited number but for the first tree, and how many trees
+/// are not among them. Calls are those that the options keep; a span's parent is among the spans.
 ///
 /// # Panics
 /// If nothing could be read under these options.

@@ -19,7 +19,6 @@ import uuid
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, wait
 from dataclasses import dataclass, field
-from operator import sub
 from pathlib import Path
 from typing import Any
 
@@ -408,19 +407,10 @@ class Controller:
         """The spans with their times converted to this machine's clock."""
         ahead_ns: dict[int, int] = {}
         for part in self._parts:
-            shared = part.clock is None or part.clock.one_monotonic
-            shift_ns = 0 if shared or part.clock is None else round(part.clock.offset_s * 1e9)
-            ahead_ns |= dict.fromkeys(part.clients, shift_ns)
-        shifts_ns = [ahead_ns[client] for client in spans.thread]
-        return shards.Spans(
-            name=spans.name,
-            start_unix_ns=list(map(sub, spans.start_unix_ns, shifts_ns)),
-            end_unix_ns=list(map(sub, spans.end_unix_ns, shifts_ns)),
-            span_id=spans.span_id,
-            parent_id=spans.parent_id,
-            thread=spans.thread,
-            bytes=spans.bytes,
-        )
+            clock = part.clock
+            ahead_s = 0.0 if clock is None or clock.one_monotonic else clock.offset_s
+            ahead_ns |= dict.fromkeys(part.clients, round(ahead_s * 1e9))
+        return shards.shifted(spans, ahead_ns)
 
 
 def _words(error: BaseException) -> str:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from operator import sub
 from typing import NamedTuple, Protocol
 
 from dfslab import _core
@@ -126,6 +127,20 @@ def joined(shards: Sequence[SpanColumns]) -> Spans:
         parent_id=[one for shard in shards for one in shard["parent_id"]],
         thread=[one for shard in shards for one in shard["thread"]],
         bytes=[one for shard in shards for one in shard["bytes"]],
+    )
+
+
+def shifted(spans: Spans, ahead_ns: Mapping[int, int]) -> Spans:
+    """The spans with earlier times; `ahead_ns`: client -> how far its host's clock is ahead."""
+    shifts_ns = [ahead_ns[client] for client in spans.thread]
+    return Spans(
+        name=spans.name,
+        start_unix_ns=list(map(sub, spans.start_unix_ns, shifts_ns)),
+        end_unix_ns=list(map(sub, spans.end_unix_ns, shifts_ns)),
+        span_id=spans.span_id,
+        parent_id=spans.parent_id,
+        thread=spans.thread,
+        bytes=spans.bytes,
     )
 
 
