@@ -118,9 +118,10 @@ def write(folder: Path) -> tuple[dict[str, Path], int]:
     source, total, number = random.Random(SEED), 0, 0
     while not paths["json"].exists() or paths["json"].stat().st_size < MEGABYTES * 10**6:
         spans = piece(source, number)
+        table = _core.SpanTable(*zip(*spans, strict=True))
         for form, path in paths.items():
             part = folder / "part"
-            _core.trace_write(spans, "datanode", str(part), form)
+            _core.trace_write(table, "datanode", str(part), form)
             with path.open("ab") as whole:
                 whole.write(part.read_bytes())
         total, number = total + len(spans), number + 1

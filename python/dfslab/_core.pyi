@@ -1,32 +1,103 @@
-"""The compiled core: JSON strings and plain tuples across the border."""
+"""The compiled core: JSON strings and tables across the border."""
 
 from collections.abc import Callable, Sequence
+from typing import final
 
-# The columns are named in dfslab.documents.rows.
-OperationRow = tuple[int, int, str, int, int, int, int, int, int]
-SpanRow = tuple[str, int, int, int, int, int, int]
+from typing_extensions import CapsuleType
+
+# A class below has a column that is named like the type.
+TraceId = bytes
 
 class InputError(Exception): ...
 class RunError(Exception): ...
 
+class Table:
+    """Rows as columns that never change, one attribute a column.
+
+    A column of integers is a view of the table's memory, in which a null is 0. Other columns are
+    lists, in which a null is None. Libraries that know the Arrow PyCapsule interface (pyarrow,
+    DuckDB, pandas) take the whole table without copying it.
+    """
+
+    def __len__(self) -> int: ...
+    def __arrow_c_schema__(self) -> CapsuleType: ...
+    def __arrow_c_array__(
+        self, requested_schema: CapsuleType | None = None
+    ) -> tuple[CapsuleType, CapsuleType]: ...
+    def __arrow_c_stream__(self, requested_schema: CapsuleType | None = None) -> CapsuleType: ...
+
+@final
+class OperationTable(Table):
+    """Operations of a stream: the `number`-th of a client; `owner` is the client of the file."""
+
+    client: memoryview[int]
+    number: memoryview[int]
+    operation: list[str]
+    file: memoryview[int]
+    size_bytes: memoryview[int]
+    transfer_size_bytes: memoryview[int]
+    offset_bytes: memoryview[int]
+    owner: memoryview[int]
+    phase: memoryview[int]
+
+@final
+class SpanTable(Table):
+    """Spans of a load run or of traces. Times are Unix times; `parent_id` is null for a root.
+
+    `trace_id` has 16 bytes. It is null for a load run, of which `thread` is the number of the
+    client. `service` and `host` are null where no trace says them.
+    """
+
+    trace_id: list[TraceId | None]
+    span_id: memoryview[int]
+    parent_id: memoryview[int]
+    name: list[str]
+    start_unix_ns: memoryview[int]
+    end_unix_ns: memoryview[int]
+    service: list[str | None]
+    host: list[str | None]
+    thread: memoryview[int]
+    bytes: memoryview[int]
+    error: list[bool]
+    wait: list[bool]
+
+    def __init__(
+        self,
+        name: Sequence[str],
+        start_unix_ns: Sequence[int],
+        end_unix_ns: Sequence[int],
+        span_id: Sequence[int],
+        parent_id: Sequence[int],
+        thread: Sequence[int],
+        bytes: Sequence[int],
+    ) -> None:
+        """Spans of a load run; ValueError when the columns differ in length."""
+
+    def write(self, rows: Sequence[int], path: str) -> None:
+        """Write the spans of some rows as an OTLP file (protobuf), atomically.
+
+        InputError and RunError as from `trace_write`; IndexError for a row that is not there.
+        """
+
 def capabilities(target: str) -> str: ...
 def stream_bytes(spec: str, client: int) -> bytes: ...
-def stream_operations(spec: str, client: int, limit: int | None = None) -> list[OperationRow]: ...
+def stream_operations(spec: str, client: int, limit: int | None = None) -> OperationTable: ...
 def prepared_bytes(spec: str) -> int: ...
 def run_load(
     plan: str,
     progress: Callable[[float, str], object] | None = None,
     gate: Callable[[], float] | None = None,
     watch: Callable[[int, int, int, int], object] | None = None,
-) -> tuple[str, list[SpanRow], bytes]: ...
+) -> tuple[str, SpanTable, bytes]: ...
 def merge_reports(reports: list[str]) -> str: ...
-def trace_write(spans: Sequence[SpanRow], service: str, path: str, format: str) -> None: ...
+def trace_write(spans: SpanTable, service: str, path: str, format: str) -> None: ...
 def trace_profile(paths: list[str], options_json: str) -> str: ...
 def trace_part(paths: list[str], options_json: str) -> list[int] | bytes: ...
 def trace_sharing(parts: list[bytes]) -> list[list[int]]: ...
 def trace_together(parts: list[bytes], options_json: str) -> str: ...
 def trace_folded(paths: list[str], options_json: str = "{}") -> str: ...
 def trace_otlp(paths: list[str], spans_max: int, options_json: str) -> tuple[str, int]: ...
+def trace_spans(paths: list[str], spans_max: int, options_json: str) -> tuple[SpanTable, int]: ...
 def trace_pprof(paths: list[str], options_json: str = "{}") -> bytes: ...
 
 class TraceStream:

@@ -14,7 +14,7 @@ ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 # The limit of 200 MB plus the difference between the compiled core in the tests' profile and in a
 # wheel.
-MOST_BASE_BYTES, CORE_BYTES = 200e6, 13.5e6
+MOST_BASE_BYTES, CORE_BYTES = 200e6, 13.6e6
 
 
 def canonical(name: str) -> str:

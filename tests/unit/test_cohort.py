@@ -13,6 +13,7 @@ from dfslab.cli.traces import trace_work
 from dfslab.documents.traces.call_path import CallPath
 from dfslab.documents.traces.trace_analysis import CohortComparison
 from dfslab.documents.traces.trace_profile import TraceProfile, TreeNode
+from dfslab.instruments import trace
 from dfslab.instruments.tracing import callprofile
 from dfslab.instruments.tracing.reading import Reading
 from dfslab.spec.model import InputError
@@ -102,11 +103,11 @@ def document(slow: int) -> dict[str, Any]:
         disk_ns *= 10 if number >= 40 - slow else 1
         ends = {"": disk_ns + 2_000_000, "disk": disk_ns, "copy": 500_000 + 7919 * number % 1000}
         for place, (name, took_ns) in enumerate(ends.items()):
-            above = {"parentSpanId": f"{number:012x}0000"} if place else {}
+            above = {"parentSpanId": f"{number + 1:012x}0000"} if place else {}
             spans.append(
                 {
                     "traceId": f"{number + 1:032x}",
-                    "spanId": f"{number:012x}{place:04x}",
+                    "spanId": f"{number + 1:012x}{place:04x}",
                     **above,
                     "name": name or "read",
                     "startTimeUnixNano": str(10**9),
@@ -126,15 +127,23 @@ def test_what_slow_traces_do_longer_is_found(tmp_path):
     assert found.compared.sides == ("fast", "slow")
 
 
-def test_every_trace_is_slow_or_fast_and_few_are_neither():
-    slow, fast = slow_and_fast(document(slow=5))
-    sizes = [len(part["resourceSpans"][0]["scopeSpans"][0]["spans"]) for part in (slow, fast)]
-    assert sizes == [3 * 5, 3 * 35]
+def sampled(given: dict[str, Any], folder: Path) -> trace.Spans:
+    """The spans of a document, read from a file."""
+    path = folder / "sampled.json"
+    path.write_text(json.dumps(given))
+    spans, left_out = trace.spans([path], None, 1000)
+    assert left_out == 0
+    return spans
+
+
+def test_every_trace_is_slow_or_fast_and_few_are_neither(tmp_path):
+    slow, fast = slow_and_fast(sampled(document(slow=5), tmp_path))
+    assert (len(slow), len(fast)) == (3 * 5, 3 * 35)
     few = document(slow=5)
     few["resourceSpans"][0]["scopeSpans"][0]["spans"] = few["resourceSpans"][0]["scopeSpans"][0][
         "spans"
     ][:30]
-    assert [part["resourceSpans"] for part in slow_and_fast(few)] == [[], []]
+    assert slow_and_fast(sampled(few, tmp_path)) == ([], [])
 
 
 def hosts(folder: Path, *sums: int) -> list[Path]:

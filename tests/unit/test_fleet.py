@@ -27,6 +27,7 @@ from hypothesis import given
 from hypothesis import strategies as some
 from support.clock import ManualClock
 from support.clusters import TWO, agents_of, apart_s, plan
+from support.rows import span_rows
 from support.synthetic import scenario, without_times
 from support.waiting import wait_until
 
@@ -72,8 +73,8 @@ def test_two_places_do_what_one_process_does(tmp_path):
     assert both.stonewall_s == min(c.last_end_s for c in both.per_client)
     # The first client to end has completed its operations; the others may have completed none.
     assert 59.999 <= both.stonewall_rate_per_s * both.stonewall_s <= 300.001
-    assert sorted(s[0] for s in spans) == sorted(s[0] for s in spans_alone)
-    assert len({span[3] for span in spans}) == len(spans)
+    assert sorted(spans.name) == sorted(spans_alone.name)
+    assert len(set(spans.span_id)) == len(spans)
     assert [(p.clients_from, p.clients_to) for p in both.places] == [(0, 3), (3, 5)]
     assert all(0 <= share <= 1 for share, _ in told)
     assert told[0][1] == "preparing"
@@ -83,8 +84,8 @@ def test_two_places_do_what_one_process_does(tmp_path):
 def test_all_places_start_at_one_instant(tmp_path):
     wanted = plan(tmp_path, 4, spans={"limit": 10_000}, think_time_s=0.01)
     report, spans, _ = run.run_load(wanted, TWO)
-    assert apart_s(spans, ((0, 1), (2, 3))) < report.late_s
-    assert min(span[1] for span in spans) >= report.start_unix_ns - 1_000_000
+    assert apart_s(span_rows(spans), ((0, 1), (2, 3))) < report.late_s
+    assert min(spans.start_unix_ns) >= report.start_unix_ns - 1_000_000
 
 
 def test_one_agent_gives_the_same_stream_as_this_process(tmp_path):

@@ -239,7 +239,7 @@ def test_nodes_over_ssh_do_what_one_process_does(tmp_path, host):
         (c.client, c.count, c.bytes) for c in alone.per_client
     ]
     assert both.verified_bytes == alone.verified_bytes
-    assert sorted(s[0] for s in spans) == sorted(s[0] for s in spans_alone)
+    assert sorted(spans.name) == sorted(spans_alone.name)
     assert [(p.clients_from, p.clients_to) for p in both.places] == [(0, 3), (3, 5)]
     started = [line for line in host.commands if "dask_spec" in line]
     assert sum('"distributed.Scheduler"' in line for line in started) == 1

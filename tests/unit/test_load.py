@@ -14,8 +14,10 @@ from pathlib import Path
 
 import pytest
 from dfslab import _core
+from dfslab.documents.rows import operations
 from dfslab.filesystems.hdfs import java
 from dfslab.filesystems.hdfs.testbed import Testbed
+from support.rows import span_rows
 from support.synthetic import ONE_OPERATION, without_times
 
 KINDS = ["read", "write", "append", "create", "stat", "list", "rename", "delete", "mkdir"]
@@ -62,13 +64,13 @@ def recorded_stream(spec: dict) -> bytes:
 
 def test_tuples_and_bytes_are_the_same_stream():
     text = json.dumps(stream())
-    tuples = _core.stream_operations(text, 1)
+    tuples = list(operations(_core.stream_operations(text, 1)))
     decoded = list(ONE_OPERATION.iter_unpack(_core.stream_bytes(text, 1)))
     assert len(tuples) == 90
     assert [(c, KINDS[kind], n, *rest) for c, kind, n, *rest in decoded] == [
         (c, kind, n, *rest) for c, n, kind, *rest in tuples
     ]
-    assert _core.stream_operations(text, 1, 7) == tuples[:7]
+    assert list(operations(_core.stream_operations(text, 1, 7))) == tuples[:7]
 
 
 def test_prepared_bytes_are_those_of_the_files(tmp_path):
@@ -91,8 +93,9 @@ def test_every_operation_runs_as_in_the_stream(tmp_path):
     assert sum(o["count"] for o in outcome["operations"].values()) == 180
     assert outcome["verified_bytes"] == outcome["operations"]["read"]["bytes"] > 0
     assert list(tmp_path.iterdir()) == []
-    by_id = {span[3]: span for span in spans}
-    children = [span for span in spans if span[4]]
+    rows = span_rows(spans)
+    by_id = {span[3]: span for span in rows}
+    children = [span for span in rows if span[4]]
     assert len(by_id) == len(spans)
     assert len(spans) - len(children) == 180
     for name, start, end, _, parent, thread, _ in children:

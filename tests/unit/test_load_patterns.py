@@ -21,6 +21,7 @@ from dfslab.spec.streams.plan import LoadPlan, PeriodicStall, PlanLayer, SpanLim
 from dfslab.spec.streams.stream import operations_per_client, stream_spec
 from dfslab.spec.streams.target import NullTarget, PosixTarget
 from dfslab.spec.streams.vocabulary import OPERATIONS, Neighbour, Stream
+from support.rows import span_rows
 from support.synthetic import scenario, without_times
 
 TWO = (ClientHost("left"), ClientHost("right"))
@@ -206,7 +207,7 @@ def test_two_agents_tell_the_truth_of_a_stall_and_lose_no_sample():
     `make bench-stall` measures the delay of the load generator itself.
     """
     report, spans, _ = run.run_load(stalled(seed=3), TWO)
-    assert_more_only_by_lateness(report, spans)
+    assert_more_only_by_lateness(report, span_rows(spans))
 
 
 def test_phases_begin_together_in_two_places(tmp_path):

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from dfslab import _core, discover
+from dfslab.documents.rows import operations
 from dfslab.imports import replay
 from dfslab.imports.contract import FileCall, Recording, Replay
 from dfslab.imports.formats import blkparse, dxt, recorded, strace
@@ -119,7 +120,7 @@ def test_a_trace_becomes_a_stream_that_the_core_takes():
     spec = Stream(
         seed=1, clients=2, given=found.given, file_size=fixed(0), transfer_size_bytes=4096
     )
-    told = [_core.stream_operations(spec.text, client) for client in (0, 1)]
+    told = [list(operations(_core.stream_operations(spec.text, client))) for client in (0, 1)]
     assert [one[2] for one in told[0]] == [
         "open",
         "pread",
@@ -209,7 +210,7 @@ def test_dxt_and_recorded_streams(tmp_path):
     for client in (0, 1):
         old = _core.stream_operations(json.dumps(spec), client)
         new = _core.stream_operations(json.dumps(given), client)
-        assert [one[2:8] for one in new] == [one[2:8] for one in old]
+        assert [one[2:8] for one in operations(new)] == [one[2:8] for one in operations(old)]
 
 
 @pytest.mark.parametrize(

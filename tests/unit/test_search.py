@@ -17,6 +17,7 @@ from dfslab.spec.search import Search, objective
 from dfslab.spec.streams.plan import LoadPlan
 from dfslab.studies.runs.offered import RateProbe
 from dfslab.studies.runs.rate_search import RateRun, search
+from support.rows import span_rows
 from support.synthetic import scenario
 
 SERVICE_S = 1e-3
@@ -106,7 +107,8 @@ def watched(rate_per_s: float, number: int, count: int = 120) -> Watched:
     )
     zero = report.start_unix_ns
     starts_s, ends_s = (
-        [(span[at] - zero) * 1e-9 for span in spans if span[0] == "stat"] for at in (1, 2)
+        [(span[at] - zero) * 1e-9 for span in span_rows(spans) if span[0] == "stat"]
+        for at in (1, 2)
     )
     ideal_s, free_s = 0.0, 0.0
     for due_s in dues_s:

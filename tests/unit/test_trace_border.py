@@ -8,6 +8,7 @@ from dfslab import _core
 from dfslab.instruments.trace import read
 from dfslab.report.sections.trace import body
 from dfslab.report.terminal_traces import ranking_tables
+from support.rows import span_table
 
 SECOND = 10**9
 START = 1_700_000_000 * SECOND
@@ -30,7 +31,7 @@ def block_writes(blocks, packets):
 @pytest.fixture(params=["json", "protobuf"])
 def trace(request, tmp_path):
     path = tmp_path / "trace"
-    _core.trace_write(block_writes(200, 300), "datanode", str(path), request.param)
+    _core.trace_write(span_table(block_writes(200, 300)), "datanode", str(path), request.param)
     assert [entry.name for entry in tmp_path.iterdir()] == ["trace"]
     return str(path)
 
@@ -76,7 +77,7 @@ def test_both_formats_and_two_processes(tmp_path):
     for trace_format in ("json", "protobuf"):
         paths = [str(tmp_path / f"{name}.{trace_format}") for name in ("client-1", "client-2")]
         for path, name in zip(paths, ("client-1", "client-2"), strict=True):
-            _core.trace_write(block_writes(3, 5), name, path, trace_format)
+            _core.trace_write(span_table(block_writes(3, 5)), name, path, trace_format)
         profiles.append(json.loads(_core.trace_profile(paths, "{}")))
     assert profiles[0] == profiles[1]
     assert (profiles[0]["trees"], profiles[0]["losses"]["duplicates"]) == (6, 0)
@@ -84,7 +85,7 @@ def test_both_formats_and_two_processes(tmp_path):
 
 def test_ids_follow_the_otlp_json_rules(tmp_path):
     path = tmp_path / "trace"
-    _core.trace_write(block_writes(1, 1), "load", str(path), "json")
+    _core.trace_write(span_table(block_writes(1, 1)), "load", str(path), "json")
     (resource,) = json.loads(path.read_text())["resourceSpans"]
     spans = resource["scopeSpans"][0]["spans"]
     assert {len(span["traceId"]) for span in spans} == {32}
@@ -105,15 +106,17 @@ def test_wrong_options_are_named(trace, options, named):
 def test_wrong_calls_are_refused(tmp_path):
     target = str(tmp_path / "trace")
     with pytest.raises(_core.InputError, match='trace format "xml": allowed are "json" and'):
-        _core.trace_write([], "load", target, "xml")
+        _core.trace_write(span_table([]), "load", target, "xml")
     with pytest.raises(_core.InputError, match="span 0: span_id 0, allowed are 1 to"):
-        _core.trace_write([("a", 1, 2, 0, 0, 0, 0)], "load", target, "json")
+        _core.trace_write(span_table([("a", 1, 2, 0, 0, 0, 0)]), "load", target, "json")
     with pytest.raises(_core.InputError, match="at least one file is needed"):
         _core.trace_profile([], "{}")
     with pytest.raises(_core.InputError, match="No such file"):
         _core.trace_profile([str(tmp_path / "absent")], "{}")
     with pytest.raises(_core.InputError, match="writing trace .*No such file"):
-        _core.trace_write([("a", 1, 2, 1, 0, 0, 0)], "load", str(tmp_path / "no/trace"), "json")
+        _core.trace_write(
+            span_table([("a", 1, 2, 1, 0, 0, 0)]), "load", str(tmp_path / "no/trace"), "json"
+        )
     assert list(tmp_path.iterdir()) == []
 
 

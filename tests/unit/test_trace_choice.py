@@ -20,6 +20,7 @@ from dfslab.spec.model import InputError
 from dfslab.studies.traces import trace_store
 from support.command import dfslab
 from support.recorded import RECORDED
+from support.rows import span_table
 
 START = 1_700_000_000 * 10**9
 
@@ -99,7 +100,7 @@ def test_loops_are_told_by_their_counts(tmp_path):
         ]
         number += packets + 1
     path = tmp_path / "trace"
-    _core.trace_write(spans, "load", str(path), "protobuf")
+    _core.trace_write(span_table(spans), "load", str(path), "protobuf")
     found = trace_work.profile([path])
     assert repeats.loops(found) == [(CallPath.read("write/packet"), 2, 5, 300, 3)]
     assert repeats.LOOPS in str(body(found))

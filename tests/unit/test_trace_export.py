@@ -15,6 +15,7 @@ from dfslab.instruments.tracing.reading import Reading, reading
 from dfslab.report.sections.trace import body
 from dfslab.report.timeline import TITLE
 from support.profiles import tree_node, tree_profile
+from support.rows import span_table
 
 
 def node(name, own, children=(), kind="service"):
@@ -71,7 +72,7 @@ def _written(folder, trees=5):
         spans.append(("block", begin + 10, begin + 8000, root + 1, root, 1, 0))
         spans.append(("disk", begin + 20, begin + 5000, root + 2, root + 1, 1, 4096))
     path = folder / "trace"
-    _core.trace_write(spans, "client", str(path), "protobuf")
+    _core.trace_write(span_table(spans), "client", str(path), "protobuf")
     return path
 
 
@@ -115,7 +116,7 @@ def test_a_long_tree_shows_its_longest_calls(tmp_path):
     spans += [
         ("read", START + 1000 * at, START + 1000 * at + at, 2 + at, 1, 1, 0) for at in range(500)
     ]
-    _core.trace_write(spans, "client", str(tmp_path / "trace"), "json")
+    _core.trace_write(span_table(spans), "client", str(tmp_path / "trace"), "json")
     (one,) = trace.profile([tmp_path / "trace"]).timelines
     assert (len(one.calls), one.left_out) == (100, 401)
     assert min(call.duration_s for call in one.calls) == 401e-9

@@ -8,6 +8,7 @@ from dfslab.cli.traces import trace_work
 from dfslab.instruments.tracing.reading import Reading
 from dfslab.studies.traces import trace_store
 from support.command import dfslab
+from support.rows import span_table
 
 TRACE = "0123456789abcdef0123456789abcdef"
 
@@ -107,7 +108,7 @@ def test_a_hundred_thousand_levels_of_calls(tmp_path):
 def test_every_truncation_of_a_protobuf_keeps_what_is_whole(tmp_path):
     path = tmp_path / "whole"
     spans = [("call", 5, 9, number, number - 1, 1, 4096) for number in range(1, 6)]
-    _core.trace_write(spans, "load", str(path), "protobuf")
+    _core.trace_write(span_table(spans), "load", str(path), "protobuf")
     whole = path.read_bytes()
     kept = []
     for length in range(8, len(whole)):

@@ -17,6 +17,7 @@ from dfslab.instruments import trace
 from dfslab.instruments.tracing import receive
 from support.clock import ManualClock
 from support.command import DFSLAB, dfslab
+from support.rows import span_table
 from typer.testing import CliRunner
 
 PROTOBUF = "application/x-protobuf"
@@ -25,7 +26,7 @@ PROTOBUF = "application/x-protobuf"
 def message(folder, first, form):
     spans = [("write", 10, 5000 + n, n, 0, 1, 64) for n in range(first, first + 40)]
     path = folder / "message"
-    _core.trace_write(spans, f"client-{first}", str(path), form)
+    _core.trace_write(span_table(spans), f"client-{first}", str(path), form)
     return path.read_bytes()
 
 

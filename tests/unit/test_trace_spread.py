@@ -18,6 +18,7 @@ from dfslab.instruments.tracing.reading import Reading
 from dfslab.method import RunFailed
 from dfslab.spec.model import InputError
 from support.recorded import COUNTERS as FILES
+from support.rows import span_table
 
 SEED = 20180611
 COUNT = 6
@@ -44,7 +45,7 @@ def files(tmp_path):
                 name = draw.choice(("read", "write"))
                 spans.append((name, begin, begin + 90, next(after), root, 1, 4096))
         paths.append(tmp_path / f"{number}.otlp")
-        _core.trace_write(spans, f"host-{number}", str(paths[-1]), "protobuf")
+        _core.trace_write(span_table(spans), f"host-{number}", str(paths[-1]), "protobuf")
     return paths
 
 

@@ -10,6 +10,7 @@ from dfslab.instruments import trace
 from dfslab.spec.model import InputError
 from dfslab.studies.traces import trace_store
 from support.command import dfslab
+from support.rows import span_table
 
 START = 1_700_000_000 * 10**9
 
@@ -22,7 +23,7 @@ def otlp(tmp_path_factory):
         spans.append(("write", begin, begin + 9000 + tree, root, 0, 1, 4096))
         spans.append(("disk", begin + 10, begin + 8000, root + 1, root, 1, 4096))
     path = tmp_path_factory.mktemp("traces") / "load.otlp"
-    _core.trace_write(spans, "client", str(path), "protobuf")
+    _core.trace_write(span_table(spans), "client", str(path), "protobuf")
     return path
 
 

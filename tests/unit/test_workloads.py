@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from dfslab import _core, discover
+from dfslab.documents import rows
 from dfslab.documents.load_report import LoadReport
 from dfslab.fleet import run as fleet
 from dfslab.fleet.places import ClientHost
@@ -47,7 +48,7 @@ def operations(name: str, client: int = 0, **parameters) -> list[tuple]:
     told = _core.stream_operations(json.dumps(spec_of(name, **parameters)), client)
     return [
         (kind, file, size, offset, owner, phase)
-        for _, _, kind, file, size, _, offset, owner, phase in told
+        for _, _, kind, file, size, _, offset, owner, phase in rows.operations(told)
     ]
 
 
@@ -430,7 +431,7 @@ def test_it_runs_on_the_local_file_system_as_its_stream_says(name, tmp_path):
     wanted: Counter[str] = Counter()
     moved: Counter[str] = Counter()
     for client in range(CLIENTS):
-        for one in _core.stream_operations(json.dumps(spec), client):
+        for one in rows.operations(_core.stream_operations(json.dumps(spec), client)):
             wanted[one[2]] += 1
             moved[one[2]] += one[4] if one[2] in MOVING else 0
     seen = report.operations

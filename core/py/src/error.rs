@@ -25,6 +25,14 @@ pub fn from_load(error: dfslab_load::Error) -> PyErr {
     }
 }
 
+/// Converts an error of reading or writing traces.
+pub fn from_trace(error: dfslab_trace::TraceError) -> PyErr {
+    match error.kind {
+        dfslab_trace::ErrorKind::Input => InputError::new_err(error.to_string()),
+        dfslab_trace::ErrorKind::Run => RunError::new_err(error.to_string()),
+    }
+}
+
 /// Adds the exception types to the module.
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("InputError", module.py().get_type::<InputError>())?;

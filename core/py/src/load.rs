@@ -1,4 +1,4 @@
-//! Python bindings of streams and load runs: JSON and plain tuples.
+//! Python bindings of streams and load runs: JSON and tables.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
@@ -10,12 +10,11 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use crate::error::{from_load, InputError, RunError};
+use crate::operations::{operation_table, OperationTable};
+use crate::spans::SpanTable;
 
 /// Interval at which the waiting thread checks for Ctrl-C and reports the progress.
 const POLL: Duration = Duration::from_millis(50);
-
-type OperationTuple = (u32, u64, &'static str, u64, u64, u64, u64, u32, u32);
-type SpanTuple = (String, u64, u64, u64, u64, u32, u64);
 
 fn spec_of(text: &str) -> PyResult<StreamSpec> {
     let spec: StreamSpec = serde_json::from_str(text)
@@ -52,8 +51,7 @@ fn stream_bytes<'py>(py: Python<'py>, spec: &str, client: u32) -> PyResult<Bound
     Ok(PyBytes::new(py, &bytes))
 }
 
-/// One client's stream as tuples (client, index, operation, file, size, transfer size,
-/// offset, owner of the file, phase), at most `limit` of them.
+/// One client's stream, at most `limit` operations of it.
 #[pyfunction]
 #[pyo3(signature = (spec, client, limit=None))]
 fn stream_operations(
@@ -61,24 +59,11 @@ fn stream_operations(
     spec: &str,
     client: u32,
     limit: Option<usize>,
-) -> PyResult<Vec<OperationTuple>> {
+) -> PyResult<Py<OperationTable>> {
     let spec = stream_of(spec, client)?;
-    let tuple = |o: Operation| {
-        let kind = o.kind.name();
-        (
-            o.client,
-            o.index,
-            kind,
-            o.file,
-            o.size_bytes,
-            o.transfer_size_bytes,
-            o.offset_bytes,
-            o.owner,
-            o.phase,
-        )
-    };
     let limit = limit.unwrap_or(usize::MAX);
-    Ok(py.detach(|| Stream::new(&spec, client).take(limit).map(tuple).collect()))
+    let rows = py.detach(|| Stream::new(&spec, client).take(limit).collect::<Vec<_>>());
+    operation_table(py, &rows)
 }
 
 /// Bytes written to prepare a run, summed over all clients; saturates at the largest integer.
@@ -95,6 +80,9 @@ fn prepared_bytes(py: Python<'_>, spec: &str) -> PyResult<u64> {
     Ok(py.detach(|| (0..spec.clients).map(of).fold(0, add)))
 }
 
+/// The report as JSON, the spans, and the executed operations in canonical form.
+type Done<'py> = (String, Py<SpanTable>, Bound<'py, PyBytes>);
+
 /// Runs a plan and returns (report as JSON, spans, executed operations). Meanwhile it calls
 /// `progress(share, phase)`, and `watch(count, errors, latency_ns_sum, latency_ns_max)` with the
 /// totals so far and the longest latency since the last call. With a `gate`, the prepared run waits
@@ -109,7 +97,7 @@ fn run_load<'py>(
     progress: Option<Bound<'py, PyAny>>,
     gate: Option<Bound<'py, PyAny>>,
     watch: Option<Bound<'py, PyAny>>,
-) -> PyResult<(String, Vec<SpanTuple>, Bound<'py, PyBytes>)> {
+) -> PyResult<Done<'py>> {
     let plan = Plan::parse(plan).map_err(from_load)?;
     let control = Arc::new(match gate {
         Some(_) => Control::gated(),
@@ -143,7 +131,7 @@ fn run_load<'py>(
         .map_err(|_| RunError::new_err("the load generator crashed"))?;
     match interrupted {
         Some(error) => Err(with_what_is_left(py, error, outcome)?),
-        None => Ok(tuples(py, outcome.map_err(from_load)?)),
+        None => done(py, outcome.map_err(from_load)?),
     }
 }
 
@@ -217,20 +205,10 @@ fn with_what_is_left(
     Ok(error)
 }
 
-fn tuples(py: Python<'_>, outcome: Outcome) -> (String, Vec<SpanTuple>, Bound<'_, PyBytes>) {
+fn done(py: Python<'_>, outcome: Outcome) -> PyResult<Done<'_>> {
     let report = serde_json::to_string(&outcome.report).expect("plain data");
-    let spans = outcome.spans.into_iter().map(|s| {
-        (
-            s.name,
-            s.start_unix_ns,
-            s.end_unix_ns,
-            s.span_id,
-            s.parent_id,
-            s.thread,
-            s.bytes,
-        )
-    });
-    (report, spans.collect(), PyBytes::new(py, &outcome.recorded))
+    let spans = Py::new(py, SpanTable::of_load(outcome.spans))?;
+    Ok((report, spans, PyBytes::new(py, &outcome.recorded)))
 }
 
 /// Adds the functions of this file to the module.

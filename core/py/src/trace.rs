@@ -1,18 +1,16 @@
-//! Python bindings of `dfslab-trace`: spans in as tuples or as OTLP, profiles out as JSON text.
+//! Python bindings of `dfslab-trace`: spans as tables or as OTLP, profiles as JSON text.
 
 use std::path::{Path, PathBuf};
 
 use dfslab_trace::{
     assign_trace_ids, folded, otlp_text, pprof, profile_files, savings_of_sample, sharing,
-    summarise_files, timelines, together, write_file, ErrorKind, Options, OutputFormat, Part,
-    Profile, Reading, Report, Span, SpanStore, Stream, Summary, TraceError, Window,
+    summarise_files, timelines, together, whole_trees, write_file, Options, OutputFormat, Part,
+    Profile, Reading, Report, SpanStore, Stream, Summary, Window,
 };
 use pyo3::prelude::*;
 
-use crate::error::{InputError, RunError};
-
-/// (name, start_unix_ns, end_unix_ns, span_id, parent_id or 0, thread, bytes)
-type SpanTuple = (String, u64, u64, u64, u64, u64, u64);
+use crate::error::{from_trace, InputError, RunError};
+use crate::spans::SpanTable;
 
 /// Adds the functions of this file to the module.
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -24,23 +22,17 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(trace_folded, module)?)?;
     module.add_function(wrap_pyfunction!(trace_pprof, module)?)?;
     module.add_function(wrap_pyfunction!(trace_otlp, module)?)?;
+    module.add_function(wrap_pyfunction!(trace_spans, module)?)?;
     module.add_class::<TraceStream>()
 }
 
-fn to_python(error: TraceError) -> PyErr {
-    match error.kind {
-        ErrorKind::Input => InputError::new_err(error.to_string()),
-        ErrorKind::Run => RunError::new_err(error.to_string()),
-    }
-}
-
-/// Writes spans of one process as an OTLP trace file, atomically.
+/// Writes the spans of a load run as an OTLP trace file, atomically.
 ///
 /// Every call tree gets its own trace id. Format: "json" or "protobuf".
 #[pyfunction]
 fn trace_write(
     py: Python<'_>,
-    spans: Vec<SpanTuple>,
+    spans: &Bound<'_, SpanTable>,
     service: &str,
     path: PathBuf,
     format: &str,
@@ -53,30 +45,19 @@ fn trace_write(
             return Err(InputError::new_err(line));
         }
     };
+    let given = &spans.get().store;
+    if let Some(row) = given.spans.iter().position(|span| span.span_id == 0) {
+        let line = format!("span {row}: span_id 0, allowed are 1 to 2^64 - 1");
+        return Err(InputError::new_err(line));
+    }
     py.detach(|| {
-        let mut store = SpanStore::default();
+        let mut store = given.clone();
         let service = store.intern(service);
-        for (number, span) in spans.into_iter().enumerate() {
-            let (name, start_ns, end_ns, span_id, parent_id, thread, bytes) = span;
-            if span_id == 0 {
-                let line = format!("span {number}: span_id 0, allowed are 1 to 2^64 - 1");
-                return Err(InputError::new_err(line));
-            }
-            let name = store.intern(&name);
-            store.spans.push(Span {
-                span_id,
-                parent_id,
-                name,
-                start_ns,
-                end_ns,
-                service,
-                thread,
-                bytes,
-                ..Span::default()
-            });
+        for span in &mut store.spans {
+            span.service = service;
         }
         assign_trace_ids(&mut store);
-        write_file(&store, &path, format).map_err(to_python)
+        write_file(&store, &path, format).map_err(from_trace)
     })
 }
 
@@ -91,7 +72,7 @@ fn trace_profile(py: Python<'_>, paths: Vec<PathBuf>, options_json: &str) -> PyR
     let options = options_of(options_json)?;
     let reading = reading_of(&options)?;
     py.detach(|| {
-        let summary = summarise_files(&paths, Window::default(), &reading).map_err(to_python)?;
+        let summary = summarise_files(&paths, Window::default(), &reading).map_err(from_trace)?;
         report_json(&kept(summary)?, &options)
     })
 }
@@ -120,7 +101,7 @@ fn part_of(bytes: &[u8]) -> PyResult<Part> {
 fn trace_part(py: Python<'_>, paths: Vec<PathBuf>, options_json: &str) -> PyResult<Vec<u8>> {
     let reading = reading_of(&options_of(options_json)?)?;
     py.detach(|| {
-        let summary = summarise_files(&paths, Window::default(), &reading).map_err(to_python)?;
+        let summary = summarise_files(&paths, Window::default(), &reading).map_err(from_trace)?;
         let name = paths
             .first()
             .expect("files were read")
@@ -179,7 +160,7 @@ fn trace_folded(py: Python<'_>, paths: Vec<PathBuf>, options_json: &str) -> PyRe
 }
 
 fn profile_of(paths: &[PathBuf], reading: &Reading) -> PyResult<Profile> {
-    let profile = profile_files(paths, reading).map_err(to_python)?;
+    let profile = profile_files(paths, reading).map_err(from_trace)?;
     profile.some_kept().map_err(InputError::new_err)
 }
 
@@ -203,11 +184,41 @@ fn trace_otlp(
     let options = options_of(options_json)?;
     let reading = reading_of(&options)?;
     py.detach(|| {
-        let summary = summarise_files(&paths, Window::default(), &reading).map_err(to_python)?;
+        let summary = summarise_files(&paths, Window::default(), &reading).map_err(from_trace)?;
         let summary = kept(summary)?;
         let (text, left_out) = otlp_text(&summary.sample, spans_max, &options);
         Ok((text, left_out + summary.trees_left_out))
     })
+}
+
+/// Merges trace files and returns a random sample of complete call trees, as a table of about the
+/// requested number of spans trace by trace, and the number of trees not in the sample.
+#[pyfunction]
+fn trace_spans(
+    py: Python<'_>,
+    paths: Vec<PathBuf>,
+    spans_max: usize,
+    options_json: &str,
+) -> PyResult<(Py<SpanTable>, u64)> {
+    let options = options_of(options_json)?;
+    let reading = reading_of(&options)?;
+    let (store, left_out) = py.detach(|| {
+        let summary = summarise_files(&paths, Window::default(), &reading).map_err(from_trace)?;
+        let Summary {
+            sample,
+            trees_left_out,
+            ..
+        } = kept(summary)?;
+        let (spans, left_out) = whole_trees(&sample, spans_max, &options);
+        let texts = sample.texts;
+        let store = SpanStore {
+            spans,
+            texts,
+            ..SpanStore::default()
+        };
+        Ok::<_, PyErr>((store, left_out + trees_left_out))
+    })?;
+    Ok((Py::new(py, SpanTable::of(store))?, left_out))
 }
 
 /// Accumulates a stream of OTLP messages into one profile, in bounded memory.
@@ -237,7 +248,7 @@ impl TraceStream {
     fn push(&mut self, py: Python<'_>, name: &str, message: &[u8]) -> PyResult<()> {
         let stream = self.open()?;
         py.detach(|| stream.read(Path::new(name), message))
-            .map_err(to_python)
+            .map_err(from_trace)
     }
 
     /// Number of spans buffered until their traces are complete.

@@ -52,7 +52,7 @@ pub use statistics::{Exemplar, Statistics};
 pub use stream::{Stream, Summary, Window};
 pub use timeline::{timelines, Timeline, TimelineCall};
 pub use tree::{Forest, DEPTH_MAX};
-pub use write::{otlp_text, write_file, OutputFormat};
+pub use write::{otlp_text, whole_trees, write_file, OutputFormat};
 
 use std::path::Path;
 

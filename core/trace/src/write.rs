@@ -65,13 +65,25 @@ fn write_new(store: &SpanStore, path: &Path, format: OutputFormat) -> std::io::R
         .sync_all()
 }
 
-/// Converts whole call trees to one OTLP JSON document. The document has at most `spans_max` spans,
-/// or the first tree if that is larger. Returns the document and the number of trees that are not
-/// in it. Calls that the options leave out are not written.
+/// Converts whole call trees to one OTLP JSON document: the trees of `whole_trees`. Returns the
+/// document and the number of trees that are not in it.
 ///
 /// # Panics
 /// If the options are invalid; reading the files would have failed with an error.
 pub fn otlp_text(sample: &Forest, spans_max: usize, options: &Options) -> (String, u64) {
+    let (spans, left_out) = whole_trees(sample, spans_max, options);
+    let message = traces_data(&spans, &sample.texts);
+    let text = serde_json::to_string(&message).expect("OTLP is plain data");
+    (text, left_out)
+}
+
+/// Returns the spans of whole call trees and the number of trees that are left out. There are at
+/// most `spans_max` spans, or the first tree if that is larger. Calls that the options leave out
+/// are not among the spans; a span's parent is.
+///
+/// # Panics
+/// If the options are invalid; reading the files would have failed with an error.
+pub fn whole_trees(sample: &Forest, spans_max: usize, options: &Options) -> (Vec<Span>, u64) {
     let mut selection = Selection::of(&options.choice).expect("a choice that was read under");
     let mut chosen = sample.clone();
     selection.apply(&mut chosen, &sample.texts);
@@ -93,9 +105,7 @@ pub fn otlp_text(sample: &Forest, spans_max: usize, options: &Options) -> (Strin
             left_out += trace.iter().filter(|span| span.parent_id == 0).count() as u64;
         }
     }
-    let message = traces_data(&kept, &sample.texts);
-    let text = serde_json::to_string(&message).expect("OTLP is plain data");
-    (text, left_out)
+    (kept, left_out)
 }
 
 fn write_message(

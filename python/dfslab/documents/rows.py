@@ -1,23 +1,12 @@
-"""Rows that the core returns in bulk, as named tuples."""
+"""Rows of the tables that the core returns in bulk, as named tuples."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, NamedTuple
 
-
-class Span(NamedTuple):
-    """A logical operation, or a primitive step of one (`parent_id` is 0 for an operation).
-
-    Times are Unix times in nanoseconds; `thread` is the number of the client.
-    """
-
-    name: str
-    start_unix_ns: int
-    end_unix_ns: int
-    span_id: int
-    parent_id: int
-    thread: int
-    bytes: int
+if TYPE_CHECKING:
+    from dfslab._core import OperationTable
 
 
 class PlannedOperation(NamedTuple):
@@ -33,3 +22,19 @@ class PlannedOperation(NamedTuple):
     offset_bytes: int
     owner: int
     phase: int
+
+
+def operations(table: OperationTable) -> Iterator[PlannedOperation]:
+    """The operations of a table, row by row."""
+    columns = (
+        table.client,
+        table.number,
+        table.operation,
+        table.file,
+        table.size_bytes,
+        table.transfer_size_bytes,
+        table.offset_bytes,
+        table.owner,
+        table.phase,
+    )
+    yield from map(PlannedOperation, *columns)

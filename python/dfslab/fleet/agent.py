@@ -28,7 +28,7 @@ from pathlib import Path
 from typing import NoReturn, cast
 
 from dfslab import _core
-from dfslab.fleet.protocol import AgentDocument, Clocks, ControllerCommand
+from dfslab.fleet.protocol import AgentDocument, Clocks, ControllerCommand, SpanColumns
 from dfslab.fleet.watch import LiveCounts
 from dfslab.spec.clock import REAL, Clock
 
@@ -115,7 +115,9 @@ class Agent:
             self._say({"error": "run", "text": str(error)})
         else:
             encoded = base64.b64encode(recorded).decode()
-            answer = AgentDocument(report=json.loads(report), spans=spans, recorded=encoded)
+            answer = AgentDocument(
+                report=json.loads(report), spans=columns(spans), recorded=encoded
+            )
             if self._keep is not None:
                 write_atomically(self._keep, {"plan": json.loads(plan), "answer": answer})
             self._say(answer)
@@ -178,6 +180,19 @@ class Agent:
             if self._keep is None or not self._started:
                 raise Stopped("the controller has gone") from error
             self._alone = True
+
+
+def columns(spans: _core.SpanTable) -> SpanColumns:
+    """The spans of a load run as lists, which JSON can hold."""
+    return SpanColumns(
+        name=spans.name,
+        start_unix_ns=spans.start_unix_ns.tolist(),
+        end_unix_ns=spans.end_unix_ns.tolist(),
+        span_id=spans.span_id.tolist(),
+        parent_id=spans.parent_id.tolist(),
+        thread=spans.thread.tolist(),
+        bytes=spans.bytes.tolist(),
+    )
 
 
 def write_atomically(path: Path, document: Mapping[str, object]) -> None:

@@ -26,7 +26,6 @@ from distributed import Client, KilledWorker
 from distributed.client import FutureCancelledError, FuturesCancelledError
 
 from dfslab.documents.measured_load import FleetLoadReport, FleetReport
-from dfslab.documents.rows import Span
 from dfslab.fleet import shards, worker_calls
 from dfslab.fleet.agent import boot
 from dfslab.fleet.places import CLEAN_UP_LIMIT_S, ClientHost, ClusterKind, Nodes, patience_s, split
@@ -225,7 +224,7 @@ class Controller:
             raise
         report, spans, recorded = shards.together(plan, self._parts)
         await self._all(self._forget)
-        return shards.LoadRun(self._noted(report), [self._here(span) for span in spans], recorded)
+        return shards.LoadRun(self._noted(report), self._here(spans), recorded)
 
     async def _all(self, work: Callable[[AgentState], Any]) -> None:
         await asyncio.gather(*(work(part) for part in self._parts))
@@ -407,14 +406,14 @@ class Controller:
         fleet = FleetReport(kind="dask", scheduler=self._nodes.scheduler, notes=notes)
         return report.model_copy(update={"places": places, "fleet": fleet})
 
-    def _here(self, span: Span) -> Span:
-        """The span with its times converted to this machine's clock."""
-        part = next(part for part in self._parts if span.thread in part.clients)
-        shared = part.clock is None or part.clock.one_monotonic
-        shift_ns = 0 if shared or part.clock is None else round(part.clock.offset_s * 1e9)
-        return span._replace(
-            start_unix_ns=span.start_unix_ns - shift_ns, end_unix_ns=span.end_unix_ns - shift_ns
-        )
+    def _here(self, spans: shards.Spans) -> shards.Spans:
+        """The spans with their times converted to this machine's clock."""
+        ahead_ns: dict[int, int] = {}
+        for part in self._parts:
+            clock = part.clock
+            ahead_s = 0.0 if clock is None or clock.one_monotonic else clock.offset_s
+            ahead_ns |= dict.fromkeys(part.clients, round(ahead_s * 1e9))
+        return shards.shifted(spans, ahead_ns)
 
 
 def _words(error: BaseException) -> str:

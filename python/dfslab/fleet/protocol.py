@@ -5,8 +5,20 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple, TypedDict
 
-# A row of a span; its columns are those of dfslab.documents.rows.Span.
-SpanRow = tuple[str, int, int, int, int, int, int]
+
+class SpanColumns(TypedDict):
+    """The spans of a load run by column, as a table of the core is made from them.
+
+    Times are Unix times; `parent_id` is 0 for a logical operation; `thread` is the client.
+    """
+
+    name: list[str]
+    start_unix_ns: list[int]
+    end_unix_ns: list[int]
+    span_id: list[int]
+    parent_id: list[int]
+    thread: list[int]
+    bytes: list[int]
 
 
 class ControllerCommand(TypedDict, total=False):
@@ -35,7 +47,7 @@ class AgentAnswer(TypedDict, total=False):
     """
 
     report: object
-    spans: list[SpanRow]
+    spans: SpanColumns
     recorded: str
     error: str
     text: str

@@ -8,15 +8,15 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from dfslab import _core
 from dfslab.documents.measured_load import FleetLoadReport
-from dfslab.documents.rows import PlannedOperation, Span
+from dfslab.documents.rows import PlannedOperation, operations
 from dfslab.fleet.agent import boot
 from dfslab.fleet.link import AgentLink
 from dfslab.fleet.places import CLEAN_UP_LIMIT_S, ClientHost, Nodes, patience_s, split
-from dfslab.fleet.protocol import SpanRow
 from dfslab.fleet.shards import (
     LoadFailed,
     LoadRun,
     ProgressReport,
+    Spans,
     fail,
     progress_of,
     together,
@@ -84,7 +84,7 @@ def planned(stream: Stream, most: Mapping[int, int]) -> Iterator[PlannedOperatio
     """The first operations of each client of a stream; `most`: client -> largest number of them."""
     spec = stream.text
     for client, limit in most.items():
-        yield from map(PlannedOperation._make, _core.stream_operations(spec, client, limit))
+        yield from operations(_core.stream_operations(spec, client, limit))
 
 
 def _here(plan: LoadPlan, progress: ProgressReport | None, watch: Watch | None) -> LoadRun:
@@ -109,10 +109,9 @@ def _here(plan: LoadPlan, progress: ProgressReport | None, watch: Watch | None) 
     return _done(report, spans, recorded)
 
 
-def _done(report: str, spans: Sequence[SpanRow], recorded: bytes) -> LoadRun:
+def _done(report: str, spans: Spans, recorded: bytes) -> LoadRun:
     """The core's result as a LoadRun with named fields."""
-    found = FleetLoadReport.model_validate_json(report)
-    return LoadRun(found, list(map(Span._make, spans)), recorded)
+    return LoadRun(FleetLoadReport.model_validate_json(report), spans, recorded)
 
 
 def _linked(place: ClientHost, part: range, plan: LoadPlan) -> AgentLink:

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from operator import sub
 from typing import NamedTuple, Protocol
 
 from dfslab import _core
 from dfslab.documents.load_report import ErrorCount
 from dfslab.documents.measured_load import FleetLoadReport, PlaceReport
-from dfslab.documents.rows import Span
 from dfslab.fleet.places import ClientHost
-from dfslab.fleet.protocol import AgentAnswer
+from dfslab.fleet.protocol import AgentAnswer, SpanColumns
 from dfslab.spec.streams.plan import LoadPlan
 
 ProgressReport = Callable[[float, str], object]
-Spans = list[Span]
+Spans = _core.SpanTable
 WrongPlan = _core.InputError
 LoadFailed = _core.RunError
 
@@ -114,9 +114,36 @@ def together(plan: LoadPlan, links: Sequence[Shard]) -> LoadRun:
     ]
     complete = merged.complete and not lost and failed <= plan.max_errors
     report = merged.model_copy(update={"errors": errors, "complete": complete, "places": places})
-    spans = [Span._make(span) for answer in answers for span in answer["spans"]]
+    spans = joined([answer["spans"] for answer in answers])
     recorded = b"".join(base64.b64decode(answer["recorded"]) for answer in answers)
     return LoadRun(report, spans, recorded)
+
+
+def joined(shards: Sequence[SpanColumns]) -> Spans:
+    """The spans of all shards, shard after shard."""
+    return Spans(
+        name=[one for shard in shards for one in shard["name"]],
+        start_unix_ns=[one for shard in shards for one in shard["start_unix_ns"]],
+        end_unix_ns=[one for shard in shards for one in shard["end_unix_ns"]],
+        span_id=[one for shard in shards for one in shard["span_id"]],
+        parent_id=[one for shard in shards for one in shard["parent_id"]],
+        thread=[one for shard in shards for one in shard["thread"]],
+        bytes=[one for shard in shards for one in shard["bytes"]],
+    )
+
+
+def shifted(spans: Spans, ahead_ns: Mapping[int, int]) -> Spans:
+    """The spans with earlier times; `ahead_ns`: client -> how far its host's clock is ahead."""
+    shifts_ns = [ahead_ns[client] for client in spans.thread]
+    return Spans(
+        name=spans.name,
+        start_unix_ns=list(map(sub, spans.start_unix_ns, shifts_ns)),
+        end_unix_ns=list(map(sub, spans.end_unix_ns, shifts_ns)),
+        span_id=spans.span_id,
+        parent_id=spans.parent_id,
+        thread=spans.thread,
+        bytes=spans.bytes,
+    )
 
 
 @dataclass(frozen=True)

@@ -26,6 +26,7 @@ NAMES = ("trace",)
 MOST_OPERATIONS = 64
 MOST_SPANS = 50_000
 SERVICE = "dfslab.load"
+Spans = _core.SpanTable
 
 
 def make(name: str) -> Trace:
@@ -164,6 +165,23 @@ def otlp(paths: Sequence[Path], reading: Reading | None, most: int) -> tuple[str
         return _core.trace_otlp([str(path) for path in paths], most, _options(reading))
     except _core.InputError as error:
         raise InputError("trace", None, str(error)) from error
+
+
+def spans(paths: Sequence[Path], reading: Reading | None, most: int) -> tuple[Spans, int]:
+    """A random sample of complete call trees as a table of about `most` spans, trace by trace, and
+    the number of trees left out."""
+    try:
+        return _core.trace_spans([str(path) for path in paths], most, _options(reading))
+    except _core.InputError as error:
+        raise InputError("trace", None, str(error)) from error
+
+
+def profile_of(table: Spans, rows: Sequence[int]) -> TraceProfile:
+    """The profile of the spans in some rows of a table."""
+    with tempfile.TemporaryDirectory(prefix="dfslab-spans-") as folder:
+        path = Path(folder) / "spans.otlp"
+        table.write(rows, str(path))
+        return profile([path])
 
 
 class ProfileStream:

@@ -24,7 +24,7 @@ from dfslab.documents.answers import StreamSimulation
 from dfslab.documents.net_definition import NetDefinition
 from dfslab.documents.net_report import LogRow, NetReport
 from dfslab.documents.net_run import DeclaredStation, MonitorDefinition
-from dfslab.documents.rows import PlannedOperation
+from dfslab.documents.rows import PlannedOperation, operations
 from dfslab.method import CONFIDENCE, RunFailed
 from dfslab.models.answer import to_result
 from dfslab.models.compiled.net_amount import MOST_UNITS
@@ -168,10 +168,10 @@ def _as_prediction(found: Simulation, sequence: Prediction) -> Prediction:
 def streams(spec: Stream, limit: int, clients: int) -> list[PlannedOperation]:
     """The first `limit` operations of each client, interleaved."""
     text = spec.text
-    each = [_core.stream_operations(text, client, limit) for client in range(clients)]
-    return [
-        PlannedOperation(*one[index]) for index in range(limit) for one in each if index < len(one)
+    each = [
+        list(operations(_core.stream_operations(text, client, limit))) for client in range(clients)
     ]
+    return [one[index] for index in range(limit) for one in each if index < len(one)]
 
 
 def fire(

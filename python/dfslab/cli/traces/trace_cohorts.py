@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import re
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -80,15 +78,10 @@ def _slow(files: Sequence[Path], reading: Reading) -> cohort.CohortPair:
     """Two cohorts from a random sample of traces: the slowest of each kind, and the others."""
     if not files:
         raise InputError("--cohorts", "slow", "needs whole calls beside the profiles (*.otlp.json)")
-    text, _ = tracing.otlp(files, reading, trees.MOST_EVENTS)
-    parts = cohort.slow_and_fast(json.loads(text))
-    if not all(part["resourceSpans"] for part in parts):
+    spans, _ = tracing.spans(files, reading, trees.MOST_EVENTS)
+    slow, fast = cohort.slow_and_fast(spans)
+    if not slow or not fast:
         least = f"needs {cohort.LEAST_TRACES} whole traces of one kind"
         raise InputError("--cohorts", "slow", least)
-    with tempfile.TemporaryDirectory(prefix="dfslab-cohorts-") as folder:
-        profiles = []
-        for name, part in zip(("slow", "fast"), parts, strict=True):
-            path = Path(folder) / f"{name}.json"
-            path.write_text(json.dumps(part), encoding="utf-8")
-            profiles.append(cohort.steps(tracing.profile([path]).roots))
-    return cohort.CohortPair("", profiles[1], profiles[0])
+    old, new = (cohort.steps(tracing.profile_of(spans, rows).roots) for rows in (fast, slow))
+    return cohort.CohortPair("", old, new)

@@ -14,10 +14,10 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from dfslab.documents.traces.call_path import CallPath
-from dfslab.documents.traces.otlp import OtlpDocument, OtlpResourceSpans, OtlpScopeSpans, OtlpSpan
 from dfslab.documents.traces.trace_analysis import CohortComparison, StepChange
 from dfslab.documents.traces.trace_profile import TraceProfile, TreeNode
 from dfslab.documents.traces.trace_tree import walk
+from dfslab.instruments.trace import Spans
 from dfslab.lazily import lazily
 
 if TYPE_CHECKING:
@@ -72,6 +72,8 @@ class Sums:
 
 
 SumsByPath = Mapping[CallPath, Sums]
+# Service, host and name of the longest root call of a trace; "" where none is recorded.
+Kind = tuple[str, str, str]
 
 
 @dataclass(frozen=True)
@@ -149,50 +151,33 @@ def host_pairs(roots: Sequence[TreeNode]) -> list[CohortPair]:
     return found
 
 
-def slow_and_fast(document: OtlpDocument) -> tuple[OtlpDocument, OtlpDocument]:
-    """An OTLP document split into (the slowest traces of each kind of root, the others).
+def slow_and_fast(spans: Spans) -> tuple[list[int], list[int]]:
+    """The rows of (the slowest traces of each kind of root, the others), of whole call trees.
 
     Kinds with too few traces are in neither part.
     """
-    spans: dict[str, list[tuple[str, OtlpSpan]]] = {}
-    for resource in document["resourceSpans"]:
-        for scope in resource["scopeSpans"]:
-            for span in scope["spans"]:
-                spans.setdefault(span["traceId"], []).append((str(resource.get("resource")), span))
-    kinds: dict[tuple[str, str], list[tuple[int, str]]] = {}
-    for trace, members in spans.items():
-        known = {span["spanId"] for _, span in members}
-        tops = [
-            (_duration_ns(span), where, span["name"])
-            for where, span in members
-            if span.get("parentSpanId", "") not in known
-        ]
-        if tops:
-            duration_ns, where, name = max(tops)
-            kinds.setdefault((where, name), []).append((duration_ns, trace))
-    slow: set[str] = set()
-    fast: set[str] = set()
+    tops: dict[bytes, tuple[int, Kind]] = {}
+    columns = (spans.trace_id, spans.parent_id, spans.start_unix_ns, spans.end_unix_ns)
+    kinds_of_rows = zip(spans.service, spans.host, spans.name, strict=True)
+    for kind, trace, parent, start_ns, end_ns in zip(kinds_of_rows, *columns, strict=True):
+        if trace is not None and not parent:
+            service, host, name = kind
+            top = end_ns - start_ns, (service or "", host or "", name)
+            tops[trace] = max(top, tops.get(trace, top))
+    kinds: dict[Kind, list[tuple[int, bytes]]] = {}
+    for trace, (duration_ns, kind) in tops.items():
+        kinds.setdefault(kind, []).append((duration_ns, trace))
+    slow: set[bytes] = set()
+    fast: set[bytes] = set()
     for ranked in (sorted(found) for found in kinds.values() if len(found) >= LEAST_TRACES):
         many = max(LEAST_CALLS, round(len(ranked) * SLOW_SHARE))
         slow |= {trace for _, trace in ranked[-many:]}
         fast |= {trace for _, trace in ranked[:-many]}
-    return _only(document, slow), _only(document, fast)
+    return _rows_of(spans, slow), _rows_of(spans, fast)
 
 
-def _duration_ns(span: OtlpSpan) -> int:
-    return int(span["endTimeUnixNano"]) - int(span["startTimeUnixNano"])
-
-
-def _only(document: OtlpDocument, traces: set[str]) -> OtlpDocument:
-    kept: list[OtlpResourceSpans] = []
-    for resource in document["resourceSpans"]:
-        scopes: list[OtlpScopeSpans] = [
-            {**scope, "spans": [s for s in scope["spans"] if s["traceId"] in traces]}
-            for scope in resource["scopeSpans"]
-        ]
-        if any(scope["spans"] for scope in scopes):
-            kept.append({**resource, "scopeSpans": scopes})
-    return {"resourceSpans": kept}
+def _rows_of(spans: Spans, traces: set[bytes]) -> list[int]:
+    return [row for row, trace in enumerate(spans.trace_id) if trace in traces]
 
 
 def holm(values: list[float]) -> list[float]:

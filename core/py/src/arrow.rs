@@ -1,0 +1,303 @@
+//! Columns through the Arrow C data interface, without copying their values.
+//!
+//! The layouts of the three structures and the duties of `release` are those of the specification:
+//! <https://arrow.apache.org/docs/format/CDataInterface.html> and `CStreamInterface.html`. A
+//! consumer moves a structure out of its capsule and sets `release` of the original to null, or
+//! leaves it there; the one that still has its `release` frees what it owns, once.
+//!
+//! Soundness rests on three facts. Every pointer leads into the parts that `private_data` owns or
+//! into columns that the parts share by reference count, and columns never change. `Parts` are
+//! freed by `release` alone, which clears itself. No `release` calls Python, so any thread may call
+//! it.
+
+use std::ffi::{c_char, c_int, c_void, CStr};
+use std::ptr::{null, null_mut};
+use std::sync::Arc;
+
+use pyo3::prelude::*;
+use pyo3::types::PyCapsule;
+
+use crate::columns::{Column, Columns, Dictionary, Values};
+
+const NULLABLE: i64 = 2;
+
+/// `struct ArrowSchema`: the type of a column, or of the table as a structure of columns.
+#[repr(C)]
+struct ArrowSchema {
+    format: *const c_char,
+    name: *const c_char,
+    metadata: *const c_char,
+    flags: i64,
+    n_children: i64,
+    children: *mut *mut ArrowSchema,
+    dictionary: *mut ArrowSchema,
+    release: Option<unsafe extern "C" fn(*mut ArrowSchema)>,
+    private_data: *mut c_void,
+}
+
+/// `struct ArrowArray`: the values of a column, or of the table as a structure of columns.
+#[repr(C)]
+struct ArrowArray {
+    length: i64,
+    null_count: i64,
+    offset: i64,
+    n_buffers: i64,
+    n_children: i64,
+    buffers: *mut *const c_void,
+    children: *mut *mut ArrowArray,
+    dictionary: *mut ArrowArray,
+    release: Option<unsafe extern "C" fn(*mut ArrowArray)>,
+    private_data: *mut c_void,
+}
+
+/// `struct ArrowArrayStream`: here, a stream of one array.
+#[repr(C)]
+struct ArrowArrayStream {
+    get_schema: Option<unsafe extern "C" fn(*mut ArrowArrayStream, *mut ArrowSchema) -> c_int>,
+    get_next: Option<unsafe extern "C" fn(*mut ArrowArrayStream, *mut ArrowArray) -> c_int>,
+    get_last_error: Option<unsafe extern "C" fn(*mut ArrowArrayStream) -> *const c_char>,
+    release: Option<unsafe extern "C" fn(*mut ArrowArrayStream)>,
+    private_data: *mut c_void,
+}
+
+// SAFETY: what the pointers lead to is owned, is never changed, and is `Send` itself.
+unsafe impl Send for ArrowSchema {}
+// SAFETY: as above.
+unsafe impl Send for ArrowArray {}
+// SAFETY: as above.
+unsafe impl Send for ArrowArrayStream {}
+
+/// What a structure owns: its children, its dictionary, its buffers' list, a share of the columns.
+struct Parts<T> {
+    children: Vec<*mut T>,
+    dictionary: *mut T,
+    buffers: Vec<*const c_void>,
+    /// Keeps what the buffers lead to; never read.
+    columns: Option<Arc<Columns>>,
+}
+
+impl<T> Parts<T> {
+    fn new(children: Vec<T>, dictionary: Option<T>) -> Self {
+        let owned = |one| Box::into_raw(Box::new(one));
+        Parts {
+            children: children.into_iter().map(owned).collect(),
+            dictionary: dictionary.map_or(null_mut(), owned),
+            buffers: Vec::new(),
+            columns: None,
+        }
+    }
+}
+
+impl<T> Drop for Parts<T> {
+    fn drop(&mut self) {
+        for &one in self.children.iter().chain([&self.dictionary]) {
+            if !one.is_null() {
+                // SAFETY: `new` made the pointer of a box, and only this frees it. A consumer that
+                // moved the child out has cleared its `release`, which its own `drop` heeds.
+                drop(unsafe { Box::from_raw(one) });
+            }
+        }
+    }
+}
+
+/// Implements `release`, and `Drop` for a structure that was not moved out.
+macro_rules! released {
+    ($structure:ty, $parts:ty, $release:ident) => {
+        /// Frees what the structure owns and marks it as released.
+        unsafe extern "C" fn $release(structure: *mut $structure) {
+            // SAFETY: the caller gives a valid structure that was not released. Its `private_data`
+            // came from `Box::into_raw`, and nobody else frees it.
+            unsafe {
+                drop(Box::from_raw((*structure).private_data.cast::<$parts>()));
+                (*structure).private_data = null_mut();
+                (*structure).release = None;
+            }
+        }
+
+        impl Drop for $structure {
+            fn drop(&mut self) {
+                if let Some(release) = self.release {
+                    // SAFETY: the structure is valid and was neither released nor moved out.
+                    unsafe { release(self) }
+                }
+            }
+        }
+    };
+}
+
+released!(ArrowSchema, Parts<ArrowSchema>, release_schema);
+released!(ArrowArray, Parts<ArrowArray>, release_array);
+released!(ArrowArrayStream, Stream, release_stream);
+
+fn schema(format: &'static CStr, name: &'static CStr, nullable: bool) -> ArrowSchema {
+    schema_of_parts(format, name, nullable, Parts::new(Vec::new(), None))
+}
+
+fn schema_of_parts(
+    format: &'static CStr,
+    name: &'static CStr,
+    nullable: bool,
+    parts: Parts<ArrowSchema>,
+) -> ArrowSchema {
+    let parts = Box::into_raw(Box::new(parts));
+    // SAFETY: the box was just made; its vector stays where it is until `release_schema`.
+    let owned = unsafe { &mut *parts };
+    ArrowSchema {
+        format: format.as_ptr(),
+        name: name.as_ptr(),
+        metadata: null(),
+        flags: if nullable { NULLABLE } else { 0 },
+        n_children: owned.children.len() as i64,
+        children: owned.children.as_mut_ptr(),
+        dictionary: owned.dictionary,
+        release: Some(release_schema),
+        private_data: parts.cast(),
+    }
+}
+
+fn schema_of_column(column: &Column) -> ArrowSchema {
+    let nullable = column.validity.is_some();
+    let format = match &column.values {
+        Values::U32(_) => c"I",
+        Values::U64(_) => c"L",
+        Values::Bits(_) => c"b",
+        Values::Ids(_) => c"w:16",
+        Values::Texts(..) => {
+            let parts = Parts::new(Vec::new(), Some(schema(c"u", c"", false)));
+            return schema_of_parts(c"i", column.name, nullable, parts);
+        }
+    };
+    schema(format, column.name, nullable)
+}
+
+fn schema_of(columns: &Columns) -> ArrowSchema {
+    let children = columns.all().iter().map(schema_of_column).collect();
+    schema_of_parts(c"+s", c"", false, Parts::new(children, None))
+}
+
+fn array(
+    columns: &Arc<Columns>,
+    (length, null_count): (usize, usize),
+    buffers: Vec<*const c_void>,
+    mut parts: Parts<ArrowArray>,
+) -> ArrowArray {
+    parts.buffers = buffers;
+    parts.columns = Some(Arc::clone(columns));
+    let parts = Box::into_raw(Box::new(parts));
+    // SAFETY: the box was just made; its vectors stay where they are until `release_array`.
+    let owned = unsafe { &mut *parts };
+    ArrowArray {
+        length: length as i64,
+        null_count: null_count as i64,
+        offset: 0,
+        n_buffers: owned.buffers.len() as i64,
+        n_children: owned.children.len() as i64,
+        buffers: owned.buffers.as_mut_ptr(),
+        children: owned.children.as_mut_ptr(),
+        dictionary: owned.dictionary,
+        release: Some(release_array),
+        private_data: parts.cast(),
+    }
+}
+
+fn array_of_dictionary(columns: &Arc<Columns>, dictionary: &Dictionary) -> ArrowArray {
+    let buffers = vec![
+        null(),
+        dictionary.offsets.as_ptr().cast(),
+        dictionary.bytes.as_ptr().cast(),
+    ];
+    let counts = (dictionary.count(), 0);
+    array(columns, counts, buffers, Parts::new(Vec::new(), None))
+}
+
+fn array_of_column(columns: &Arc<Columns>, column: &Column) -> ArrowArray {
+    let validity = column.validity.as_ref();
+    let dictionary = match &column.values {
+        Values::Texts(_, dictionary) => Some(array_of_dictionary(columns, dictionary)),
+        _ => None,
+    };
+    let buffers = vec![
+        validity.map_or(null(), |validity| validity.bits.as_ptr().cast()),
+        column.values.bytes().as_ptr().cast(),
+    ];
+    let counts = (
+        columns.rows(),
+        validity.map_or(0, |validity| validity.nulls),
+    );
+    array(columns, counts, buffers, Parts::new(Vec::new(), dictionary))
+}
+
+fn array_of(columns: &Arc<Columns>) -> ArrowArray {
+    let of_column = |column| array_of_column(columns, column);
+    let children = columns.all().iter().map(of_column).collect();
+    let parts = Parts::new(children, None);
+    array(columns, (columns.rows(), 0), vec![null()], parts)
+}
+
+/// The state of a stream: the columns, and whether their array was given.
+struct Stream {
+    columns: Arc<Columns>,
+    given: bool,
+}
+
+unsafe extern "C" fn get_schema(stream: *mut ArrowArrayStream, out: *mut ArrowSchema) -> c_int {
+    // SAFETY: the caller gives a stream that was not released, and room for a schema whose content
+    // is not to be dropped.
+    unsafe {
+        let state = &*(*stream).private_data.cast::<Stream>();
+        out.write(schema_of(&state.columns));
+    }
+    0
+}
+
+unsafe extern "C" fn get_next(stream: *mut ArrowArrayStream, out: *mut ArrowArray) -> c_int {
+    // SAFETY: as in `get_schema`; nobody else uses the stream meanwhile. At its end, the array is
+    // one that was released: all zero, a valid value of every field.
+    unsafe {
+        let state = &mut *(*stream).private_data.cast::<Stream>();
+        if state.given {
+            out.write(std::mem::zeroed());
+        } else {
+            out.write(array_of(&state.columns));
+        }
+        state.given = true;
+    }
+    0
+}
+
+unsafe extern "C" fn get_last_error(_: *mut ArrowArrayStream) -> *const c_char {
+    null()
+}
+
+/// The capsule of the columns' types.
+pub fn schema_capsule<'py>(
+    py: Python<'py>,
+    columns: &Arc<Columns>,
+) -> PyResult<Bound<'py, PyCapsule>> {
+    PyCapsule::new_with_value(py, schema_of(columns), c"arrow_schema")
+}
+
+/// The capsule of the columns' values.
+pub fn array_capsule<'py>(
+    py: Python<'py>,
+    columns: &Arc<Columns>,
+) -> PyResult<Bound<'py, PyCapsule>> {
+    PyCapsule::new_with_value(py, array_of(columns), c"arrow_array")
+}
+
+/// The capsule of a stream of one array.
+pub fn stream_capsule<'py>(
+    py: Python<'py>,
+    columns: &Arc<Columns>,
+) -> PyResult<Bound<'py, PyCapsule>> {
+    let columns = Arc::clone(columns);
+    let given = false;
+    let stream = ArrowArrayStream {
+        get_schema: Some(get_schema),
+        get_next: Some(get_next),
+        get_last_error: Some(get_last_error),
+        release: Some(release_stream),
+        private_data: Box::into_raw(Box::new(Stream { columns, given })).cast(),
+    };
+    PyCapsule::new_with_value(py, stream, c"arrow_array_stream")
+}

@@ -1,0 +1,33 @@
+"""Tables of the core made from rows, and read as rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from dfslab import _core
+
+# name, start_unix_ns, end_unix_ns, span_id, parent_id or 0, thread, bytes
+SpanRow = tuple[str, int, int, int, int, int, int]
+
+
+def span_table(rows: Iterable[SpanRow]) -> _core.SpanTable:
+    """Spans of a load run from their rows."""
+    columns: list[list[object]] = [[] for _ in range(7)]
+    for row in rows:
+        for column, value in zip(columns, row, strict=True):
+            column.append(value)
+    return _core.SpanTable(*columns)
+
+
+def span_rows(table: _core.SpanTable) -> list[SpanRow]:
+    """The spans of a load run, row by row."""
+    columns = (
+        table.name,
+        table.start_unix_ns,
+        table.end_unix_ns,
+        table.span_id,
+        table.parent_id,
+        table.thread,
+        table.bytes,
+    )
+    return list(zip(*columns, strict=True))
