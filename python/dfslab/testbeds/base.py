@@ -31,6 +31,7 @@ from dfslab.testbeds.hosts.cluster import Cluster, Made
 from dfslab.testbeds.hosts.hardware import Check
 from dfslab.testbeds.hosts.host import AdoptedDaemon, Host, HostDaemon
 from dfslab.testbeds.hosts.machine import not_made
+from dfslab.testbeds.hosts.ports import Reservations
 from dfslab.testbeds.hosts.process import MARK, Process
 from dfslab.testbeds.hosts.score import score
 from dfslab.testbeds.settings import Setting
@@ -144,26 +145,28 @@ class BaseTestbed(Generic[Parameters]):
             cls.check(checked, hosted)
         cls.prepare(checked, notify)
         began = time.monotonic()
-        testbed = None
-        try:
-            with uninterrupted():
-                folder, record = state.create(
-                    name or cls.SYSTEM,
-                    cls.SYSTEM,
-                    _plain(checked),
-                    Process.of(os.getpid()),
-                    0 if hosted else cls.port_count(checked),
-                )
-                testbed = cls(checked, folder, record, notify, outlive)
-            if hosted is not None:
-                testbed._raise_hosts(hosted, known_hardware)
-            with testbed.whole_processors():
-                testbed.start()
-            testbed._now(phase="up", owner=None if outlive else record.owner)
-        except BaseException:
-            if testbed is not None:
-                testbed.down()
-            raise
+        with Reservations() as reservations:
+            testbed = None
+            try:
+                with uninterrupted():
+                    folder, record = state.create(
+                        name or cls.SYSTEM,
+                        cls.SYSTEM,
+                        _plain(checked),
+                        Process.of(os.getpid()),
+                        0 if hosted else cls.port_count(checked),
+                        reservations,
+                    )
+                    testbed = cls(checked, folder, record, notify, outlive)
+                if hosted is not None:
+                    testbed._raise_hosts(hosted, known_hardware)
+                with testbed.whole_processors():
+                    testbed.start()
+                testbed._now(phase="up", owner=None if outlive else record.owner)
+            except BaseException:
+                if testbed is not None:
+                    testbed.down()
+                raise
         testbed.start_s = time.monotonic() - began
         notify(f"{testbed.name} serves {testbed.uri} after {testbed.start_s:.1f} s")
         return testbed
