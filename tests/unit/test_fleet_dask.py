@@ -7,7 +7,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -24,6 +23,7 @@ from support.synthetic import without_times
 from support.waiting import wait_until
 
 pytestmark = pytest.mark.heavy
+NODES = (Place("node-2"), Place("node-10"))
 
 ALONE = """
 import sys
@@ -35,23 +35,24 @@ run_load(LoadPlan.model_validate_json(sys.argv[1]), Nodes(sys.argv[2], 2), said)
 """
 
 
-@pytest.fixture(autouse=True)
-def state(tmp_path_factory, monkeypatch):
-    """A state folder of the test's own, in which nothing may be left unless it says so."""
-    folder = tmp_path_factory.mktemp("state")
-    monkeypatch.setenv("DFSLAB_STATE", str(folder))
-    return folder
-
-
-@pytest.fixture
-def cluster(state):
-    """The address of a cluster of two nodes."""
-    with workers.started([Place("node-2"), Place("node-10")]) as address:
+@pytest.fixture(scope="module")
+def cluster(module_state):
+    """The address of a cluster of two nodes for all tests that leave it as it was."""
+    with workers.started(NODES) as address:
         yield address
 
 
-def left(state: Path) -> list[Path]:
-    return [path for path in (state / "parts").rglob("*") if path.is_file()]
+@pytest.fixture
+def doomed_cluster(state_folder):
+    """The address of a cluster for one test, with a state folder of its own."""
+    with workers.started(NODES) as address:
+        yield address
+
+
+def left() -> list[Path]:
+    """Files that agents left in the state folder."""
+    parts = Path(os.environ["DFSLAB_STATE"]) / "parts"
+    return [path for path in parts.rglob("*") if path.is_file()]
 
 
 def process_of(word: str) -> psutil.Process:
@@ -85,7 +86,7 @@ class Once:
             self._work()
 
 
-def test_nodes_do_what_one_process_does(tmp_path, state, cluster):
+def test_nodes_do_what_one_process_does(tmp_path, cluster):
     wanted = plan(
         tmp_path, record=True, verify="inline", spans={"limit": 10_000}, think_time_s=0.01
     )
@@ -109,7 +110,7 @@ def test_nodes_do_what_one_process_does(tmp_path, state, cluster):
         assert abs(place.clock_offset_s) <= place.clock_error_s + 1e-3
         assert 0 < place.clock_error_s < dask.CALL_LIMIT_S
         assert abs(place.clock_drift_s) < 2 * dask.CALL_LIMIT_S
-    assert list(tmp_path.iterdir()) == left(state) == []
+    assert list(tmp_path.iterdir()) == left() == []
 
 
 def test_nodes_wait_for_each_other_where_they_take_others_files(tmp_path, cluster):
@@ -151,7 +152,7 @@ def test_a_start_told_in_unix_time_counts_the_offset(tmp_path, cluster, monkeypa
     assert apart_s(spans, ((0, 1, 2), (3, 4))) < report.late_s
 
 
-def test_a_killed_agent_loses_only_its_part(tmp_path, state, cluster):
+def test_a_killed_agent_loses_only_its_part(tmp_path, cluster):
     wanted = slow(tmp_path, record=True)
     kill = Once(lambda: agents()[-1].kill())
     report, _, recorded = run.run_load(wanted, Nodes(cluster, 2), kill)
@@ -167,33 +168,33 @@ def test_a_killed_agent_loses_only_its_part(tmp_path, state, cluster):
     assert without_times(recorded) == b"".join(
         _core.stream_bytes(stream, client) for client in kept
     )
-    assert left(state) == []
+    assert left() == []
 
 
 @pytest.mark.parametrize("victim", ["dask_scheduler", "dask_worker"])
-def test_a_killed_scheduler_or_worker_takes_no_result_with_it(tmp_path, state, cluster, victim):
+def test_a_killed_scheduler_or_worker_takes_no_result_with_it(tmp_path, doomed_cluster, victim):
     kill = Once(lambda: process_of(victim).kill())
     wanted = slow(tmp_path, record=True)
-    report, _, recorded = run.run_load(wanted, Nodes(cluster, 2), kill)
+    report, _, recorded = run.run_load(wanted, Nodes(doomed_cluster, 2), kill)
     assert kill.done
     assert report.complete, report.errors
     assert [client.count for client in report.per_client] == [300] * 4
     assert without_times(recorded) == without_times(run.run_load(wanted, (HERE,))[2])
     assert bool(report.fleet.notes) == (victim == "dask_scheduler")
-    assert left(state) == []
+    assert left() == []
     assert list(tmp_path.iterdir()) == []
 
 
-def test_results_stay_on_disk_when_all_but_the_agents_is_killed(tmp_path, state, cluster):
+def test_results_stay_on_disk_when_all_but_the_agents_is_killed(tmp_path, doomed_cluster):
     wanted = slow(tmp_path)
-    command = [sys.executable, "-c", ALONE, wanted.text, cluster]
+    command = [sys.executable, "-c", ALONE, wanted.text, doomed_cluster]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as controller:
         assert any(line.strip() == "running True" for line in controller.stdout)
         process_of("dask_scheduler").kill()
         controller.kill()
-    assert wait_until(lambda: len([p for p in left(state) if p.suffix == ".json"]) == 2)
+    assert wait_until(lambda: len([p for p in left() if p.suffix == ".json"]) == 2)
     assert wait_until(lambda: agents() == [])
-    parts = sorted(path for path in left(state) if path.suffix == ".json")
+    parts = sorted(path for path in left() if path.suffix == ".json")
     merged, _, _ = shards.of_parts([node.left_behind(path) for path in parts])
     assert merged.complete
     assert [client.count for client in merged.per_client] == [300] * 4
@@ -203,18 +204,23 @@ def test_results_stay_on_disk_when_all_but_the_agents_is_killed(tmp_path, state,
     assert list(tmp_path.iterdir()) == []
 
 
-def test_an_interruption_stops_all_agents_and_leaves_nothing(tmp_path, state, cluster):
+def test_an_interruption_stops_all_agents_and_leaves_nothing(tmp_path, cluster):
     def interrupt() -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
         run.run_load(slow(tmp_path, 100_000), Nodes(cluster, 2), Once(interrupt))
-    assert list(tmp_path.iterdir()) == left(state) == agents() == []
+    assert list(tmp_path.iterdir()) == left() == agents() == []
 
 
-def test_a_signal_reaches_work_in_another_thread(tmp_path, state, cluster):
+def test_a_signal_reaches_work_in_another_thread(tmp_path, cluster):
     """Work on the network of a host has a thread of its own, which Ctrl-C does not reach."""
     answers: list[BaseException] = []
+    running = threading.Event()
+
+    def progress(share, phase):
+        if phase == "running" and share > 0:
+            running.set()
 
     def within(work):
         def caught():
@@ -225,20 +231,18 @@ def test_a_signal_reaches_work_in_another_thread(tmp_path, state, cluster):
 
         thread = threading.Thread(target=caught, daemon=True)
         thread.start()
-        while not agents():
-            time.sleep(0.05)
-        time.sleep(1)
+        assert running.wait(timeout=300)
         signal.raise_signal(signal.SIGINT)
         thread.join()
 
     with pytest.raises(KeyboardInterrupt):
-        run.run_load(slow(tmp_path, 100_000), Nodes(cluster, 2, within=within))
+        run.run_load(slow(tmp_path, 100_000), Nodes(cluster, 2, within=within), progress)
     assert wait_until(lambda: bool(answers))
     assert isinstance(answers[0], KeyboardInterrupt)
-    assert list(tmp_path.iterdir()) == left(state) == agents() == []
+    assert list(tmp_path.iterdir()) == left() == agents() == []
 
 
-def test_what_is_wrong_is_one_line_and_leaves_nothing(tmp_path, state, cluster, monkeypatch):
+def test_what_is_wrong_is_one_line_and_leaves_nothing(tmp_path, cluster, monkeypatch):
     with pytest.raises(shards.WrongPlan, match=r"node-2: target.root|node-10: target.root"):
         run.run_load(plan(tmp_path / "missing"), Nodes(cluster, 2))
     with monkeypatch.context() as hurried:
@@ -255,7 +259,7 @@ def test_what_is_wrong_is_one_line_and_leaves_nothing(tmp_path, state, cluster, 
         workers.started([Place("here")], "203.0.113.7"),
     ):
         pass
-    assert list(tmp_path.iterdir()) == left(state) == []
+    assert list(tmp_path.iterdir()) == left() == []
 
 
 def test_clusters_of_other_kinds_are_asked_of_their_libraries(tmp_path, monkeypatch):
