@@ -8,7 +8,6 @@ import socket
 import subprocess
 import sys
 import threading
-import time
 from functools import partial
 from pathlib import Path
 
@@ -85,13 +84,14 @@ def test_control_c_leaves_nothing(tmp_path):
         text=True,
         start_new_session=True,
     )
-    deadline = time.monotonic() + 60
-    # Walking passes over what goes away meanwhile, as the trial of whether it may write there.
-    while (
-        not any(root != str(data) and (folders or files) for root, folders, files in os.walk(data))
-        and time.monotonic() < deadline
-    ):
-        time.sleep(0.001)
+
+    def is_at_work() -> bool:
+        # Walking passes over what goes away meanwhile, as the trial of whether it may write there.
+        return any(
+            root != str(data) and (folders or files) for root, folders, files in os.walk(data)
+        )
+
+    assert wait_until(is_at_work)
     os.killpg(child.pid, signal.SIGINT)
     _, said = child.communicate(timeout=120)
     assert child.returncode == 130, said
