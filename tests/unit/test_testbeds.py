@@ -16,6 +16,7 @@ from dfslab.testbeds.errors import TestbedError
 from dfslab.testbeds.hosts import ports
 from dfslab.testbeds.hosts.ports import Reservations, can_listen, free_ports
 from dfslab.testbeds.hosts.process import marked
+from support.clock import ManualClock
 from support.ports import PORT, own_address
 from support.tiny_testbed import Testbed
 
@@ -225,6 +226,18 @@ sys.stdin.read()
         other.kill()
         other.wait()
         assert free_ports(1, mine, taken, address) == few_ports[:1]
+
+
+def test_healing_is_awaited_by_the_clock_that_is_given(monkeypatch):
+    with Testbed.up({}) as testbed:
+        reports = ["one server of two", "one server of two", ""]
+        monkeypatch.setattr(testbed, "lacking", lambda: reports.pop(0))
+        clock = ManualClock()
+        assert testbed.await_whole(5.0, clock) == sum(clock.sleeps) > 0
+        assert len(clock.sleeps) == 2
+        monkeypatch.setattr(testbed, "lacking", lambda: "one server of two")
+        with pytest.raises(TestbedError, match="one server of two after 5 s"):
+            testbed.await_whole(5.0, clock)
 
 
 def test_an_interruption_waits_for_the_take_down(monkeypatch):

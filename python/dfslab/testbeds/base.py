@@ -7,7 +7,6 @@ import os
 import signal
 import statistics
 import threading
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cached_property
@@ -17,6 +16,7 @@ from typing import Any, ClassVar, Generic, Self, TypeVar
 
 from dfslab import discover
 from dfslab.documents.measured_load import ServerCounts
+from dfslab.spec.clock import REAL, Clock
 from dfslab.spec.deployment import Deployment
 from dfslab.spec.design import Value
 from dfslab.spec.model import Model
@@ -131,6 +131,7 @@ class BaseTestbed(Generic[Parameters]):
         outlive: bool = False,
         deployment: Deployment | None = None,
         known_hardware: set[str] | None = None,
+        clock: Clock = REAL,
     ) -> Self:
         """Start a testbed and wait until it serves. After any failure everything is removed.
 
@@ -144,7 +145,7 @@ class BaseTestbed(Generic[Parameters]):
         if hosted is not None:
             cls.check(checked, hosted)
         cls.prepare(checked, notify)
-        began = time.monotonic()
+        began = clock.monotonic_s()
         with Reservations() as reservations:
             testbed = None
             try:
@@ -159,7 +160,7 @@ class BaseTestbed(Generic[Parameters]):
                     )
                     testbed = cls(checked, folder, record, notify, outlive)
                 if hosted is not None:
-                    testbed._raise_hosts(hosted, known_hardware)
+                    testbed._raise_hosts(hosted, known_hardware, clock)
                 with testbed.whole_processors():
                     testbed.start()
                 testbed._now(phase="up", owner=None if outlive else record.owner)
@@ -167,7 +168,7 @@ class BaseTestbed(Generic[Parameters]):
                 if testbed is not None:
                     testbed.down()
                 raise
-        testbed.start_s = time.monotonic() - began
+        testbed.start_s = clock.monotonic_s() - began
         notify(f"{testbed.name} serves {testbed.uri} after {testbed.start_s:.1f} s")
         return testbed
 
@@ -184,7 +185,7 @@ class BaseTestbed(Generic[Parameters]):
             return None
         return deployment
 
-    def _raise_hosts(self, deployment: Deployment, known: set[str] | None) -> None:
+    def _raise_hosts(self, deployment: Deployment, known: set[str] | None, clock: Clock) -> None:
         """Create hosts, links and disks, and measure them."""
 
         def note(made: Made) -> None:
@@ -206,11 +207,11 @@ class BaseTestbed(Generic[Parameters]):
         self.notify(f"making {len(deployment.nodes())} hosts")
         cluster.raise_hosts()
         self.notify("measuring their links and disks")
-        began = time.monotonic()
+        began = clock.monotonic_s()
         roles = discover.file_system(self.SYSTEM).roles
         storing = frozenset(role.name for role in roles if role.kind == "data")
         self.hardware = hardware.measure(cluster, storing, known)
-        self.hardware_check_s = time.monotonic() - began
+        self.hardware_check_s = clock.monotonic_s() - began
 
     @cached_property
     def scores(self) -> dict[str, float]:
@@ -407,17 +408,17 @@ class BaseTestbed(Generic[Parameters]):
         healthy."""
         return ""
 
-    def await_whole(self, limit_s: float = WHOLE_LIMIT_S) -> float:
+    def await_whole(self, limit_s: float = WHOLE_LIMIT_S, clock: Clock = REAL) -> float:
         """Wait until nothing is missing; the seconds it took. TestbedError names what is still
         missing at the limit."""
-        began = time.monotonic()
+        began = clock.monotonic_s()
         while output := self.lacking():
-            if time.monotonic() > began + limit_s:
+            if clock.monotonic_s() > began + limit_s:
                 raise TestbedError(
                     "not_ready", f"healing {self.name}", f"{output} after {limit_s:g} s"
                 )
-            time.sleep(0.25)
-        return time.monotonic() - began
+            clock.sleep(0.25)
+        return clock.monotonic_s() - began
 
     def _record_daemons(self) -> None:
         self._now(

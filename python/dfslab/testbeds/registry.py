@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from dfslab.spec.clock import REAL, Clock
 from dfslab.testbeds import state
 from dfslab.testbeds.errors import TestbedError
 from dfslab.testbeds.hosts import disk
@@ -114,12 +114,12 @@ def _end_hosts(parents: Sequence[Process]) -> None:
     kill(parents)
 
 
-def _remove(folder: TestbedFolder) -> None:
+def _remove(folder: TestbedFolder, clock: Clock = REAL) -> None:
     """Remove the folders. A second attempt covers a file created by a process that just ended."""
     with suppress(OSError):
         folder.remove()
         return
-    time.sleep(0.1)
+    clock.sleep(0.1)
     folder.remove()
 
 
