@@ -21,7 +21,7 @@ from dfslab.spec.model import InputError, build
 from dfslab.spec.scenario import Scenario
 from dfslab.studies import crossval
 from dfslab.studies.contract import Findings, FinishedRun
-from dfslab.studies.designs import design, learning
+from dfslab.studies.designs import design, learning, sensitivity
 from dfslab.studies.designs import next as next_runs
 from dfslab.studies.designs.slopes import slopes
 from dfslab.studies.runs import table
@@ -303,6 +303,8 @@ def test_everything_that_a_sweep_teaches_stands_on_the_page(measured, monkeypatc
     monkeypatch.setattr(crossval, "LEAVE_OUT", 2)
     monkeypatch.setattr(learnt, "MOST_CALIBRATED", 4)
     monkeypatch.setattr(next_runs, "CANDIDATES", 40)
+    monkeypatch.setattr(sensitivity, "FEW_RESAMPLES", 5)
+    monkeypatch.setattr(sensitivity, "SHUFFLES", 3)
     found = learning.learn(scenario(), measured, SILENT)
     assert found.configurations == found.runs == len(measured)
     assert set(found.validation.scores["layout"]) == {"greybox", "linear", "mean"}
