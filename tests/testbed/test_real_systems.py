@@ -115,8 +115,9 @@ def test_links_and_disks_are_what_was_declared(case):
     testbed = session.running_testbed
     kinds = {check.quantity for check in testbed.hardware}
     assert kinds >= {"link rate", "round trip", "disk write rate", "disk read rate"}, known.name
-    for check in testbed.hardware:
-        assert check.holds, check
+    # A start refuses what differs from its declaration, so there must be one to differ from.
+    undeclared = [check for check in testbed.hardware if check.declared is None]
+    assert {check.quantity for check in undeclared} <= {"round trip"}, undeclared
 
 
 # What is stored in files of the hosts' disks.
