@@ -6,10 +6,10 @@ import json
 import os
 import signal
 import subprocess
-import time
 
 import pytest
 from support.command import DFSLAB, dfslab
+from support.waiting import wait_until
 
 pytestmark = pytest.mark.heavy
 
@@ -52,9 +52,7 @@ def interrupted(tmp_path, number):
         stderr=subprocess.PIPE,
         text=True,
     )
-    deadline = time.monotonic() + 300
-    while len(results(tmp_path)) < 3 and time.monotonic() < deadline:
-        time.sleep(0.01)
+    assert wait_until(lambda: len(results(tmp_path)) >= 3 or child.poll() is not None, 300)
     os.kill(child.pid, number)
     _, said = child.communicate(timeout=300)
     assert child.returncode == 130, said

@@ -1,10 +1,13 @@
-"""A sweep that is killed ten times at random moments gives the same table as one without kills."""
+"""Kill -9 in the middle of a sweep, ten times: the finished table is what the scenario asks for."""
 
 from __future__ import annotations
 
 import csv
+import json
 import subprocess
 import sys
+import tomllib
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -32,63 +35,96 @@ repetitions = 2
 "workload.clients" = [1, 2]
 "workload.file_size" = ["64 KiB", "128 KiB", "256 KiB", "1 MiB"]
 """
-KILLS, SEED, RUNS = 10, 8, 3 * 2 * 4 * 2
+SWEPT = ("workload.name", "workload.clients", "workload.file_size")
+REPETITIONS = 2
+KILLS, SEED, RUNS = 10, 8, 3 * 2 * 4 * REPETITIONS
 
-# The process imports everything once. It forks children that run the sweep; each is killed, and the
-# next one resumes. Then a child runs the sweep without a kill.
+# One process imports everything once; its children kill themselves at a stated moment of a run:
+# when the load begins, when the result's temporary file is written, when it has its name. The next
+# child goes on with what was left, and at the end this process does.
 KILLER = f"""
-import os, random, signal, time
+import os, random, signal
 from pathlib import Path
+from types import SimpleNamespace
+from dfslab import _core
 from dfslab.cli.commands_work import export_runs
+from dfslab.fleet import run
 from dfslab.laboratory import Laboratory
 from dfslab.spec.check import check
 from dfslab.spec.scenario import read
 
+MOMENTS = ("running", "written", "named")
 scenario = read(Path("scenario.toml"))
 chance = random.Random({SEED})
+rename = os.replace
+killed = Path("killed")
 check(scenario)
 
-def results(out):
-    return {{path.name: path.stat().st_mtime_ns for path in out.glob("killed/2*/results/m*.json")}}
+def results():
+    paths = killed.glob("killed/2*/results/m*.json")
+    return {{path.name: path.stat().st_mtime_ns for path in paths}}
 
-def sweep(out):
+def die(*_):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+def sweep():
     laboratory = Laboratory()
-    laboratory.run(laboratory.plan(scenario), out)
+    laboratory.run(laboratory.plan(scenario), killed)
 
-killed = Path("killed")
+def killed_sweep(moment, number):
+    begun = []
+
+    def load(text, progress, *watching):
+        begun.append(text)
+        if moment == "running" and len(begun) == number:
+            watching = (die, *watching[1:])  # called when all files are made
+        return _core.run_load(text, progress, *watching)
+
+    def replace(source, target):
+        ours = len(begun) == number and Path(target).parent.name == "results"
+        if ours and moment == "written":
+            die()
+        rename(source, target)
+        if ours and moment == "named":
+            die()
+
+    run._core = SimpleNamespace(run_load=load)
+    os.replace = replace
+    sweep()
+
 for turn in range({KILLS}):
-    before = results(killed)
+    before, moment = results(), MOMENTS[turn % len(MOMENTS)]
+    # So few runs that some are left for the last turn.
+    number = chance.randint(1, {RUNS} // {KILLS} - 1)
     child = os.fork()
     if not child:
         try:
-            sweep(killed)
+            killed_sweep(moment, number)
         finally:
             os._exit(3)
-    # So many runs, not so long: however fast the machine is, some are left for the last turn.
-    more = chance.randint(1, {RUNS} // {KILLS} - 2)
-    while len(results(killed)) < len(before) + more:
-        assert os.waitpid(child, os.WNOHANG) == (0, 0), "the sweep ended before it was killed"
-        time.sleep(0.001)
-    time.sleep(chance.uniform(0.0, 0.02))
-    os.kill(child, signal.SIGKILL)
     _, status = os.waitpid(child, 0)
     assert os.WIFSIGNALED(status), "the sweep ended before it was killed"
-    after = results(killed)
+    after = results()
+    assert len(after) == len(before) + number - (moment != "named"), (moment, number)
     assert all(after[name] == stamp for name, stamp in before.items()), "a run was done twice"
-for out in (killed, Path("whole")):
-    sweep(out)
-    (folder,) = out.glob("killed/2*")  # a killed sweep is resumed, not begun again
-    export_runs(folder, Path(f"{{out}}.csv"))
+sweep()
+(folder,) = killed.glob("killed/2*")  # a killed sweep is resumed, not begun again
+export_runs(folder, Path("killed.csv"))
 """
 
 
-def table(place: Path, name: str) -> list[tuple[str, ...]]:
-    """The varied keys and the repetition of every row of a run's table."""
-    with (place / f"{name}.csv").open(encoding="utf-8") as rows:
+def table(path: Path) -> list[tuple[str, ...]]:
+    """What was run: the varied keys and the repetition of every row."""
+    with path.open(encoding="utf-8") as rows:
         return sorted(
-            tuple(row[key] for key in sorted(row) if "workload." in key or key == "repetition")
-            for row in csv.DictReader(rows)
+            (*(row[key] for key in SWEPT), row["repetition"]) for row in csv.DictReader(rows)
         )
+
+
+def planned() -> list[tuple[str, ...]]:
+    """What the scenario asks for, as the table writes it."""
+    levels = [map(json.dumps, tomllib.loads(SCENARIO)["sweep"][0][key]) for key in SWEPT]
+    return sorted(product(*levels, map(str, range(REPETITIONS))))
 
 
 def test_ten_kills_lose_nothing_and_run_nothing_twice(tmp_path):
@@ -103,6 +139,5 @@ def test_ten_kills_lose_nothing_and_run_nothing_twice(tmp_path):
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    killed, whole = table(tmp_path, "killed"), table(tmp_path, "whole")
-    assert len(set(killed)) == len(killed) == RUNS
-    assert killed == whole
+    assert len(planned()) == RUNS
+    assert table(tmp_path / "killed.csv") == planned()

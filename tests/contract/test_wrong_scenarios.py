@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import tomlkit
 from support.command import DFSLAB, dfslab
-from support.ports import free_port
+from support.ports import silent_port
 
 ROOT = Path(__file__).parents[2]
 
@@ -117,7 +117,7 @@ WRONG = {
     "uri without host": (hdfs(file_system__access={"uri": "nowhere"}), ["scheme://host:port"]),
     "no access": (hdfs(file_system__access={}), ["testbed = true or a uri"]),
     "unreachable HDFS": (
-        hdfs(file_system__access={"uri": f"hdfs://127.0.0.1:{free_port()}"}),
+        hdfs(file_system__access={"uri": "hdfs://127.0.0.1:SILENT"}),
         ["nobody answers"],
     ),
     "direct I/O in odd sizes": (
@@ -168,8 +168,9 @@ def assert_refused(answer, words):
 def test_wrong_scenario(case, tmp_path):
     table, words = WRONG[case]
     (tmp_path / "FILE").write_text("not a directory")
-    (tmp_path / "scenario.toml").write_text(tomlkit.dumps(table))
-    answer = dfslab("run", "scenario.toml", cwd=tmp_path)
+    with silent_port() as port:
+        (tmp_path / "scenario.toml").write_text(tomlkit.dumps(table).replace("SILENT", str(port)))
+        answer = dfslab("run", "scenario.toml", cwd=tmp_path)
     assert_refused(answer, ["scenario.toml", *words])
     assert sorted(os.listdir(tmp_path)) == ["FILE", "scenario.toml"]
 

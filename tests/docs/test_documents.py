@@ -7,10 +7,11 @@ import os
 import re
 import shlex
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
-from support.command import DFSLAB, dfslab
+from support.command import dfslab
 from support.recorded import copied
 
 ROOT = Path(__file__).parents[2]
@@ -66,21 +67,40 @@ def write_files(text, folder):
             path.write_text(body)
 
 
-def answer_of(own, words, folder):
-    # A separate state folder, so that `testbed down --all` does not take down other testbeds of the
-    # machine.
-    own = {"DFSLAB_STATE": str(folder / "state"), **own}
-    if "DFSLAB_PATH" not in own:
-        return dfslab(*words, cwd=folder, env=own)
-    # Members found through DFSLAB_PATH stay imported, so use a separate process.
-    return subprocess.run(
-        [DFSLAB, *words],
+# Commands in turn in one process: the words of each on its input, code and outputs on its output.
+IN_TURN = """
+import json, sys
+sys.path.insert(0, sys.argv[1])
+from support.command import dfslab
+answers = [dfslab(*words) for words in json.load(sys.stdin)]
+json.dump([[one.returncode, one.stdout, one.stderr] for one in answers], sys.stdout)
+"""
+
+
+def answers_of(asked, folder):
+    """(words, answer) of each command, run in a folder one after the other."""
+    # `testbed down --all` must not take down what others of this machine have up.
+    state = {"DFSLAB_STATE": str(folder / "state")}
+    (own,) = {tuple(own.items()) for own, _ in asked}
+    environment = {**state, **dict(own)}
+    lines = [words for _, words in asked]
+    if "DFSLAB_PATH" not in environment:
+        for words in lines:
+            yield words, dfslab(*words, cwd=folder, env=environment)
+        return
+    # What is found there stays imported, so the commands get a process of their own.
+    done = subprocess.run(
+        [sys.executable, "-c", IN_TURN, str(Path(__file__).parents[1])],
+        input=json.dumps(lines),
         cwd=folder,
-        env={**os.environ, **own},
+        env={**os.environ, **environment},
         capture_output=True,
         text=True,
         check=False,
     )
+    assert done.returncode == 0, done.stderr
+    for words, answer in zip(lines, json.loads(done.stdout), strict=True):
+        yield words, subprocess.CompletedProcess(words, *answer)
 
 
 def test_what_was_executed_is_executed():
@@ -95,14 +115,16 @@ def test_a_command_of_another_program_is_noticed():
         commands("```sh\ncurl example.org\n```\n")
 
 
+def needs_root(words):
+    return words[:2] == ["testbed", "up"]
+
+
 @pytest.mark.heavy
 @pytest.mark.parametrize("name", EXECUTED)
 def test_every_command_does_its_job(name, place):
     write_files(TEXTS[name], place)
-    for own, words in commands(TEXTS[name]):
-        if words[:2] == ["testbed", "up"] and os.geteuid():
-            continue  # hosts need root
-        answer = answer_of(own, words, place)
+    asked = [one for one in commands(TEXTS[name]) if not (needs_root(one[1]) and os.geteuid())]
+    for words, answer in answers_of(asked, place):
         command = shlex.join(words)
         assert answer.returncode == 0, f"{command}\n{answer.stdout[-2000:]}\n{answer.stderr}"
         assert answer.stdout.strip(), command
@@ -132,7 +154,7 @@ def errors():
 
 @pytest.mark.parametrize(("words", "line"), errors())
 def test_every_error_is_reported_as_shown(words, line, place):
-    answer = answer_of({}, words, place)
+    ((_, answer),) = answers_of([({}, words)], place)
     assert answer.returncode in (1, 2), answer.stderr
     assert answer.stderr.startswith(line), answer.stderr
 

@@ -15,7 +15,6 @@ import random
 from pathlib import Path
 
 import pytest
-import sympy
 from dfslab import discover
 from dfslab.models.compiled.net_job import NetJob
 from dfslab.models.tree.formula import formula
@@ -25,6 +24,7 @@ from dfslab.spec.model import build
 from dfslab.spec.scenario import Scenario
 from support.nets import canonical
 from support.operations import planned
+from sympy.printing.pycode import PythonCodePrinter
 
 FILE = Path(__file__).parent / "descriptions.json"
 SYSTEMS = list(discover.members(discover.FILE_SYSTEMS))
@@ -105,6 +105,13 @@ def of_case(given, tree, values):
     return [float(f"{one:.10g}") for one in (cost.latency_s, front, behind)]
 
 
+class Numbers(PythonCodePrinter):
+    """Prints an expression as Python over the module `math` and the mapping `values`."""
+
+    def _print_Symbol(self, expr):  # noqa: N802
+        return f"values[{expr.name!r}]"
+
+
 def of_formula(given, operation, tree, grid):
     """The formula's latency in seconds for every case, evaluated step by step."""
     found = formula(operation, tree, given.client)
@@ -113,14 +120,13 @@ def of_formula(given, operation, tree, grid):
 
     def work_out(name):
         expression = left.pop(name)
-        symbols = sorted(map(str, expression.free_symbols))
-        for one in symbols:
+        for one in sorted(map(str, expression.free_symbols)):
             if one in left:
                 work_out(one)
-        arguments = [sympy.Symbol(one, nonnegative=True) for one in symbols]
-        number = sympy.lambdify(arguments, expression, "math", dummify=True)
+        # `sympy.lambdify` renames symbols first, which evaluates every maximum again.
+        code = compile(Numbers().doprint(expression), f"<{name}>", "eval")
         for values in known:
-            values[name] = number(*(values[one] for one in symbols))
+            values[name] = eval(code, {"math": math, "values": values})
 
     work_out("total")
     return [float(f"{values['total']:.10g}") for values in known]

@@ -15,6 +15,7 @@ from dfslab.filesystems.alluxio.testbed import Testbed
 from dfslab.spec.model import InputError
 from dfslab.spec.systems.standard import rate, standard
 from dfslab.testbeds import registry
+from support.waiting import wait_until
 
 pytestmark = pytest.mark.testbed
 MIB = 2**20
@@ -90,9 +91,7 @@ def until(true, limit_s: float = HANG_S) -> float:
     The limit only ends a test that has failed.
     """
     began = time.monotonic()
-    while not true():
-        assert time.monotonic() < began + limit_s, f"not so after {limit_s:g} s"
-        time.sleep(0.1)
+    assert wait_until(true, limit_s), f"not so after {limit_s:g} s"
     return time.monotonic() - began
 
 

@@ -7,12 +7,13 @@ import os
 import signal
 import subprocess
 import sys
-import time
+from functools import partial
 from pathlib import Path
 
 import psutil
 import pytest
 import tomlkit
+from support.waiting import wait_until
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "benches"))
 import description
@@ -109,6 +110,10 @@ def test_steps_traces_and_versions_are_told(outcome):
     assert (run / "report.html").stat().st_size > 1_000_000
 
 
+def _any_or_ended(place: Path, pattern: str, child: subprocess.Popen) -> bool:
+    return any(place.glob(pattern)) or child.poll() is not None
+
+
 def test_ctrl_c_leaves_no_daemon(tmp_path):
     """Ctrl-C while the testbed starts or runs leaves no process, and the next run works."""
     text = (ROOT / "scenarios" / "hdfs.toml").read_text()
@@ -124,11 +129,9 @@ def test_ctrl_c_leaves_no_daemon(tmp_path):
             stderr=subprocess.PIPE,
             text=True,
         )
-        deadline = time.monotonic() + HANG_S
-        while not list(place.glob(pattern)):
-            assert child.poll() is None, "it ended before it was interrupted"
-            assert time.monotonic() < deadline
-            time.sleep(0.05)
+        begun = partial(_any_or_ended, place, pattern, child)
+        assert wait_until(begun, HANG_S)
+        assert child.poll() is None, "it ended before it was interrupted"
         os.kill(child.pid, signal.SIGINT)
         _, said = child.communicate(timeout=HANG_S)
         assert child.returncode == 130, said

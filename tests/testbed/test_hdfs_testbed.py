@@ -9,7 +9,6 @@ import random
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -29,6 +28,7 @@ from dfslab.spec.systems.endpoint import Endpoint
 from dfslab.testbeds import registry, state
 from dfslab.testbeds.errors import TestbedError
 from dfslab.testbeds.hosts.ports import can_listen
+from support.waiting import wait_until
 
 pytestmark = pytest.mark.testbed
 SHELL = "org.apache.hadoop.fs.FsShell"
@@ -105,10 +105,7 @@ def mentioning(folder: Path) -> list[int]:
 
 def wait_for(condition) -> None:
     """Wait until the condition holds, with a limit that only ends a test that has failed."""
-    deadline = time.monotonic() + HANG_S
-    while not condition():
-        assert time.monotonic() < deadline, f"not within {HANG_S} s"
-        time.sleep(0.1)
+    assert wait_until(condition, HANG_S), f"not within {HANG_S} s"
 
 
 def shell(testbed: Testbed, *words: str) -> str:

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from dfslab.testbeds import registry, state
 from dfslab.testbeds.holdings import holdings, settled
+from support.waiting import wait_until
 
 pytestmark = pytest.mark.testbed
 DFSLAB = str(Path(sys.executable).with_name("dfslab"))
@@ -61,11 +62,8 @@ def phases() -> list[str]:
 
 
 def once(true: Callable[[], bool], child: subprocess.Popen, limit_s: float = 240) -> None:
-    deadline = time.monotonic() + limit_s
-    while not true():
-        assert child.poll() is None, "it ended before it was killed"
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
+    assert wait_until(lambda: true() or child.poll() is not None, limit_s)
+    assert child.poll() is None, "it ended before it was killed"
 
 
 def killed(child: subprocess.Popen, after_s: float) -> bool:

@@ -13,6 +13,7 @@ from dfslab.instruments import trace as tracing
 from dfslab.instruments.tracing import callprofile
 from dfslab.testbeds.java_agent import agent_jar, java_option
 from support.profiles import call_profile
+from support.waiting import wait_until
 
 pytestmark = pytest.mark.heavy
 
@@ -391,10 +392,8 @@ def test_whole_calls_of_a_warm_up_are_let_go(jar, classes, tmp_path):
     program = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     try:
         awaited(folder, 5, "pause")
-        deadline = time.monotonic() + 120
-        while "pause" not in kept(folder):  # exemplars are written with each tenth snapshot
-            assert time.monotonic() < deadline
-            time.sleep(0.05)
+        # Written at each tenth snapshot.
+        assert wait_until(lambda: "pause" in kept(folder))
         assert kept(folder).keys() == {"pause", "top", "middle", "leaf", "fails"}
         asked_ns = time.time_ns()
         before = callprofile.await_written(folder, discard=True)
@@ -423,16 +422,17 @@ def join(classes: Path, process: int, jar: Path, told: str) -> None:
 
 
 def awaited(folder: Path, calls: int, step: str = "top") -> int:
-    """Wait for a snapshot with at least this number of calls of a step; returns the number."""
-    deadline = time.monotonic() + 120
-    while time.monotonic() < deadline:
+    """Waits for a snapshot with so many calls of a step; their number."""
+    counts = [0]
+
+    def counted() -> bool:
         for path in callprofile.expand([folder]) if folder.is_dir() else []:
             rows = callprofile.read(path).nodes
-            count = sum(row.count for row in rows if row.step == step)
-            if count >= calls:
-                return count
-        time.sleep(0.05)
-    raise AssertionError(f"never {calls} calls")
+            counts.append(sum(row.count for row in rows if row.step == step))
+        return max(counts) >= calls
+
+    assert wait_until(counted), f"never {calls} calls"
+    return max(counts)
 
 
 def kept(folder: Path) -> dict[str, list[int]]:

@@ -27,7 +27,9 @@ from dfslab.spec.scenario import Point, Scenario, read
 from dfslab.studies import bottlenecks
 from dfslab.studies.contract import Findings, FinishedRun
 from dfslab.studies.server_law import ServerLaw
+from support.clusters import runs
 from support.profiles import SMALL_FILES, files
+from support.waiting import wait_until
 from typer.testing import CliRunner
 
 NODE = {"name": "here", "roles": {"client": 1, "storage": 1}}
@@ -121,17 +123,7 @@ def test_nothing_of_a_program_outlives_its_limit(tmp_path):
     with pytest.raises(RunFailed, match="did not end"):
         run(point("sh", "-c", script, "sh", "{directory}", limit="3 s"), tmp_path)
     child = int((tmp_path / "child").read_text())
-    deadline = time.monotonic() + 120
-    while _runs(child):
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
-
-
-def _runs(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except (FileNotFoundError, ProcessLookupError):
-        return False
+    assert wait_until(lambda: not runs(child))
 
 
 @pytest.mark.parametrize(
@@ -292,9 +284,8 @@ from dfslab.documents.measured_load import ProgramRun
 from dfslab.instruments.external_program import to_end
 to_end(["sh", "-c", {inner!r}], os.environ)"""
     waiting = subprocess.Popen([sys.executable, "-c", outer], stderr=subprocess.PIPE, text=True)
-    while not began.exists():
-        assert waiting.poll() is None
-        time.sleep(0.02)
+    assert wait_until(lambda: began.exists() or waiting.poll() is not None)
+    assert waiting.poll() is None
     waiting.send_signal(signal.SIGINT)
     _, said = waiting.communicate(timeout=120)
     assert "KeyboardInterrupt" in said

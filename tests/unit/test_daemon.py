@@ -16,6 +16,7 @@ from dfslab.testbeds.daemon import Daemon, run_to_end
 from dfslab.testbeds.errors import TestbedError
 from dfslab.testbeds.hosts.process import MARK, LiveProcess, end, marked
 from support.clock import ManualClock
+from support.waiting import wait_until
 
 TICKER = """
 import pathlib, sys, time
@@ -42,13 +43,6 @@ def make(folder: Path, source: str, ready=None, **more) -> Daemon:
         folder,
         **more,
     )
-
-
-def wait_for(condition, limit_s: float = 120.0) -> None:
-    deadline = time.monotonic() + limit_s
-    while not condition():
-        assert time.monotonic() < deadline, "waited in vain"
-        time.sleep(0.02)
 
 
 @pytest.fixture
@@ -121,7 +115,7 @@ def test_pause_and_resume(ticker, tmp_path):
     time.sleep(0.2)
     assert (tmp_path / "ready").read_text() == before
     ticker.resume()
-    wait_for(lambda: (tmp_path / "ready").read_text() not in (before, ""))
+    assert wait_until(lambda: (tmp_path / "ready").read_text() not in (before, ""))
     assert ticker.state() == "running"
 
 
@@ -168,7 +162,7 @@ def test_restart_is_a_new_process_with_the_same_log(tmp_path):
     daemon.restart()
     try:
         assert daemon.process != first
-        wait_for(lambda: (tmp_path / "log").read_text().count("hello") == 2)
+        assert wait_until(lambda: (tmp_path / "log").read_text().count("hello") == 2)
     finally:
         daemon.kill()
 
@@ -210,7 +204,7 @@ def test_it_dies_with_its_owner(tmp_path):
         assert answer.returncode == -signal.SIGKILL, answer.stderr
         pid = int(answer.stdout)
         if owned == "owned":
-            wait_for(lambda pid=pid: not os.path.exists(f"/proc/{pid}"))
+            assert wait_until(lambda pid=pid: not os.path.exists(f"/proc/{pid}"))
         else:
             time.sleep(0.5)
             left = LiveProcess.of(pid)
@@ -228,9 +222,9 @@ def test_marked_processes_are_found_with_their_children(tmp_path):
     daemon = make(tmp_path, source)
     daemon.env[MARK] = f"test-{os.getpid()}"
     daemon.start()
-    wait_for(lambda: (tmp_path / "ready").read_text() != "")
+    assert wait_until(lambda: (tmp_path / "ready").read_text() != "")
     grandchild = int((tmp_path / "ready").read_text())
-    wait_for(lambda: len(marked(daemon.env[MARK])) == 2)
+    assert wait_until(lambda: len(marked(daemon.env[MARK])) == 2)
     daemon.kill()
     assert [process.pid for process in marked(daemon.env[MARK])] == [grandchild]
     end(marked(daemon.env[MARK]), 1.0)

@@ -1,4 +1,4 @@
-"""One workload on the workers of a Dask cluster: the results of one process, and losses."""
+"""One load at the nodes of a Dask cluster: the same as in one process, and what is lost when."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -20,11 +19,11 @@ from dfslab.spec.streams.plan import LoadPlan
 from dfslab.spec.streams.vocabulary import Neighbour, Stream
 from dfslab.spec.streams.workload import phase
 from support.clusters import apart_s, plan
-from support.rows import span_rows
 from support.synthetic import without_times
 from support.waiting import wait_until
 
 pytestmark = pytest.mark.heavy
+NODES = (ClientHost("node-2"), ClientHost("node-10"))
 
 ALONE = """
 import sys
@@ -36,28 +35,28 @@ run_load(LoadPlan.model_validate_json(sys.argv[1]), Nodes(sys.argv[2], 2), said)
 """
 
 
-@pytest.fixture(autouse=True)
-def state(tmp_path_factory, monkeypatch):
-    """A state folder for each test, which must be empty at the end unless the test expects
-    files."""
-    folder = tmp_path_factory.mktemp("state")
-    monkeypatch.setenv("DFSLAB_STATE", str(folder))
-    return folder
-
-
-@pytest.fixture
-def cluster(state):
-    """The scheduler's address of a cluster with two workers."""
-    with workers.started([ClientHost("node-2"), ClientHost("node-10")]) as address:
+@pytest.fixture(scope="module")
+def cluster(module_state):
+    """The address of a cluster of two nodes for all tests that leave it as it was."""
+    with workers.started(NODES) as address:
         yield address
 
 
-def left(state: Path) -> list[Path]:
-    return [path for path in (state / "parts").rglob("*") if path.is_file()]
+@pytest.fixture
+def doomed_cluster(state_folder):
+    """The address of a cluster for one test, with a state folder of its own."""
+    with workers.started(NODES) as address:
+        yield address
+
+
+def left() -> list[Path]:
+    """Files that agents left in the state folder."""
+    parts = Path(os.environ["DFSLAB_STATE"]) / "parts"
+    return [path for path in parts.rglob("*") if path.is_file()]
 
 
 def process_of(word: str) -> psutil.Process:
-    """The child process of this test whose command line contains a word."""
+    """The process of this test whose command line has a word."""
     found = [p for p in psutil.Process().children(recursive=True) if word in " ".join(p.cmdline())]
     return sorted(found, key=lambda process: process.create_time())[-1]
 
@@ -76,7 +75,7 @@ def slow(root: Path, operations: int = 300, **top) -> LoadPlan:
 
 
 class Once:
-    """A progress callback that calls a function once, after the workload has run for a while."""
+    """Does something once the load has run for a while."""
 
     def __init__(self, work):
         self._work, self.done = work, False
@@ -87,7 +86,7 @@ class Once:
             self._work()
 
 
-def test_nodes_do_what_one_process_does(tmp_path, state, cluster):
+def test_nodes_do_what_one_process_does(tmp_path, cluster):
     wanted = plan(
         tmp_path, record=True, verify="inline", spans={"limit": 10_000}, think_time_s=0.01
     )
@@ -99,26 +98,23 @@ def test_nodes_do_what_one_process_does(tmp_path, state, cluster):
         (c.client, c.count, c.bytes) for c in alone.per_client
     ]
     assert both.verified_bytes == alone.verified_bytes
-    assert sorted(spans.name) == sorted(spans_alone.name)
-    # Numbers in names are compared as numbers: node-2 precedes node-10.
+    assert sorted(s[0] for s in spans) == sorted(s[0] for s in spans_alone)
+    # Numbers in names count as numbers: node-2 comes before node-10.
     assert [(p.name, p.clients_from, p.clients_to) for p in both.places] == [
         ("node-2", 0, 3),
         ("node-10", 3, 5),
     ]
-    assert apart_s(span_rows(spans), ((0, 1, 2), (3, 4))) < both.late_s
+    assert apart_s(spans, ((0, 1, 2), (3, 4))) < both.late_s
     for place in both.places:
-        # The workers are on this machine: their clock is ours, and the error bound holds.
+        # One machine: its clock is ours, and the bound holds.
         assert abs(place.clock_offset_s) <= place.clock_error_s + 1e-3
         assert 0 < place.clock_error_s < dask.CALL_LIMIT_S
         assert abs(place.clock_drift_s) < 2 * dask.CALL_LIMIT_S
-    assert list(tmp_path.iterdir()) == left(state) == []
+    assert list(tmp_path.iterdir()) == left() == []
 
 
 def test_nodes_wait_for_each_other_where_they_take_others_files(tmp_path, cluster):
-    """Workers wait for each other if clients use each other's files.
-
-    No worker removes files that another still reads, and none waits for ever.
-    """
+    """Nobody removes what another node still reads, and nobody waits for ever."""
     phases = [phase("write", 4, "write"), phase("read", 4, "read", files=Neighbour(neighbour=1))]
     whole = plan(tmp_path, 4, 4)
     stream = Stream(
@@ -142,8 +138,7 @@ def test_a_node_may_have_several_processes(tmp_path, cluster):
 
 
 def test_a_start_told_in_unix_time_counts_the_offset(tmp_path, cluster, monkeypatch):
-    """A start in Unix time includes the clock offset: a worker an hour ahead starts at the same
-    instant."""
+    """A node whose clock is an hour ahead starts at the same instant as we say."""
     measure = dask.Controller.measure_clock
 
     async def measured(self, part):
@@ -154,10 +149,10 @@ def test_a_start_told_in_unix_time_counts_the_offset(tmp_path, cluster, monkeypa
     wanted = plan(tmp_path, spans={"limit": 1000}, think_time_s=0.01)
     report, spans, _ = run.run_load(wanted, Nodes(cluster, 2))
     assert report.complete
-    assert apart_s(span_rows(spans), ((0, 1, 2), (3, 4))) < report.late_s
+    assert apart_s(spans, ((0, 1, 2), (3, 4))) < report.late_s
 
 
-def test_a_killed_agent_loses_only_its_part(tmp_path, state, cluster):
+def test_a_killed_agent_loses_only_its_part(tmp_path, cluster):
     wanted = slow(tmp_path, record=True)
     kill = Once(lambda: agents()[-1].kill())
     report, _, recorded = run.run_load(wanted, Nodes(cluster, 2), kill)
@@ -173,33 +168,33 @@ def test_a_killed_agent_loses_only_its_part(tmp_path, state, cluster):
     assert without_times(recorded) == b"".join(
         _core.stream_bytes(stream, client) for client in kept
     )
-    assert left(state) == []
+    assert left() == []
 
 
 @pytest.mark.parametrize("victim", ["dask_scheduler", "dask_worker"])
-def test_a_killed_scheduler_or_worker_takes_no_result_with_it(tmp_path, state, cluster, victim):
+def test_a_killed_scheduler_or_worker_takes_no_result_with_it(tmp_path, doomed_cluster, victim):
     kill = Once(lambda: process_of(victim).kill())
     wanted = slow(tmp_path, record=True)
-    report, _, recorded = run.run_load(wanted, Nodes(cluster, 2), kill)
+    report, _, recorded = run.run_load(wanted, Nodes(doomed_cluster, 2), kill)
     assert kill.done
     assert report.complete, report.errors
     assert [client.count for client in report.per_client] == [300] * 4
     assert without_times(recorded) == without_times(run.run_load(wanted, (HERE,))[2])
     assert bool(report.fleet.notes) == (victim == "dask_scheduler")
-    assert left(state) == []
+    assert left() == []
     assert list(tmp_path.iterdir()) == []
 
 
-def test_results_stay_on_disk_when_all_but_the_agents_is_killed(tmp_path, state, cluster):
+def test_results_stay_on_disk_when_all_but_the_agents_is_killed(tmp_path, doomed_cluster):
     wanted = slow(tmp_path)
-    command = [sys.executable, "-c", ALONE, wanted.text, cluster]
+    command = [sys.executable, "-c", ALONE, wanted.text, doomed_cluster]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as controller:
         assert any(line.strip() == "running True" for line in controller.stdout)
         process_of("dask_scheduler").kill()
         controller.kill()
-    assert wait_until(lambda: len([p for p in left(state) if p.suffix == ".json"]) == 2)
+    assert wait_until(lambda: len([p for p in left() if p.suffix == ".json"]) == 2)
     assert wait_until(lambda: agents() == [])
-    parts = sorted(path for path in left(state) if path.suffix == ".json")
+    parts = sorted(path for path in left() if path.suffix == ".json")
     merged, _, _ = shards.of_parts([worker_calls.left_behind(path) for path in parts])
     assert merged.complete
     assert [client.count for client in merged.per_client] == [300] * 4
@@ -209,43 +204,45 @@ def test_results_stay_on_disk_when_all_but_the_agents_is_killed(tmp_path, state,
     assert list(tmp_path.iterdir()) == []
 
 
-def test_an_interruption_stops_all_agents_and_leaves_nothing(tmp_path, state, cluster):
+def test_an_interruption_stops_all_agents_and_leaves_nothing(tmp_path, cluster):
     def interrupt() -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
         run.run_load(slow(tmp_path, 100_000), Nodes(cluster, 2), Once(interrupt))
-    assert list(tmp_path.iterdir()) == left(state) == agents() == []
+    assert list(tmp_path.iterdir()) == left() == agents() == []
 
 
-def test_a_signal_reaches_work_in_another_thread(tmp_path, state, cluster):
-    """Work in a host's network runs on another thread, which Ctrl-C does not reach, and is
-    stopped."""
+def test_a_signal_reaches_work_in_another_thread(tmp_path, cluster):
+    """Work on the network of a host has a thread of its own, which Ctrl-C does not reach."""
     answers: list[BaseException] = []
+    running = threading.Event()
+
+    def progress(share, phase):
+        if phase == "running" and share > 0:
+            running.set()
 
     def within(work):
         def caught():
             try:
                 work()
-            except BaseException as error:  # re-raised in the main thread
+            except BaseException as error:  # handed over, whatever it is
                 answers.append(error)
 
         thread = threading.Thread(target=caught, daemon=True)
         thread.start()
-        while not agents():
-            time.sleep(0.05)
-        time.sleep(1)
+        assert running.wait(timeout=300)
         signal.raise_signal(signal.SIGINT)
         thread.join()
 
     with pytest.raises(KeyboardInterrupt):
-        run.run_load(slow(tmp_path, 100_000), Nodes(cluster, 2, within=within))
+        run.run_load(slow(tmp_path, 100_000), Nodes(cluster, 2, within=within), progress)
     assert wait_until(lambda: bool(answers))
     assert isinstance(answers[0], KeyboardInterrupt)
-    assert list(tmp_path.iterdir()) == left(state) == agents() == []
+    assert list(tmp_path.iterdir()) == left() == agents() == []
 
 
-def test_what_is_wrong_is_one_line_and_leaves_nothing(tmp_path, state, cluster, monkeypatch):
+def test_what_is_wrong_is_one_line_and_leaves_nothing(tmp_path, cluster, monkeypatch):
     with pytest.raises(shards.WrongPlan, match=r"node-2: target.root|node-10: target.root"):
         run.run_load(plan(tmp_path / "missing"), Nodes(cluster, 2))
     with monkeypatch.context() as hurried:
@@ -262,12 +259,11 @@ def test_what_is_wrong_is_one_line_and_leaves_nothing(tmp_path, state, cluster, 
         workers.started([ClientHost("here")], "203.0.113.7"),
     ):
         pass
-    assert list(tmp_path.iterdir()) == left(state) == []
+    assert list(tmp_path.iterdir()) == left() == []
 
 
 def test_clusters_of_other_kinds_are_asked_of_their_libraries(tmp_path, monkeypatch):
-    """Each kind's cluster class gets the options unchanged, is scaled, and is closed in every
-    case."""
+    """Each kind's class gets the options as they are, is scaled, and closed in every case."""
     told: list[object] = []
 
     class Made:

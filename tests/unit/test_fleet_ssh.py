@@ -328,7 +328,7 @@ def test_an_interruption_leaves_nothing_even_where_no_signal_is_sent(tmp_path, h
 
     def interrupted() -> None:
         with access.session() as session:
-            nodes = session.places(of_cluster(host.cluster()).scenario)
+            nodes = session.places(of_cluster(host.cluster(nodes=1)).scenario)
             run.run_load(wanted, nodes, interrupt)
 
     with pytest.raises(KeyboardInterrupt):

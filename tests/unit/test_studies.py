@@ -1,13 +1,10 @@
-"""Sweeps that resume, comparisons that add up, folds that keep configurations whole."""
+"""Sweeps that resume, comparisons that add up, folds that never split a configuration."""
 
 from __future__ import annotations
 
 import os
-import signal
 import subprocess
 import sys
-import textwrap
-import time
 from pathlib import Path
 
 import duckdb
@@ -25,7 +22,7 @@ SILENT = lambda *_: None  # noqa: E731
 
 
 class Instrument:
-    """An instrument that measures the planted law and counts its runs."""
+    """Measures the planted law and counts its runs."""
 
     name = "measure"
 
@@ -41,7 +38,7 @@ class Instrument:
 
 
 class Spy:
-    """A model that records the results on which it was fitted."""
+    """A model that remembers what it was shown."""
 
     name = "spy"
 
@@ -124,19 +121,19 @@ def test_some_failures_are_borne_and_many_are_not(tmp_path):
     ] * 2
     assert points[0].id not in {result.point_id for result in spy.shown}
     assert points[0].id not in {row.point_id for row in compare(results).rows}
-    # A failed run is repeated, a successful one is not.
+    # What failed is tried again, what succeeded is not.
     again = Instrument()
     sweep(scenario, [again], store.open_run(scenario, tmp_path), SILENT)
     assert again.ran == [(points[0].id, 0), (points[0].id, 1)]
     everything = Instrument(fails={point.id for point in points})
     with pytest.raises(RunFailed, match="measure: made to fail"):
         sweep(scenario, [everything], store.open_run(scenario, tmp_path, fresh=True), SILENT)
-    # One failed pass over all configurations ends the sweep.
+    # One pass over all configurations is enough to know.
     assert len(everything.ran) == len(points)
 
 
 class Choosy(Spy):
-    """A model that cannot be fitted to few results."""
+    """A model that cannot learn from so little."""
 
     name = "choosy"
 
@@ -196,79 +193,81 @@ def test_a_store_leaves_what_it_did_not_make(tmp_path):
     assert store.open_run(other, tmp_path).folder != opened.folder
 
 
-PROGRAM = """
-import sys, time
-sys.path.insert(0, {tests!r})
-from support import synthetic
+# Children of one process sweep on and kill themselves at a stated moment of a run: before its
+# result is stored, when the temporary file is written, when it has its name.
+MOMENTS = ("measured", "written", "named")
+KILLS, SEED = 10, 20261125
+KILLER = f"""
+import os, random, signal, sys
 from pathlib import Path
+sys.path.insert(0, {str(Path(__file__).parents[1])!r})
 from dfslab.studies.runs import store
 from dfslab.studies.runs.sweep import sweep
-class Slow:
+from support import synthetic
+
+scenario = synthetic.scenario()
+chance = random.Random({SEED})
+rename = os.replace
+
+def die():
+    os.kill(os.getpid(), signal.SIGKILL)
+
+class Measuring:
     name = "measure"
+
+    def __init__(self, moment="", number=0):
+        self.moment, self.left = moment, number
+
     def run(self, point, repetition=0):
-        time.sleep(0.02)
         with open("ran", "a") as log:
             log.write(f"{{point.id}} {{repetition}}\\n")
+        self.left -= 1
+        if self.moment == "measured" and not self.left:
+            die()
         return synthetic.measured(point, synthetic.planted_rate(point), repetition)
-scenario = synthetic.scenario()
-opened = store.open_run(scenario, Path("runs"))
-sweep(scenario, [Slow()], opened, lambda *_: None)
-opened.finish({{}})
+
+    def replace(self, source, target):
+        ours = not self.left and Path(target).parent.name == "results"
+        if ours and self.moment == "written":
+            die()
+        rename(source, target)
+        if ours and self.moment == "named":
+            die()
+
+def swept(instrument):
+    opened = store.open_run(scenario, Path("runs"))
+    sweep(scenario, [instrument], opened, lambda *_: None)
+    return opened
+
+most = 2 * len(scenario.points()) // {KILLS} - 1
+for turn in range({KILLS}):
+    instrument = Measuring({MOMENTS}[turn % {len(MOMENTS)}], chance.randint(1, most))
+    child = os.fork()
+    if not child:
+        try:
+            os.replace = instrument.replace
+            swept(instrument)
+        finally:
+            os._exit(3)
+    _, status = os.waitpid(child, 0)
+    assert os.WIFSIGNALED(status), "the sweep ended before it was killed"
+swept(Measuring()).finish({{}})
 """
 
 
-def lines(path):
-    return len(path.read_text().splitlines()) if path.exists() else 0
-
-
-def test_kill_nine_in_the_middle_loses_nothing(tmp_path):
-    program = textwrap.dedent(PROGRAM.format(tests=str(Path(__file__).parents[1])))
-    wanted = 2 * len(synthetic.scenario().points())
-    for attempt in range(12):
-        before = lines(tmp_path / "ran")
-        child = subprocess.Popen([sys.executable, "-c", program], cwd=tmp_path)
-        if attempt < 3:
-            while lines(tmp_path / "ran") < before + 7:
-                time.sleep(0.005)
-                assert child.poll() is None
-            os.kill(child.pid, signal.SIGKILL)
-        if child.wait(300) == 0:
-            break
-    folders = [path for path in (tmp_path / "runs" / "synthetic").iterdir() if path.is_dir()]
-    finished = {path.parent.resolve() for path in (tmp_path / "runs").glob("*/*/complete")}
-    assert len({folder.resolve() for folder in folders}) == len(finished) == 1
-    ran = (tmp_path / "ran").read_text().splitlines()
-    assert len(set(ran)) == wanted
-    # A kill between the end of a run and the writing of its file loses that run only.
-    assert wanted <= len(ran) <= wanted + 3
-
-
-def test_ten_kills_at_random_leave_the_same_set_of_runs(tmp_path):
-    seed = 20261125
-    random = np.random.default_rng(seed)
-    text = PROGRAM.replace("with open", "time.sleep(0.03)\n        with open")
-    program = textwrap.dedent(text.format(tests=str(Path(__file__).parents[1])))
+def test_kill_nine_costs_the_run_that_it_hits_and_no_other(tmp_path):
+    subprocess.run([sys.executable, "-c", KILLER], cwd=tmp_path, check=True, timeout=300)
     wanted = {(p.id, k) for p in synthetic.scenario().points() for k in range(2)}
-    killed = 0
-    for _ in range(40):
-        child = subprocess.Popen([sys.executable, "-c", program], cwd=tmp_path)
-        if killed < 10:
-            before, began = lines(tmp_path / "ran"), time.monotonic()
-            while child.poll() is None and lines(tmp_path / "ran") == before:
-                assert time.monotonic() < began + 300
-                time.sleep(0.005)
-            time.sleep(float(random.uniform(0, 0.2)))
-            if child.poll() is None:
-                os.kill(child.pid, signal.SIGKILL)
-                killed += 1
-        if child.wait(300) == 0:
-            break
-    assert killed == 10, f"seed {seed}: {killed} kills before the sweep was done"
     (folder,) = {path.parent.resolve() for path in (tmp_path / "runs").glob("*/*/complete")}
-    table = duckdb.sql(f"select distinct point_id, repetition from '{folder}/results.parquet'")
-    assert set(table.fetchall()) == wanted, f"seed {seed}"
-    # Only the run that was in progress at the kill may have been repeated.
-    assert lines(tmp_path / "ran") <= len(wanted) + 10
+    folders = [path for path in (tmp_path / "runs" / "synthetic").iterdir() if path.is_dir()]
+    assert {path.resolve() for path in folders} == {folder}
+    table = duckdb.sql(f"select point_id, repetition from '{folder}/results.parquet'")
+    assert set(table.fetchall()) == wanted
+    ran = (tmp_path / "ran").read_text().splitlines()
+    assert {tuple(line.split()) for line in ran} == {(point, str(k)) for point, k in wanted}
+    # A result that has its name is never measured again; the others of those killed are.
+    again = sum(MOMENTS[turn % len(MOMENTS)] != "named" for turn in range(KILLS))
+    assert len(ran) == len(wanted) + again
 
 
 def test_two_processes_never_run_into_one_folder(tmp_path):

@@ -13,8 +13,11 @@ from pathlib import Path
 import pytest
 from dfslab.testbeds import cache, registry, state
 from dfslab.testbeds.errors import TestbedError
-from dfslab.testbeds.hosts.ports import LOOPBACK, can_listen, free_ports
+from dfslab.testbeds.hosts import ports
+from dfslab.testbeds.hosts.ports import Reservations, can_listen, free_ports
 from dfslab.testbeds.hosts.process import marked
+from support.clock import ManualClock
+from support.ports import PORT, own_address
 from support.tiny_testbed import Testbed
 
 pytestmark = pytest.mark.usefixtures("no_testbed_left")
@@ -25,6 +28,7 @@ def in_other_process(tmp_path: Path, action: str) -> subprocess.Popen:
     source = f"""
 import os, signal, sys, time
 sys.path.insert(0, {str(Path(__file__).parents[1])!r})
+from support.ports import PORT, own_address
 from support.tiny_testbed import Testbed
 testbed = Testbed.up({{}}, outlive={action == "outlive"})
 print(testbed.held.id, flush=True)
@@ -136,8 +140,9 @@ def test_four_take_downs_at_once_do_not_disturb_each_other():
 
 
 def test_a_daemon_that_was_never_recorded_is_found(tmp_path):
-    with Testbed.up({}) as testbed:
-        lost = testbed.server("lost", free_ports(1, testbed.ports)[0])
+    with Testbed.up({}) as testbed, Reservations() as reservations:
+        (port,) = free_ports(1, reservations, testbed.ports)
+        lost = testbed.server("lost", port)
         lost.launch()
         testbed.down()
         assert lost.state() == "dead"
@@ -179,15 +184,60 @@ def test_a_strange_folder_among_the_testbeds_is_left_alone():
     assert strange.exists()
 
 
-def test_ports_that_are_taken_or_reserved_are_not_given():
-    first, second = free_ports(2)
-    with socket.socket() as busy:
+@pytest.fixture
+def few_ports(monkeypatch):
+    """Three ports that a search covers in this order, at an address of this process alone."""
+    numbers = [PORT, PORT + 1, PORT + 2]
+    monkeypatch.setattr(ports, "_window", lambda: numbers)
+    return numbers
+
+
+def test_ports_that_are_taken_or_reserved_are_not_given(few_ports):
+    address = own_address()
+    first, second, third = few_ports
+    with socket.socket() as busy, Reservations() as mine, Reservations() as another:
         busy.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        busy.bind((LOOPBACK, first))
+        busy.bind((address, first))
         busy.listen()
-        assert not can_listen(first)
-        assert first not in free_ports(3, {second})
-        assert second not in free_ports(3, {second})
+        assert not can_listen(first, address)
+        assert free_ports(1, mine, {second}, address) == [third]
+        with pytest.raises(TestbedError, match="only 0 of 1 are free"):
+            free_ports(1, another, {second}, address)
+        assert free_ports(1, another, (), address) == [second]
+
+
+def test_a_reserved_port_is_free_again_after_its_process(few_ports):
+    address, taken = own_address(), few_ports[1:]
+    source = """
+import sys
+from dfslab.testbeds.hosts.ports import Reservations
+reservations = Reservations()
+print(reservations.take(int(sys.argv[1]), sys.argv[2]), flush=True)
+sys.stdin.read()
+"""
+    words = [sys.executable, "-c", source, str(few_ports[0]), address]
+    with (
+        subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as other,
+        Reservations() as mine,
+    ):
+        assert other.stdout.readline() == "True\n"
+        with pytest.raises(TestbedError, match="only 0 of 1 are free"):
+            free_ports(1, mine, taken, address)
+        other.kill()
+        other.wait()
+        assert free_ports(1, mine, taken, address) == few_ports[:1]
+
+
+def test_healing_is_awaited_by_the_clock_that_is_given(monkeypatch):
+    with Testbed.up({}) as testbed:
+        reports = ["one server of two", "one server of two", ""]
+        monkeypatch.setattr(testbed, "lacking", lambda: reports.pop(0))
+        clock = ManualClock()
+        assert testbed.await_whole(5.0, clock) == sum(clock.sleeps) > 0
+        assert len(clock.sleeps) == 2
+        monkeypatch.setattr(testbed, "lacking", lambda: "one server of two")
+        with pytest.raises(TestbedError, match="one server of two after 5 s"):
+            testbed.await_whole(5.0, clock)
 
 
 def test_an_interruption_waits_for_the_take_down(monkeypatch):

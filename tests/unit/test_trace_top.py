@@ -204,11 +204,9 @@ def test_in_a_log_each_new_profile_is_told_once(tmp_path):
     assert "call trees" in text
 
 
-def _await(log: Path, views: int, limit_s: float = 300.0) -> None:
-    deadline = time.monotonic() + limit_s
-    while log.read_text().count("work of the last") < views:
-        assert time.monotonic() < deadline, log.read_text()
-        time.sleep(0.05)
+def _await(log: Path, views: int) -> None:
+    drawn = wait_until(lambda: log.read_text().count("work of the last") >= views, 300)
+    assert drawn, log.read_text()
 
 
 @pytest.mark.parametrize("text", ["{", "[]", '{"spans": 1}'])

@@ -8,7 +8,6 @@ import socket
 import subprocess
 import sys
 import threading
-import time
 from functools import partial
 from pathlib import Path
 
@@ -86,14 +85,15 @@ def test_control_c_leaves_nothing(tmp_path):
         text=True,
         start_new_session=True,
     )
-    deadline = time.monotonic() + 60
-    # os.walk ignores files that disappear in the meantime, such as that of the check for write
-    # access.
-    while (
-        not any(root != str(data) and (folders or files) for root, folders, files in os.walk(data))
-        and time.monotonic() < deadline
-    ):
-        time.sleep(0.001)
+
+    def is_at_work() -> bool:
+        # os.walk ignores files that disappear in the meantime, such as that of the check for write
+        # access.
+        return any(
+            root != str(data) and (folders or files) for root, folders, files in os.walk(data)
+        )
+
+    assert wait_until(is_at_work)
     os.killpg(child.pid, signal.SIGINT)
     _, said = child.communicate(timeout=120)
     assert child.returncode == 130, said

@@ -8,7 +8,6 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
@@ -16,6 +15,7 @@ from typing import Any
 
 from dfslab.fleet.places import ClientHost, ClusterKind
 from dfslab.fleet.shards import LoadFailed
+from dfslab.spec.clock import REAL, Clock
 
 # Seconds until a process must have started: Python and Dask take one second, and minutes on a busy
 # machine.
@@ -136,12 +136,12 @@ def _process(place: ClientHost, log: Path, module: str, *words: str) -> Iterator
                 break
 
 
-def _address(folder: Path, scheduler: subprocess.Popen) -> str:
-    deadline_s = time.monotonic() + START_LIMIT_S
-    while time.monotonic() < deadline_s and scheduler.poll() is None:
+def _address(folder: Path, scheduler: subprocess.Popen, clock: Clock = REAL) -> str:
+    deadline_s = clock.monotonic_s() + START_LIMIT_S
+    while clock.monotonic_s() < deadline_s and scheduler.poll() is None:
         # The file may exist before its content is written.
         with suppress(FileNotFoundError, json.JSONDecodeError):
             return str(json.loads((folder / "scheduler.json").read_text())["address"])
-        time.sleep(POLL_S)
+        clock.sleep(POLL_S)
     output = (folder / "scheduler.log").read_text(errors="replace").strip().splitlines()
     raise ClusterFailed(f"the Dask scheduler did not start: {output[-1] if output else 'no word'}")

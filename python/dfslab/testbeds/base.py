@@ -6,7 +6,6 @@ import os
 import signal
 import statistics
 import threading
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cached_property
@@ -17,6 +16,7 @@ from typing import Any, ClassVar, Generic, Self, TypeVar
 from dfslab import discover
 from dfslab.documents.measured_load import ServerCounts
 from dfslab.notify import Notify, silent
+from dfslab.spec.clock import REAL, Clock
 from dfslab.spec.deployment import Deployment
 from dfslab.spec.design import LevelValue
 from dfslab.spec.model import CheckedModel
@@ -31,6 +31,7 @@ from dfslab.testbeds.hosts.cluster import Cluster, Made
 from dfslab.testbeds.hosts.hardware import Check
 from dfslab.testbeds.hosts.host import AdoptedDaemon, Host, HostDaemon
 from dfslab.testbeds.hosts.machine import not_made
+from dfslab.testbeds.hosts.ports import Reservations
 from dfslab.testbeds.hosts.process import MARK, LiveProcess
 from dfslab.testbeds.hosts.score import score
 from dfslab.testbeds.settings import Setting
@@ -125,6 +126,7 @@ class BaseTestbed(Generic[CheckedParameters]):
         outlive: bool = False,
         deployment: Deployment | None = None,
         known_hardware: set[str] | None = None,
+        clock: Clock = REAL,
     ) -> Self:
         """Start a testbed and wait until it serves clients. After any failure everything is
         removed.
@@ -139,28 +141,30 @@ class BaseTestbed(Generic[CheckedParameters]):
         if hosted is not None:
             cls.check(checked, hosted)
         cls.prepare(checked, notify)
-        began = time.monotonic()
-        testbed = None
-        try:
-            with uninterrupted():
-                folder, record = state.create(
-                    name or cls.SYSTEM,
-                    cls.SYSTEM,
-                    _plain(checked),
-                    LiveProcess.of(os.getpid()),
-                    0 if hosted else cls.port_count(checked),
-                )
-                testbed = cls(checked, folder, record, notify, outlive)
-            if hosted is not None:
-                testbed._raise_hosts(hosted, known_hardware)
-            with testbed.whole_processors():
-                testbed.start()
-            testbed._now(phase="up", owner=None if outlive else record.owner)
-        except BaseException:
-            if testbed is not None:
-                testbed.down()
-            raise
-        testbed.start_s = time.monotonic() - began
+        began = clock.monotonic_s()
+        with Reservations() as reservations:
+            testbed = None
+            try:
+                with uninterrupted():
+                    folder, record = state.create(
+                        name or cls.SYSTEM,
+                        cls.SYSTEM,
+                        _plain(checked),
+                        LiveProcess.of(os.getpid()),
+                        0 if hosted else cls.port_count(checked),
+                        reservations,
+                    )
+                    testbed = cls(checked, folder, record, notify, outlive)
+                if hosted is not None:
+                    testbed._raise_hosts(hosted, known_hardware, clock)
+                with testbed.whole_processors():
+                    testbed.start()
+                testbed._now(phase="up", owner=None if outlive else record.owner)
+            except BaseException:
+                if testbed is not None:
+                    testbed.down()
+                raise
+        testbed.start_s = clock.monotonic_s() - began
         notify(f"{testbed.name} serves {testbed.uri} after {testbed.start_s:.1f} s")
         return testbed
 
@@ -177,7 +181,7 @@ class BaseTestbed(Generic[CheckedParameters]):
             return None
         return deployment
 
-    def _raise_hosts(self, deployment: Deployment, known: set[str] | None) -> None:
+    def _raise_hosts(self, deployment: Deployment, known: set[str] | None, clock: Clock) -> None:
         """Create hosts, links and disks, and measure them."""
 
         def note(made: Made) -> None:
@@ -199,11 +203,11 @@ class BaseTestbed(Generic[CheckedParameters]):
         self.notify(f"making {len(deployment.nodes())} hosts")
         cluster.raise_hosts()
         self.notify("measuring their links and disks")
-        began = time.monotonic()
+        began = clock.monotonic_s()
         roles = discover.file_system(self.SYSTEM).roles
         storing = frozenset(role.name for role in roles if role.kind == "data")
         self.hardware = hardware.measure(cluster, storing, known)
-        self.hardware_check_s = time.monotonic() - began
+        self.hardware_check_s = clock.monotonic_s() - began
 
     @cached_property
     def scores(self) -> dict[str, float]:
@@ -407,19 +411,17 @@ class BaseTestbed(Generic[CheckedParameters]):
         missing."""
         return ""
 
-    def await_whole(self, limit_s: float = WHOLE_LIMIT_S) -> float:
-        """Wait until no server or replica is missing; returns the seconds that this took.
-
-        TestbedError names what is still missing after `limit_s`.
-        """
-        began = time.monotonic()
+    def await_whole(self, limit_s: float = WHOLE_LIMIT_S, clock: Clock = REAL) -> float:
+        """Wait until nothing is missing; the seconds it took. TestbedError names what is still
+        missing at the limit."""
+        began = clock.monotonic_s()
         while output := self.lacking():
-            if time.monotonic() > began + limit_s:
+            if clock.monotonic_s() > began + limit_s:
                 raise TestbedError(
                     "not_ready", f"healing {self.name}", f"{output} after {limit_s:g} s"
                 )
-            time.sleep(0.25)
-        return time.monotonic() - began
+            clock.sleep(0.25)
+        return clock.monotonic_s() - began
 
     def _record_daemons(self) -> None:
         self._now(

@@ -9,11 +9,11 @@ from __future__ import annotations
 import os
 import re
 import tempfile
-import time
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
+from dfslab.spec.clock import REAL, Clock
 from dfslab.testbeds import state
 from dfslab.testbeds.hosts import control_groups
 from dfslab.testbeds.hosts.process import MARK
@@ -80,12 +80,12 @@ def left_over(before: Holdings, after: Holdings) -> list[str]:
     return [f"{kind}: {thing}" for kind in before for thing in sorted(after[kind] - before[kind])]
 
 
-def settled(before: Holdings, limit_s: float = SETTLE_S) -> list[str]:
+def settled(before: Holdings, limit_s: float = SETTLE_S, clock: Clock = REAL) -> list[str]:
     """Resources that are left over after the kernel has cleaned up the processes that just
     ended."""
-    deadline = time.monotonic() + limit_s
-    while (left := left_over(before, holdings())) and time.monotonic() < deadline:
-        time.sleep(0.1)
+    deadline = clock.monotonic_s() + limit_s
+    while (left := left_over(before, holdings())) and clock.monotonic_s() < deadline:
+        clock.sleep(0.1)
     return left
 
 

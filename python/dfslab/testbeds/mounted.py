@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import time
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
+from dfslab.spec.clock import REAL, Clock
 from dfslab.spec.systems.endpoint import Endpoint
 from dfslab.testbeds.errors import TestbedError, last_lines
 from dfslab.testbeds.hosted import HostedTestbed
@@ -97,22 +97,22 @@ class MountedTestbed(HostedTestbed):
                     "state", f"{self.name} on {host.name}", "its mount does not answer"
                 )
 
-    def _await_mount(self, host: Host) -> None:
+    def _await_mount(self, host: Host, clock: Clock = REAL) -> None:
         daemon = self.daemons.get(f"mount-{host.name}")
         # A client with its own time limit needs more time, for example to start a JVM.
         limit_s = max(FIRST_WRITE_LIMIT_S, daemon.ready_deadline_s if daemon else 0.0)
-        deadline = time.monotonic() + limit_s
+        deadline = clock.monotonic_s() + limit_s
         while not self.attached(host):
             if daemon is not None and daemon.state() == "dead":
                 daemon.ready = lambda: False
                 daemon.wait_ready()
-            if time.monotonic() > deadline:
+            if clock.monotonic_s() > deadline:
                 raise TestbedError(
                     "not_ready",
                     f"mounting on {host.name}",
                     "no mount appeared that reaches all servers",
                 )
-            time.sleep(POLL_S)
+            clock.sleep(POLL_S)
 
     def _await_first_write(self) -> None:
         """Wait until all clients can read a file that one client wrote.
@@ -133,18 +133,18 @@ def _reads(host: Host, path: str, text: str) -> bool:
     return host.run("cat", path) == text
 
 
-def _until(what: str, work: Callable[[], bool]) -> None:
+def _until(what: str, work: Callable[[], bool], clock: Clock = REAL) -> None:
     """Repeat `work` until it returns true.
 
     TestbedError with its last error after the time limit.
     """
-    deadline = time.monotonic() + FIRST_WRITE_LIMIT_S
+    deadline = clock.monotonic_s() + FIRST_WRITE_LIMIT_S
     output = "it gave another answer"
-    while time.monotonic() < deadline:
+    while clock.monotonic_s() < deadline:
         try:
             if work():
                 return
         except TestbedError as error:
             output = str(error)
-        time.sleep(POLL_S)
+        clock.sleep(POLL_S)
     raise TestbedError("not_ready", what, output)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from dfslab.spec.clock import REAL, Clock
 from dfslab.testbeds import state
 from dfslab.testbeds.errors import TestbedError
 from dfslab.testbeds.hosts import disk
@@ -114,7 +114,7 @@ def _end_hosts(parents: Sequence[LiveProcess]) -> None:
     kill(parents)
 
 
-def _remove(folder: TestbedFolder) -> None:
+def _remove(folder: TestbedFolder, clock: Clock = REAL) -> None:
     """Remove the testbed's folders.
 
     A second attempt covers a file that a process created just before it ended.
@@ -122,7 +122,7 @@ def _remove(folder: TestbedFolder) -> None:
     with suppress(OSError):
         folder.remove()
         return
-    time.sleep(0.1)
+    clock.sleep(0.1)
     folder.remove()
 
 

@@ -23,7 +23,7 @@ from pydantic import BaseModel, ValidationError
 from dfslab.spec import clock
 from dfslab.testbeds.cache import home, locked
 from dfslab.testbeds.errors import TestbedError
-from dfslab.testbeds.hosts.ports import free_ports
+from dfslab.testbeds.hosts.ports import Reservations, free_ports
 from dfslab.testbeds.hosts.process import LiveProcess
 from dfslab.testbeds.settings import Setting
 
@@ -166,12 +166,17 @@ def folders() -> list[TestbedFolder]:
 
 
 def create(
-    name: str, system: str, parameters: dict[str, Setting], owner: LiveProcess, port_count: int
+    name: str,
+    system: str,
+    parameters: dict[str, Setting],
+    owner: LiveProcess,
+    port_count: int,
+    reservations: Reservations,
 ) -> tuple[TestbedFolder, TestbedRecord]:
     """Create a testbed's folder and record, with ports that no other testbed has.
 
-    A number is appended to the name if another testbed has the name. TestbedError if the state
-    folder is not writable.
+    `reservations` keeps the ports until the testbed's daemons listen on them. A number is appended
+    to the name when another testbed has it. TestbedError when the state folder is not writable.
     """
     state = state_folder()
     try:
@@ -186,7 +191,7 @@ def create(
                 parameters=parameters,
                 owner=owner,
                 created=clock.date().isoformat(timespec="seconds"),
-                ports=free_ports(port_count, taken),
+                ports=free_ports(port_count, reservations, taken),
             )
             folder = TestbedFolder(state / f"{record.name}-{record.id}", record.id)
             make_marked(folder.path, folder.id)

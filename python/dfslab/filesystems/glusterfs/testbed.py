@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -12,6 +11,7 @@ from xml.etree import ElementTree
 
 from dfslab.documents.measured_load import ServerCalls, ServerCounts
 from dfslab.filesystems.glusterfs.facts import PARAMETERS
+from dfslab.spec.clock import REAL, Clock
 from dfslab.testbeds.capabilities import WarmUp
 from dfslab.testbeds.errors import TestbedError, last_lines
 from dfslab.testbeds.hosts.host import AdoptedDaemon, Host
@@ -151,44 +151,44 @@ class Testbed(MountedTestbed):
             host, f"glusterd-{host.name}", words, lambda: host.tries("sh", "-c", command), 0
         )
 
-    def _await_peers(self) -> None:
+    def _await_peers(self, clock: Clock = REAL) -> None:
         """Waits until every server has every other in its cluster, which creating a volume
         requires.
 
         A peer listed as connected (`pool list`) may still be exchanging its identity.
         """
-        deadline = time.monotonic() + CONNECT_LIMIT_S
+        deadline = clock.monotonic_s() + CONNECT_LIMIT_S
 
         def connected(host: Host) -> None:
             while (peers := host.run("gluster", "--mode=script", "peer", "status")).count(
                 "Peer in Cluster (Connected)"
             ) < len(self.servers) - 1:
-                if time.monotonic() > deadline:
+                if clock.monotonic_s() > deadline:
                     raise TestbedError(
                         "not_ready",
                         "connecting peers",
                         f"{host.name} sees {peers}",
                         last_lines(host.log("glusterd")),
                     )
-                time.sleep(0.1)
+                clock.sleep(0.1)
 
         with threads(len(self.servers)) as pool:
             list(pool.map(connected, self.servers))
 
-    def _gluster(self, *words: str) -> str:
+    def _gluster(self, *words: str, clock: Clock = REAL) -> str:
         """Runs a command on the first server and returns its output; retried, since the daemon may
         be too busy to connect."""
-        deadline = time.monotonic() + CONNECT_LIMIT_S
+        deadline = clock.monotonic_s() + CONNECT_LIMIT_S
         while True:
             try:
                 return self.servers[0].run("gluster", "--mode=script", *words)
             except TestbedError as error:
-                if "Connection failed" not in str(error) or time.monotonic() > deadline:
+                if "Connection failed" not in str(error) or clock.monotonic_s() > deadline:
                     log = last_lines(self.servers[0].log("glusterd"))
                     raise TestbedError(
                         error.kind, error.operation, error.context, (*error.log_lines, *log)
                     ) from error
-                time.sleep(0.5)
+                clock.sleep(0.5)
 
     def _layout(self) -> list[str]:
         """Returns the arguments of `volume create` for copies and fragments."""

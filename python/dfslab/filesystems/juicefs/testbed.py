@@ -7,13 +7,13 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 import uuid
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
+from dfslab.spec.clock import REAL, Clock
 from dfslab.testbeds.errors import TestbedError
 from dfslab.testbeds.hosts.host import Host
 from dfslab.testbeds.mounted import CLIENT_STAGE, MountedTestbed
@@ -171,16 +171,16 @@ class _AccessLog:
         self.path.write_text("".join(calls), encoding="utf-8")
         raw.unlink()
 
-    def _mark(self, raw: Path, name: str) -> None:
+    def _mark(self, raw: Path, name: str, clock: Clock = REAL) -> None:
         """Looks up a missing name until the log shows it: all earlier calls are in the log then."""
-        deadline = time.monotonic() + MARK_LIMIT_S
+        deadline = clock.monotonic_s() + MARK_LIMIT_S
         while name.encode() not in raw.read_bytes():
-            if time.monotonic() > deadline:
+            if clock.monotonic_s() > deadline:
                 raise TestbedError(
                     "not_ready", f"the access log of {self.host.name}", "stays silent"
                 )
             self.host.tries("test", "-e", f"{self.mount}/{name}")
-            time.sleep(0.05)
+            clock.sleep(0.05)
 
 
 def _reader(command: list[str], out: BinaryIO) -> subprocess.Popen:

@@ -284,9 +284,7 @@ def merge(files: Iterable[tuple[str, File]]) -> MergedStep:
     top = MergedStep()
     for name, file in files:
         # (node, depth, whether its child is the first step of a process)
-        places: list[
-            tuple[MergedStep, int, bool]
-        ] = []
+        places: list[tuple[MergedStep, int, bool]] = []
         for number, row in enumerate(file.nodes):
             if row.above >= number:
                 raise InputError(f"nodes.{number}.above", row.above, "must be an earlier row", name)

@@ -153,7 +153,7 @@ def _parameters(name: str, x: Floats, y: Floats) -> Floats:
 
 
 def separating_clients(fits: Sequence[FittedLaw], most_clients: int = MOST_CLIENTS) -> int:
-    """Returns the number of clients, up to `most_clients`, at which the best two laws differ most."""
+    """Returns the number of clients, up to `most_clients`, where the best two laws differ most."""
     first, second = fits[0], fits[1]
     x = np.unique(np.round(np.geomspace(1, most_clients, TRIED_COUNTS)))
     a, b = first.response_s(x), second.response_s(x)

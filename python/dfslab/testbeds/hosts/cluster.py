@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import shlex
 import subprocess
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from dfslab.spec.clock import REAL, Clock
 from dfslab.spec.deployment import Deployment, NodeGroup
 from dfslab.testbeds.daemon import spawn, tied_to_owner
 from dfslab.testbeds.errors import TestbedError, last_lines
@@ -272,19 +272,19 @@ class Cluster:
         self._note(self._made)
 
 
-def _await_inits(pids: Sequence[int], log: Path) -> None:
+def _await_inits(pids: Sequence[int], log: Path, clock: Clock = REAL) -> None:
     """Wait until every host's first process has completed its setup and its namespaces exist."""
-    deadline = time.monotonic() + START_LIMIT_S
+    deadline = clock.monotonic_s() + START_LIMIT_S
     for pid in pids:
         while _name(pid) != "tini":
-            if not _name(pid) or time.monotonic() > deadline:
+            if not _name(pid) or clock.monotonic_s() > deadline:
                 raise TestbedError(
                     "died",
                     "starting hosts",
                     "a host's first process did not start",
                     last_lines(log),
                 )
-            time.sleep(0.002)
+            clock.sleep(0.002)
 
 
 def _name(pid: int) -> str:
@@ -326,12 +326,12 @@ def _run_all(commands: Sequence[tuple[str, list[str]]], env: Mapping[str, str]) 
         raise failed
 
 
-def _await_line(line: subprocess.Popen, log: Path) -> None:
+def _await_line(line: subprocess.Popen, log: Path, clock: Clock = REAL) -> None:
     """Wait until the delay-line process reports that every packet queue is open."""
-    deadline = time.monotonic() + START_LIMIT_S
+    deadline = clock.monotonic_s() + START_LIMIT_S
     while "ready" not in (log.read_text().splitlines() if log.exists() else ()):
-        if line.poll() is not None or time.monotonic() > deadline:
+        if line.poll() is not None or clock.monotonic_s() > deadline:
             raise TestbedError(
                 "not_ready", "starting the delay line", "it is not ready", last_lines(log)
             )
-        time.sleep(0.01)
+        clock.sleep(0.01)

@@ -6,10 +6,11 @@ group, one line for each device. They then apply to direct I/O, fsync and write-
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
+
+from dfslab.spec.clock import REAL, Clock
 
 ROOT = Path("/sys/fs/cgroup")
 PERIOD_US = 100_000
@@ -110,8 +111,8 @@ class ControlGroups:
             yield folder
 
 
-def _remove_group(path: Path) -> None:
-    deadline = time.monotonic() + REMOVE_WAIT_S
+def _remove_group(path: Path, clock: Clock = REAL) -> None:
+    deadline = clock.monotonic_s() + REMOVE_WAIT_S
     while True:
         try:
             path.rmdir()
@@ -119,9 +120,9 @@ def _remove_group(path: Path) -> None:
         except FileNotFoundError:
             return
         except OSError:
-            if time.monotonic() > deadline:
+            if clock.monotonic_s() > deadline:
                 raise
-            time.sleep(0.05)
+            clock.sleep(0.05)
 
 
 def everybody(root: Path = ROOT) -> list[Path]:

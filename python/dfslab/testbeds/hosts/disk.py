@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 import subprocess
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from dfslab.spec.clock import REAL, Clock
 from dfslab.testbeds.errors import TestbedError
 from dfslab.testbeds.hosts.control_groups import ControlGroups
 
@@ -79,16 +79,16 @@ def lift_limits(limits: ControlGroups, devices: Sequence[str], folders: Sequence
             limits.lift(device)
 
 
-def release(folders: Sequence[Path]) -> None:
+def release(folders: Sequence[Path], clock: Clock = REAL) -> None:
     """Wait until no image in the folders is in use. TestbedError if one stays in use."""
-    deadline = time.monotonic() + FREE_WAIT_S
+    deadline = clock.monotonic_s() + FREE_WAIT_S
     while left := attached(folders):
         for disk in left:
             # Detaching fails without harm if the kernel is already detaching the device.
             subprocess.run(["losetup", "-d", disk.node], capture_output=True, check=False)
-        if time.monotonic() > deadline:
+        if clock.monotonic_s() > deadline:
             raise TestbedError("state", f"freeing {left[0].node}", "it is still in use")
-        time.sleep(0.05)
+        clock.sleep(0.05)
 
 
 def _devices() -> list[tuple[LoopDevice, Path]]:

@@ -10,13 +10,13 @@ import os
 import shlex
 import signal
 import subprocess
-import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
+from dfslab.spec.clock import REAL, Clock
 from dfslab.testbeds.daemon import Daemon, spawn, tied_to_owner
 from dfslab.testbeds.errors import TestbedError, last_lines
 from dfslab.testbeds.hosts.namespaces import in_network, prefix, rooted_at
@@ -29,17 +29,17 @@ DATA_ADAPTER = "eth0"
 Answer = TypeVar("Answer")
 
 
-def child_of(pid: int) -> int:
+def child_of(pid: int, clock: Clock = REAL) -> int:
     """PID of the only child of a process that has just forked. TestbedError if there is none."""
-    deadline = time.monotonic() + FORK_WAIT_S
-    while time.monotonic() < deadline:
+    deadline = clock.monotonic_s() + FORK_WAIT_S
+    while clock.monotonic_s() < deadline:
         try:
             children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
         except OSError as error:
             raise TestbedError("died", f"process {pid}", "ended before it had a child") from error
         if children:
             return int(children[0])
-        time.sleep(0.002)
+        clock.sleep(0.002)
     raise TestbedError("not_ready", f"process {pid}", "has no child")
 
 
@@ -235,9 +235,9 @@ class AdoptedDaemon(Daemon):
     def launch(self) -> None:
         """Start the daemon by `revive`, and wait until its process appears."""
         self._revive()
-        deadline = time.monotonic() + self.ready_deadline_s
+        deadline = self._clock.monotonic_s() + self.ready_deadline_s
         while (found := self._find()) is None or not found.alive():
-            if time.monotonic() > deadline:
+            if self._clock.monotonic_s() > deadline:
                 raise TestbedError("not_ready", f"starting {self.name}", "no such process appeared")
-            time.sleep(0.05)
+            self._clock.sleep(0.05)
         self.process = found

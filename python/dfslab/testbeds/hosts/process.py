@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import select
 import signal
-import time
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ from pathlib import Path
 
 import psutil
 
+from dfslab.spec.clock import REAL, Clock
 from dfslab.testbeds.errors import TestbedError
 
 # All processes of a testbed inherit this environment variable, by which each can be found.
@@ -124,7 +124,7 @@ def _state_and_start(pid: int) -> tuple[str, int] | None:
     return fields[0], int(fields[19])
 
 
-def end(processes: Sequence[LiveProcess], grace_s: float) -> None:
+def end(processes: Sequence[LiveProcess], grace_s: float, clock: Clock = REAL) -> None:
     """End processes: SIGTERM, wait up to `grace_s` for all, then SIGKILL.
 
     TestbedError if one stays alive.
@@ -133,8 +133,8 @@ def end(processes: Sequence[LiveProcess], grace_s: float) -> None:
         process.signal(signal.SIGTERM)
         # Resume suspended processes, which would handle SIGTERM only then.
         process.signal(signal.SIGCONT)
-    deadline = time.monotonic() + grace_s
-    kill([p for p in processes if not p.wait_end(deadline - time.monotonic())])
+    deadline = clock.monotonic_s() + grace_s
+    kill([p for p in processes if not p.wait_end(deadline - clock.monotonic_s())])
 
 
 def kill(processes: Sequence[LiveProcess]) -> None:
