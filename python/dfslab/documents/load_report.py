@@ -82,7 +82,7 @@ class ErrorCount(Document):
 
 
 class Histogram(Document):
-    """A histogram of values in nanoseconds, in sparse form."""
+    """A histogram of nanoseconds as data: only buckets that are not empty are listed."""
 
     # The non-empty buckets as (lower bound in ns, number of values).
     buckets: list[tuple[int, int]]
@@ -97,7 +97,8 @@ class Histogram(Document):
 
 
 class Summary(Document):
-    """Count, moments, extremes and quantiles of durations, in seconds."""
+    """Number of values, mean, standard deviation, extremes and quantiles of durations, in
+    seconds."""
 
     # Number of values.
     count: int
