@@ -1,4 +1,4 @@
-//! The plan of one load run, as data.
+//! The plan of one load run: everything that determines it, as read from JSON.
 
 use std::ops::Range;
 
@@ -10,7 +10,7 @@ use crate::target::layer::Layer;
 use crate::target::TargetSpec;
 use crate::{Error, Result};
 
-/// Largest time limit of a run, s: one year.
+/// Largest time limit of a run that a plan may set, s: one year.
 const LONGEST_LIMIT_S: f64 = 31_557_600.0;
 
 /// When the content of files is checked.
@@ -26,11 +26,11 @@ pub enum Verify {
     Inline,
 }
 
-/// Limits on the spans that are kept.
+/// The limit on recorded spans.
 #[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Spans {
-    /// Maximum number of spans over all clients; 0: none.
+    /// Maximum number of spans that are recorded over all clients; 0 records none.
     pub limit: usize,
 }
 
@@ -40,20 +40,20 @@ pub struct Spans {
 pub struct Plan {
     /// The specification of the operations of the clients.
     pub stream: StreamSpec,
-    /// The target that they use.
+    /// The target on which the operations are executed.
     pub target: TargetSpec,
     /// The directory that this run creates under the target's root.
     pub run_directory: String,
     /// When content is checked.
     #[serde(default)]
     pub verify: Verify,
-    /// Limits on the spans that are kept.
+    /// The limit on recorded spans.
     #[serde(default)]
     pub spans: Spans,
     /// Whether to return the executed operations.
     #[serde(default)]
     pub record: bool,
-    /// Time limit in seconds after the common start; later no operation starts.
+    /// Time in seconds after the common start after which no operation starts; none: no limit.
     #[serde(default)]
     pub time_limit_s: Option<f64>,
     /// Largest number of failed operations; the run stops when it is exceeded.
@@ -81,7 +81,8 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// Parses and checks a plan; has no other effect.
+    /// Parses a plan from JSON and checks it against the capabilities of its target. Creates and
+    /// contacts nothing.
     pub fn parse(text: &str) -> Result<Plan> {
         let plan: Plan = serde_json::from_str(text).map_err(|error| Error::input("plan", error))?;
         plan.stream
@@ -110,12 +111,12 @@ impl Plan {
         Ok(plan)
     }
 
-    /// The clients of this shard.
+    /// The numbers of the clients that this shard runs.
     pub fn clients(&self) -> Range<u32> {
         self.clients_from.unwrap_or(0)..self.clients_to.unwrap_or(self.stream.clients)
     }
 
-    /// Number of clients of this shard.
+    /// Number of clients that this shard runs.
     pub fn client_count(&self) -> u32 {
         self.clients().len() as u32
     }

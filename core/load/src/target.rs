@@ -1,4 +1,5 @@
-//! Targets of load runs: the trait, declared capabilities, and the implementations.
+//! Targets of load runs: the trait that a target implements, its declared capabilities, and all
+//! implementations.
 
 mod calls;
 mod hadoop;
@@ -20,14 +21,14 @@ pub use self::spec::{factory, TargetSpec};
 use self::spec::{root_directory, DropCaches, Fsync, SyncIo};
 use crate::{Error, ErrorKind, Result};
 
-/// The operations and modes that a target supports, checked before any work.
+/// The operations and modes that a target supports. A plan is checked against them before any work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Capabilities {
     /// Reading files.
     pub read: bool,
     /// Creating and writing files.
     pub write: bool,
-    /// Appending.
+    /// Appending to files.
     pub append: bool,
     /// Creating empty files.
     pub create: bool,
@@ -53,11 +54,11 @@ pub struct Capabilities {
     pub truncate: bool,
     /// Changing permissions.
     pub chmod: bool,
-    /// Extended attributes.
+    /// Setting and reading extended attributes.
     pub xattr: bool,
-    /// Locks on files.
+    /// Locking files.
     pub lock: bool,
-    /// Forcing data to disk.
+    /// Forcing the data of a file to disk.
     pub fsync: bool,
     /// Writes that return only when their data is on disk.
     pub sync_io: bool,
@@ -98,7 +99,7 @@ impl Capabilities {
         verify: true,
     };
 
-    /// Whether an operation is possible.
+    /// Whether the target supports operations of this type.
     pub fn supports(&self, kind: OperationKind) -> bool {
         match kind {
             OperationKind::Read => self.read,
@@ -124,7 +125,7 @@ impl Capabilities {
     }
 }
 
-/// The capabilities of a target by name.
+/// The capabilities of targets of the type `name`, with default options.
 pub fn capabilities_of(name: &str) -> Result<Capabilities> {
     match name {
         "null" => Ok(null::CAPABILITIES),
@@ -140,10 +141,10 @@ pub fn capabilities_of(name: &str) -> Result<Capabilities> {
     }
 }
 
-/// One client's connection. Paths are relative to the run's directory.
+/// One client's connection to a target. Paths are relative to the run's directory.
 pub trait Target: Send {
-    /// Binds the target to the calling thread, which makes all further calls. Called once, before
-    /// any other call.
+    /// Prepares the target for the calling thread, which makes all further calls. Called once,
+    /// before any other call.
     fn settle(&mut self) -> Result<()> {
         Ok(())
     }
@@ -178,15 +179,17 @@ pub trait Target: Send {
     fn resident_bytes(&mut self, _path: &str) -> Result<Option<u64>> {
         Ok(None)
     }
-    /// Whether an open file is identified by its name only, so that a rename requires a new open.
+    /// Whether the target finds an open file by its name at each call, so that a file must be
+    /// opened again after a rename.
     fn opens_by_name(&self) -> bool {
         false
     }
-    /// Whether the target reports the metadata-server calls within a step.
+    /// Whether the target reports the metadata-server calls within a step, through `calls`.
     fn tells_calls(&self) -> bool {
         false
     }
-    /// Appends the metadata-server calls of this thread since the last call to `found`.
+    /// Appends to `found` the metadata-server calls that this thread made since the last call of
+    /// `calls`.
     fn calls(&self, _found: &mut Vec<Call>) {}
     /// Opens an existing file for reading and writing.
     fn open_write(&mut self, path: &str) -> Result<Box<dyn File>> {
@@ -204,33 +207,33 @@ pub trait Target: Send {
     fn chmod(&mut self, path: &str, _mode: u32) -> Result<()> {
         Err(absent("chmod", path))
     }
-    /// Sets the workload's extended attribute.
+    /// Sets the extended attribute that workloads use to `_value`.
     fn set_xattr(&mut self, path: &str, _value: &[u8]) -> Result<()> {
         Err(absent("set_xattr", path))
     }
-    /// Returns the size of the workload's extended attribute, bytes.
+    /// Returns the size in bytes of the extended attribute that workloads use.
     fn get_xattr(&mut self, path: &str) -> Result<usize> {
         Err(absent("get_xattr", path))
     }
 }
 
-/// The error for a call that the target's capabilities exclude.
+/// Creates the error for a call that the target does not support.
 fn absent(operation: &'static str, path: &str) -> Error {
     Error::new(ErrorKind::Other, operation, path, "not possible here")
 }
 
-/// An open file of a target; dropping it unclosed abandons it without a sync.
+/// An open file of a target. Dropping it without `close` abandons it without a sync.
 pub trait File: Send {
     /// Reads the next bytes into `buffer`. Returns their number; 0 at the end of the file.
     fn read(&mut self, buffer: &mut [u8]) -> Result<usize>;
-    /// Writes the next bytes.
+    /// Writes the next bytes at the file's position.
     fn write(&mut self, bytes: Bytes) -> Result<()>;
     /// Forces the written data to disk.
     fn fsync(&mut self) -> Result<()>;
-    /// Closes the file, and waits for the work that closing causes.
+    /// Closes the file, and waits until the target has done all work that closing causes.
     fn close(self: Box<Self>) -> Result<()>;
-    /// Reads at an offset and returns the number of bytes, which is less than requested only at the
-    /// end of the file.
+    /// Reads at an offset and returns the number of bytes read. It is less than requested only at
+    /// the end of the file.
     fn read_at(&mut self, _buffer: &mut [u8], _offset: u64) -> Result<usize> {
         Err(absent("read", ""))
     }
@@ -238,7 +241,7 @@ pub trait File: Send {
     fn write_at(&mut self, _bytes: &[u8], _offset: u64) -> Result<()> {
         Err(absent("write", ""))
     }
-    /// Waits for the exclusive lock of the whole file.
+    /// Waits for and takes the exclusive lock of the whole file.
     fn lock(&mut self) -> Result<()> {
         Err(absent("lock", ""))
     }
@@ -248,13 +251,13 @@ pub trait File: Send {
     }
 }
 
-/// Creates the targets of a run's clients, inside the run's directory.
+/// Creates the run's directory and the connections of a run's clients.
 pub trait Factory: Send + Sync {
     /// Creates the run's directory, which must not exist unless other shards of the run share it.
     fn begin(&self, shared: bool) -> Result<()>;
     /// Connects a client.
     fn connect(&self) -> Result<Box<dyn Target>>;
-    /// Removes the run's directory, which must be empty. A shared directory may still be in use, or
-    /// may be removed already.
+    /// Removes the run's directory, which must be empty. If it is shared, it is no error that other
+    /// shards still use it or have removed it.
     fn finish(&self, shared: bool) -> Result<()>;
 }

@@ -1,5 +1,5 @@
-//! The methods of Hadoop that the load generator calls. Each is resolved once, because resolving a
-//! method by name costs as much as some calls.
+//! The methods of Hadoop's Java classes that the load generator calls. Each is resolved once,
+//! because resolving a method by its name costs as much as some calls.
 
 use jni::objects::{GlobalRef, JClass, JMethodID, JObject, JStaticMethodID, JValue};
 use jni::signature::{Primitive, ReturnType, TypeSignature};
@@ -40,8 +40,8 @@ impl Method {
         Ok(Method { class, id, returns })
     }
 
-    /// Calls the method. Returns its result, or the new object of a constructor; `on` is null for
-    /// static methods.
+    /// Calls the method with these arguments. Returns its result, or the new object for a
+    /// constructor. `on` is the object of the call, or null for a static method or a constructor.
     fn call<'l>(
         &self,
         env: &mut JNIEnv<'l>,
@@ -91,7 +91,7 @@ fn raw(arguments: &[JValue]) -> Vec<jvalue> {
     arguments.iter().map(JValue::as_jni).collect()
 }
 
-/// Loads a class by this class loader.
+/// Loads a Java class through the given class loader.
 pub fn load<'l>(env: &mut JNIEnv<'l>, loader: &GlobalRef, name: &str) -> Outcome<JClass<'l>> {
     let name = env.new_string(name)?;
     let signature = "(Ljava/lang/String;)Ljava/lang/Class;";
@@ -101,7 +101,7 @@ pub fn load<'l>(env: &mut JNIEnv<'l>, loader: &GlobalRef, name: &str) -> Outcome
 
 macro_rules! calls {
     ($($name:ident $spelt:expr;)*) => {
-        /// The resolved methods of Hadoop, by their purpose.
+        /// The resolved methods of Hadoop, by their purposes.
         pub struct Calls {
             $(pub $name: Method,)*
         }
