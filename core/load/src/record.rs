@@ -41,13 +41,11 @@ pub struct Part {
     pub zero: u64,
     kinds: [Option<Box<Kind>>; KINDS],
     series: Series,
-    /// Number of failed operations (`errors`), and the longest latency in the current second in ns
-    /// (`longest`).
+    /// Number of failed operations, and the longest latency in the current second in ns.
     errors: u64,
     longest: u64,
-    /// The time at which derived figures are next brought up to date, ns of the monotonic clock:
-    /// the end of the current second, or of the current bucket of the histogram of end times,
-    /// whichever is earlier.
+    /// When derived figures are next brought up to date, ns of the monotonic clock: at the end of
+    /// the current second or of the current bucket of the histogram of end times.
     turn_at: u64,
     /// Histogram of operations' end times, ns after zero, without the operations in the current
     /// bucket. `ends_low` and `ends_high` are the bounds of the current bucket.
@@ -62,8 +60,7 @@ pub struct Part {
     pub begun: Begun,
     pub first_start: Option<u64>,
     pub last_end: Option<u64>,
-    /// End of the client's last operation, at which it became free for the next, ns of the
-    /// monotonic clock.
+    /// When the client became free for its next operation, ns of the monotonic clock.
     free_at: u64,
 }
 

@@ -82,8 +82,8 @@ fn wait(receiver: &mpsc::Receiver<Answer>, stop: &AtomicBool) -> PyResult<Answer
 }
 
 /// Explores the state space of a small net, up to `markings_max` reachable markings. Returns, as
-/// JSON, bounds of the places and whether all markings were reached (`complete`). Only if they were,
-/// the result also has the properties derived from them.
+/// JSON, bounds of the places and whether all markings were reached (`complete`). If they were, the
+/// result also has the properties derived from them.
 #[pyfunction]
 #[pyo3(signature = (net_json, markings_max=100_000))]
 fn net_state_space(py: Python<'_>, net_json: &str, markings_max: usize) -> PyResult<String> {
