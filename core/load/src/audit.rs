@@ -128,7 +128,8 @@ impl Client<'_> {
         let transfer = self.setup.plan.stream.transfer_size_bytes as usize;
         self.go_to(self.number, file);
         if capabilities_of(self.setup.plan.target.name())?.drop_file_cache {
-            // Pages cached on this machine prove nothing about what is stored.
+            // The file's cached pages are dropped first, since pages cached on this machine prove
+            // nothing about what the target stores.
             self.target.drop_cache(&self.path)?;
         }
         let mut open = self.target.open(&self.path)?;

@@ -21,7 +21,7 @@ const ALIGNMENT: usize = 4096;
 #[derive(Clone, Copy, Default)]
 pub struct Made {
     pub bytes: u64,
-    /// The file exists, or may exist.
+    /// True if the file exists or may exist, so that it has to be removed at the end.
     pub there: bool,
     pub renamed: bool,
     /// True while a call that changes the file is in progress, and after such a call failed: the

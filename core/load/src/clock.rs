@@ -40,10 +40,10 @@ pub fn thread_cpu_ns() -> u64 {
     clock.tv_sec as u64 * 1_000_000_000 + clock.tv_nsec as u64
 }
 
-/// One thread's clock. It reads the time-stamp counter where the kernel uses that as its own clock
-/// source, which requires a constant and synchronous rate on all cores; a reading costs a third of
-/// a system clock call. The counter is re-anchored to the kernel's clock every 50 ms, so the two
-/// differ by at most some 100 ns.
+/// The clock of one thread. It reads the processor's time-stamp counter if the kernel uses that
+/// counter as its own clock source, which requires a constant and synchronous rate on all cores.
+/// Such a reading costs a third of a system clock call. The kernel's clock is read again every 50
+/// ms, so that the two clocks differ by at most some 100 ns.
 pub struct Clock {
     /// Nanoseconds per tick of the time-stamp counter, in units of 2^-32. 0 means that every
     /// reading is a call into the kernel.
@@ -178,8 +178,8 @@ mod tests {
             let (low, seen, high) = (monotonic_ns(), clock.now(), monotonic_ns());
             assert!(seen >= before);
             before = seen;
-            // 20 µs is far more than the two clocks ever differ, and far less than a wrong scale
-            // would cause.
+            // The tolerance of 20 µs is far more than the two clocks ever differ, and far less than
+            // a wrong scale would cause.
             assert!(
                 low < seen + 20_000 && seen < high + 20_000,
                 "{low} {seen} {high}"

@@ -24,7 +24,7 @@ const GATE_POLL: Duration = Duration::from_millis(20);
 /// State of the barrier before the start of a run.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 enum Gate {
-    /// There is no barrier: the run starts when it is prepared.
+    /// There is no barrier: the run starts as soon as it is prepared.
     #[default]
     None,
     /// The run is being prepared.

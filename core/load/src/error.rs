@@ -6,7 +6,7 @@ use std::fmt;
 /// The kind of an error: what a caller can do about it depends on the kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ErrorKind {
-    /// The plan or its target is invalid: fix the input.
+    /// The plan or its target is invalid, so the user must change the input.
     Input,
     /// A file or directory that should exist does not.
     NotFound,
@@ -29,7 +29,7 @@ pub enum ErrorKind {
 }
 
 impl ErrorKind {
-    /// The name used in reports.
+    /// Returns the name of the kind that reports use.
     pub fn name(self) -> &'static str {
         match self {
             ErrorKind::Input => "input",

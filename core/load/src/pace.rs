@@ -233,8 +233,8 @@ pub fn timed_phase(
     let mut row = Row::new(pace.most);
     loop {
         if row.is_over() {
-            // Operations are counted between batches. They are counted earlier if progress is
-            // published or an operation fails.
+            // Operations are counted between batches, or earlier if progress is published or an
+            // operation fails.
             record.settle();
             row.fill(&mut pace, stream, phase, client.now);
             if row.is_over() {

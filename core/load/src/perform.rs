@@ -83,8 +83,8 @@ impl<'a> Client<'a> {
         match self.perform(operation, record) {
             Ok(()) => {
                 record.succeeded(operation, intended, (start, self.now), &self.done);
-                // Time for closing files and comparing content must not count towards the next
-                // operation.
+                // The clock is read again, since the time for closing files and comparing content
+                // must not count towards the next operation.
                 self.look_anew();
                 true
             }
@@ -216,8 +216,8 @@ impl<'a> Client<'a> {
         }
         let place = file as usize;
         if place >= self.held.len() {
-            // With many short-lived files, a table of all numbers ever used would cost more than
-            // the files.
+            // An empty entry needs no longer table: with many short-lived files, a table of all
+            // numbers ever used would cost more than the files.
             open.as_ref()?;
             self.held.resize_with(place + 1, || None);
         }

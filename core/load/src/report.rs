@@ -192,7 +192,7 @@ pub struct PhaseReport {
     pub throughput_bytes_per_s: f64,
     /// Successful operations that ended before the stonewall, per second of `stonewall_s`.
     pub stonewall_rate_per_s: f64,
-    /// Cache state at the start of the phase.
+    /// State of the caches at the start of the phase.
     #[serde(default)]
     pub cache: CacheReport,
     /// Figures by type of logical operation.
@@ -203,7 +203,7 @@ pub struct PhaseReport {
     pub seconds: Vec<Second>,
     /// The steady part of the phase, found by MSER-5; none for a phase of fewer than 21 seconds.
     pub steady: Option<Steady>,
-    /// Arrivals that the schedule of the phase requested; none in a closed workload.
+    /// The arrivals that the schedule of the phase requested; none in a closed workload.
     #[serde(default)]
     pub schedule: Option<ScheduleReport>,
 }
@@ -218,7 +218,7 @@ pub struct Report {
     pub wall_s: f64,
     /// Start of the timed part, Unix time in ns.
     pub start_unix_ns: u64,
-    /// Delay between the agreed start and the release of the clients, seconds.
+    /// Time from the agreed start to the release of the clients, seconds.
     pub late_s: f64,
     /// Number of clients.
     pub clients: u32,
@@ -245,14 +245,15 @@ pub struct Report {
     pub errors: Vec<ErrorCount>,
     /// Number of bytes read whose content was compared with the expected content.
     pub verified_bytes: u64,
-    /// Result of the check of acknowledged files; none if the check was not requested.
+    /// Result of the check of files whose last change was acknowledged; none if the check was not
+    /// requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub audit: Option<AuditReport>,
-    /// Cache state at the start of the timed part.
+    /// State of the caches at the start of the timed part.
     pub cache: CacheReport,
     /// Processor time of the process in the timed part.
     pub cpu_s: CpuReport,
-    /// Number of spans that were dropped because of the plan's limit.
+    /// Number of spans that were not recorded because the plan's limit was reached.
     pub spans_dropped: u64,
     /// Figures of each second after the common start. Empty in a run with several phases, each of
     /// which has such a list.
@@ -261,7 +262,7 @@ pub struct Report {
     /// The steady part of the run, found by MSER-5; none for a run of fewer than 21 seconds.
     #[serde(default)]
     pub steady: Option<Steady>,
-    /// Arrivals that the schedule requested; none in a closed workload.
+    /// The arrivals that the schedule requested; none in a closed workload.
     #[serde(default)]
     pub schedule: Option<ScheduleReport>,
     /// Figures by phase; empty in a run with one phase. In a run with several phases, `window_s`
@@ -277,7 +278,7 @@ pub struct Report {
     pub layers: BTreeMap<String, u64>,
 }
 
-/// One span: a logical operation, or a step of one.
+/// One recorded span: a logical operation, or a step of an operation.
 #[derive(Clone, Debug)]
 pub struct SpanRecord {
     /// The name of the operation, or of the step within it.

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 /// of the monotonic clock.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Begun {
-    /// Arrivals: operations, or sessions of operations.
+    /// Number of arrivals. An arrival is one operation, or a session of several operations.
     pub arrivals: u64,
     /// Number of operations in these arrivals.
     pub operations: u64,
@@ -118,7 +118,7 @@ impl ScheduleReport {
     fn settle(&mut self) {
         self.span_s = self.last_s - self.first_s;
         self.behind_s = self.begun_s - self.last_s;
-        // Between n arrivals there are n - 1 gaps.
+        // Between n arrivals there are n - 1 gaps, so the rate is that of n - 1 arrivals.
         let gaps = self.arrivals.saturating_sub(1) as f64;
         let each = self.operations as f64 / self.arrivals.max(1) as f64;
         self.offered_per_s = over(gaps * each, self.span_s);

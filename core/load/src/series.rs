@@ -147,7 +147,7 @@ const T: [f64; 30] = [
 /// mean of the remaining batches; it is at most half of the run. Returns None for fewer than four
 /// batches.
 pub fn steady(seconds: &[Second]) -> Option<Steady> {
-    // The last second is usually incomplete.
+    // The last second is left out, since it is usually incomplete.
     let whole = &seconds[..seconds.len().saturating_sub(1)];
     let batches: Vec<f64> = whole
         .chunks_exact(BATCH)
@@ -242,7 +242,8 @@ mod tests {
 
     #[test]
     fn a_warm_up_is_cut_off() {
-        // A planted warm-up of 20 s: from 100 to 1000 a second, then steady with small noise.
+        // The planted warm-up lasts 20 s, in which the rate rises from 100 to 1000 a second. After
+        // it the rate is steady with small noise.
         let ramp = (0..20u64).map(|s| 100 + 45 * s);
         let noise = (0..81u64).map(|s| 1000 + dfslab_workload::draw(3, s, 0, 0) % 21 - 10);
         let found = steady(&of(&ramp.chain(noise).collect::<Vec<_>>())).unwrap();

@@ -24,51 +24,52 @@ use crate::{Error, ErrorKind, Result};
 /// The operations and modes that a target supports. A plan is checked against them before any work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Capabilities {
-    /// Reading files.
+    /// The target can read files.
     pub read: bool,
-    /// Creating and writing files.
+    /// The target can create and write files.
     pub write: bool,
-    /// Appending to files.
+    /// The target can append to files.
     pub append: bool,
-    /// Creating empty files.
+    /// The target can create empty files.
     pub create: bool,
-    /// Reading attributes.
+    /// The target can read the attributes of files.
     pub stat: bool,
-    /// Listing directories.
+    /// The target can list directories.
     pub list: bool,
-    /// Renaming.
+    /// The target can rename files.
     pub rename: bool,
-    /// Removing files.
+    /// The target can remove files.
     pub delete: bool,
-    /// Making directories.
+    /// The target can create directories.
     pub mkdir: bool,
-    /// Testing whether a name exists.
+    /// The target can test whether a name exists.
     pub exists: bool,
-    /// Removing directories.
+    /// The target can remove directories.
     pub rmdir: bool,
-    /// Reading at any offset of a file that is kept open.
+    /// The target can read at any offset of a file that is kept open.
     pub pread: bool,
-    /// Overwriting at any offset of a file that is kept open.
+    /// The target can overwrite bytes at any offset of a file that is kept open.
     pub pwrite: bool,
-    /// Truncating files.
+    /// The target can truncate files.
     pub truncate: bool,
-    /// Changing permissions.
+    /// The target can change the permissions of files.
     pub chmod: bool,
-    /// Setting and reading extended attributes.
+    /// The target can set and read extended attributes.
     pub xattr: bool,
-    /// Locking files.
+    /// The target can lock files.
     pub lock: bool,
-    /// Forcing the data of a file to disk.
+    /// The target can force the data of a file to disk.
     pub fsync: bool,
-    /// Writes that return only when their data is on disk.
+    /// The target can let a write return only when its data is on disk.
     pub sync_io: bool,
-    /// Reading and writing through mapped memory.
+    /// The target can read and write through mapped memory.
     pub mmap: bool,
-    /// Bypassing the page cache.
+    /// The target can bypass the page cache.
     pub direct_io: bool,
-    /// Dropping one file from the client's page cache.
+    /// The target can drop a single file from the client's page cache.
     pub drop_file_cache: bool,
-    /// Returning the bytes that were written; a null target does not return them.
+    /// The target returns the bytes that were written, so that content can be checked. A null
+    /// target does not.
     pub verify: bool,
 }
 
@@ -203,7 +204,7 @@ pub trait Target: Send {
     fn truncate(&mut self, path: &str, _size_bytes: u64) -> Result<()> {
         Err(absent("truncate", path))
     }
-    /// Changes a file's permissions.
+    /// Changes a file's permissions to the bits of `_mode`.
     fn chmod(&mut self, path: &str, _mode: u32) -> Result<()> {
         Err(absent("chmod", path))
     }
@@ -228,7 +229,7 @@ pub trait File: Send {
     fn read(&mut self, buffer: &mut [u8]) -> Result<usize>;
     /// Writes the next bytes at the file's position.
     fn write(&mut self, bytes: Bytes) -> Result<()>;
-    /// Forces the written data to disk.
+    /// Forces all data written to the file so far to disk.
     fn fsync(&mut self) -> Result<()>;
     /// Closes the file, and waits until the target has done all work that closing causes.
     fn close(self: Box<Self>) -> Result<()>;
@@ -237,7 +238,7 @@ pub trait File: Send {
     fn read_at(&mut self, _buffer: &mut [u8], _offset: u64) -> Result<usize> {
         Err(absent("read", ""))
     }
-    /// Writes at an offset.
+    /// Writes all bytes at an offset of the file.
     fn write_at(&mut self, _bytes: &[u8], _offset: u64) -> Result<()> {
         Err(absent("write", ""))
     }
@@ -245,7 +246,7 @@ pub trait File: Send {
     fn lock(&mut self) -> Result<()> {
         Err(absent("lock", ""))
     }
-    /// Releases the lock.
+    /// Releases the exclusive lock of the whole file.
     fn unlock(&mut self) -> Result<()> {
         Err(absent("unlock", ""))
     }
@@ -255,7 +256,7 @@ pub trait File: Send {
 pub trait Factory: Send + Sync {
     /// Creates the run's directory, which must not exist unless other shards of the run share it.
     fn begin(&self, shared: bool) -> Result<()>;
-    /// Connects a client.
+    /// Connects one client to the target.
     fn connect(&self) -> Result<Box<dyn Target>>;
     /// Removes the run's directory, which must be empty. If it is shared, it is no error that other
     /// shards still use it or have removed it.

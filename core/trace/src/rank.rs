@@ -35,7 +35,7 @@ pub struct Options {
     pub choice: Choice,
 }
 
-/// How trace files are read.
+/// The options for reading trace files, after they were checked.
 #[derive(Clone, Debug)]
 pub struct Reading {
     /// Sampling probability of the calls whose recorder did not record one.
@@ -154,11 +154,11 @@ pub struct Entry {
 /// The rankings of one profile, each by descending self time.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Rankings {
-    /// Calls that work, by path.
+    /// Calls that work instead of wait, by call path.
     pub ranking: Vec<Entry>,
-    /// Calls that work, by name.
+    /// Calls that work instead of wait, by name.
     pub ranking_by_name: Vec<Entry>,
-    /// Calls that wait, by path.
+    /// Calls that wait, by call path.
     pub waits: Vec<Entry>,
     /// Number of entries left out of the three rankings because of the limit.
     pub ranking_beyond_limit: u64,

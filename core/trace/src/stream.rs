@@ -71,7 +71,7 @@ pub struct Stream {
 
 /// The result of reading trace files.
 pub struct Summary {
-    /// The compressed profile of all spans.
+    /// The compressed profile of all spans that were read.
     pub profile: Profile,
     /// A random sample of complete call trees for analyses that need spans; it has all trees if
     /// there are few. The user's selection is not applied to it.

@@ -234,7 +234,7 @@ class PhaseReport(Document):
 
     # Bytes moved in the phase.
     bytes: int
-    # Cache state at the start of the phase.
+    # State of the caches at the start of the phase.
     cache: CacheReport
     # Number of successful operations.
     count: int
@@ -246,7 +246,7 @@ class PhaseReport(Document):
     operations: dict[str, OperationReport]
     # Successful operations per second of `window_s`.
     rate_per_s: float
-    # Arrivals that the schedule of the phase requested; none in a closed workload.
+    # The arrivals that the schedule of the phase requested; none in a closed workload.
     schedule: ScheduleReport | None
     # Figures of each second of the phase.
     seconds: list[Second]
@@ -280,9 +280,10 @@ class StepReport(Document):
 class LoadReport(Document):
     """The report of one run."""
 
-    # Result of the check of acknowledged files; none if the check was not requested.
+    # Result of the check of files whose last change was acknowledged; none if the check was not
+    # requested.
     audit: AuditReport | None = None
-    # Cache state at the start of the timed part.
+    # State of the caches at the start of the timed part.
     cache: CacheReport
     # Number of clients.
     clients: int
@@ -296,7 +297,7 @@ class LoadReport(Document):
     errors: list[ErrorCount]
     # The cost of the load generator itself.
     generator: GeneratorReport
-    # Delay between the agreed start and the release of the clients, seconds.
+    # Time from the agreed start to the release of the clients, seconds.
     late_s: float
     # Number of calls that were affected by layers around the target, by effect: "stalled",
     # "failed", "timed_out" or "throttled".
@@ -310,12 +311,12 @@ class LoadReport(Document):
     phases: list[PhaseReport]
     # Successful operations per second of `window_s`.
     rate_per_s: float
-    # Arrivals that the schedule requested; none in a closed workload.
+    # The arrivals that the schedule requested; none in a closed workload.
     schedule: ScheduleReport | None
     # Figures of each second after the common start. Empty in a run with several phases, each of
     # which has such a list.
     seconds: list[Second]
-    # Number of spans that were dropped because of the plan's limit.
+    # Number of spans that were not recorded because the plan's limit was reached.
     spans_dropped: int
     # Start of the timed part, Unix time in ns.
     start_unix_ns: int

@@ -200,7 +200,8 @@ fn is_directory(hadoop: &Hadoop, client: &GlobalRef, path: &str) -> Result<bool>
 
 impl Factory for HadoopFactory {
     fn begin(&self, shared: bool) -> Result<()> {
-        // mkdirs succeeds on an existing directory, so its existence is checked first.
+        // Hadoop's mkdirs succeeds on an existing directory, so it is checked first that the
+        // directory does not exist.
         let directory = &self.directory;
         match is_directory(&self.hadoop, &self.first, directory) {
             Err(error) if error.kind == ErrorKind::NotFound => {}

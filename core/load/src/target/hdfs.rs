@@ -94,7 +94,8 @@ fn client(uri: &str, runtime: &Runtime) -> Result<Client> {
 
 impl Factory for HdfsFactory {
     fn begin(&self, shared: bool) -> Result<()> {
-        // mkdirs succeeds on an existing directory, so its existence is checked first.
+        // The client's mkdirs succeeds on an existing directory, so it is checked first that the
+        // directory does not exist.
         let directory = &self.directory;
         match wait(
             &self.runtime,

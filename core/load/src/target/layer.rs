@@ -22,16 +22,16 @@ use crate::{Error, ErrorKind, Result};
 pub enum Layer {
     /// Limits the rates of calls and of bytes, summed over all clients of this process.
     Throttle {
-        /// Calls per second; None: no limit.
+        /// Largest number of calls per second; none: no limit.
         #[serde(default)]
         calls_per_s: Option<f64>,
-        /// Bytes per second; None: no limit.
+        /// Largest number of bytes per second; none: no limit.
         #[serde(default)]
         bytes_per_s: Option<f64>,
     },
     /// A call that takes longer than `after_s` counts as failed. It is not aborted.
     Timeout {
-        /// The time limit of a call, s.
+        /// The time that a call may take, s.
         after_s: f64,
     },
     /// Calls fail with a given probability before they reach the target.
@@ -42,14 +42,14 @@ pub enum Layer {
     /// Calls that arrive in the last `length_s` seconds of a period of `period_s` seconds wait
     /// until the period ends.
     Stall {
-        /// Period in seconds, counted from the common start.
+        /// Length of a period in seconds. Periods count from the common start.
         period_s: f64,
         /// Length of the stall at the end of each period, s.
         length_s: f64,
     },
     /// Every call takes `by_s` seconds longer.
     Delay {
-        /// The added delay, s.
+        /// The time by which every call is delayed, s.
         by_s: f64,
     },
 }

@@ -124,7 +124,8 @@ impl Factory for NfsFactory {
         let mut connection = lock(&self.connection);
         let (root, name) = (&self.root_shown, &self.run_directory);
         let wrong = |reason: String| Error::input("target.root", reason);
-        // MKDIR fails if the name exists in any form, including a symbolic link.
+        // MKDIR fails if anything has the name, even a symbolic link, so an existing directory is
+        // never taken over.
         let made = match mkdir(&mut connection, &self.root, name) {
             Err(error) if error.kind == ErrorKind::Exists => {
                 let (found, seen) = lookup(&mut connection, "mkdir", name, &self.root, name)?;

@@ -255,7 +255,8 @@ impl Target for Objects {
     }
 
     fn rmdir(&mut self, path: &str) -> Result<()> {
-        // Object stores remove a directory's marker even if there are objects below it.
+        // A check is needed: object stores remove a directory's marker even if there are objects
+        // below the directory.
         if !self.is_empty("rmdir", path)? {
             let reason = "the directory is not empty";
             return Err(Error::new(ErrorKind::Other, "rmdir", path, reason));

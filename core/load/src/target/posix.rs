@@ -27,7 +27,7 @@ const DIRECTORY_MODE: libc::mode_t = 0o777;
 /// Time limit for a new run directory to become visible on all servers of the file system.
 const SETTLING: Duration = Duration::from_secs(2);
 
-/// How files are opened.
+/// The modes and flags with which files are opened.
 #[derive(Clone, Copy)]
 pub struct Options {
     direct: bool,
@@ -114,7 +114,8 @@ impl PosixFactory {
 impl Factory for PosixFactory {
     fn begin(&self, shared: bool) -> Result<()> {
         let shown = self.directory.display().to_string();
-        // mkdir fails if the name exists in any form, including a symbolic link.
+        // The system call mkdir fails if anything has the name, even a symbolic link, so an
+        // existing directory is never taken over.
         let made = match shared {
             true => patiently(|| made_or_found(&self.directory)),
             false => fs::create_dir(&self.directory),
@@ -145,7 +146,7 @@ impl Factory for PosixFactory {
     }
 
     fn finish(&self, shared: bool) -> Result<()> {
-        // POSIX allows either error for a directory that is not empty.
+        // For a directory that is not empty, POSIX allows two errors.
         use std::io::ErrorKind::{AlreadyExists, DirectoryNotEmpty, NotFound};
         let shown = self.directory.display().to_string();
         match fs::remove_dir(&self.directory) {

@@ -75,7 +75,7 @@ pub enum TargetSpec {
         #[serde(default)]
         drop_caches: DropCaches,
     },
-    /// HDFS through its native protocol.
+    /// HDFS, through a client that speaks its protocol in this process.
     Hdfs {
         /// The address of the NameNode, such as hdfs://host:8020.
         uri: String,
@@ -101,7 +101,7 @@ pub enum TargetSpec {
     },
     /// NFS version 3, with a client in this process.
     Nfs(nfs::Spec),
-    /// Any Hadoop file system through its Java client.
+    /// Any Hadoop file system, through the Java client that applications use.
     Hadoop(hadoop::Spec),
     /// An object store, or another service of the library OpenDAL.
     Opendal(opendal::Spec),

@@ -47,7 +47,7 @@ pub fn from_hexadecimal(text: &[u8], digits: usize) -> Option<u128> {
     if text.len() != digits {
         return None;
     }
-    // Halves of 16 digits fit a machine word, which makes this fast.
+    // Each half of 16 digits fits a machine word, which makes the conversion fast.
     let (high, low) = text.split_at(digits - 16);
     let eight = |from: &[u8]| eight_hexadecimal(u64::from_le_bytes(*from.first_chunk()?));
     let word = |half: &[u8]| {
@@ -115,7 +115,7 @@ mod tests {
                 let mut id = *b"0123456789abcDEF";
                 id[at] = byte;
                 let text = std::str::from_utf8(&id).ok();
-                // The standard library accepts a leading sign.
+                // The standard library accepts a leading sign, which is not allowed here.
                 let text = text.filter(|_| byte != b'+');
                 let expected = text.and_then(|text| u128::from_str_radix(text, 16).ok());
                 assert_eq!(from_hexadecimal(&id, 16), expected, "{byte} at {at}");

@@ -17,13 +17,13 @@ pub enum Form {
     /// Chrome's events with the key "ph", in a list or under "traceEvents". DFTracer writes one
     /// such event per line.
     Chrome,
-    /// Lists of spans with "traceID" under "data".
+    /// An object that has, under "data", lists of spans with "traceID".
     Jaeger,
-    /// A list of spans with "traceId" and "timestamp".
+    /// A list of spans with the keys "traceId" and "timestamp".
     Zipkin,
     /// One object per line with the keys a, b, e and d.
     Htrace,
-    /// Operations with "initiated_at" under "ops".
+    /// An object that has, under "ops", operations with "initiated_at".
     Ceph,
 }
 

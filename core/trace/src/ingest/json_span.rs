@@ -13,12 +13,12 @@ use super::picked::{Key, Picked, Scalar};
 /// An id that was given as hexadecimal digits.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Identity {
-    /// The id is missing.
+    /// The span has no such id.
     #[default]
     None,
-    /// The id is invalid.
+    /// The id has a wrong length or other characters than digits.
     Wrong,
-    /// The value of the id.
+    /// The number that the digits denote.
     Number(u128),
 }
 

@@ -23,7 +23,7 @@ pub enum Key {
     Probability,
     /// The type of Jaeger's sampler.
     SamplerType,
-    /// The parameter of Jaeger's sampler.
+    /// The parameter of Jaeger's sampler, which is a probability for one type of sampler.
     SamplerParameter,
 }
 
@@ -57,11 +57,11 @@ impl Key {
 /// The value of an attribute, as far as this crate uses it.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Scalar<'a> {
-    /// A whole number.
+    /// A number without a fraction.
     Integer(i64),
-    /// Any number.
+    /// A floating-point number.
     Double(f64),
-    /// Text, not yet checked for UTF-8.
+    /// A text, not yet checked for UTF-8.
     Text(Cow<'a, [u8]>),
     /// A value of any other type.
     Other,

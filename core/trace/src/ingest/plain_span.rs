@@ -187,7 +187,8 @@ fn take<'a, T>(
     true
 }
 
-/// Decodes eight bytes; returns the value and the remaining bytes.
+/// Decodes a time of eight bytes, ns. Returns the time and the remaining bytes; None if there are
+/// fewer bytes.
 #[inline(always)]
 fn time(bytes: &[u8]) -> Option<(u64, &[u8])> {
     let (time, behind) = bytes.split_first_chunk::<8>()?;

@@ -104,7 +104,7 @@ impl<'r> Source<'r> {
         Ok(read > 0)
     }
 
-    /// Reads until `bytes` unconsumed bytes are available, or the file ends.
+    /// Reads blocks until `bytes` unconsumed bytes are in memory, or the file ends.
     #[inline(always)]
     pub fn reach(&mut self, bytes: usize) -> Result<(), Failure> {
         while self.filled - self.at < bytes && self.more()? {}

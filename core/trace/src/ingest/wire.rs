@@ -4,9 +4,9 @@
 /// The offset at which a protobuf message is invalid, and the reason.
 #[derive(Debug, PartialEq, Eq)]
 pub struct WireError {
-    /// Bytes from the start of the file.
+    /// Offset of the invalid byte from the start of the file.
     pub offset: usize,
-    /// The reason.
+    /// Why the message is invalid.
     pub reason: String,
 }
 

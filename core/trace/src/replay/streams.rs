@@ -14,7 +14,7 @@ pub type StreamKey = (u32, u32, u32, u32, bool);
 pub struct Stream {
     /// Number of the lane of the segments.
     pub lane: u32,
-    /// The type of the first segment.
+    /// The type of the first segment of the stream.
     pub kind: Kind,
     /// Indices of the segments.
     pub segments: Vec<u32>,

@@ -333,11 +333,11 @@ class TraceProfile(Document):
     losses: dict[str, int]
     # The processes that each wrote a profile; always empty in traces of spans.
     processes: list[Process] = Field(default_factory=list)
-    # Calls that work, by path.
+    # Calls that work instead of wait, by call path.
     ranking: list[Entry]
     # Number of entries left out of the three rankings because of the limit.
     ranking_beyond_limit: int
-    # Calls that work, by name.
+    # Calls that work instead of wait, by name.
     ranking_by_name: list[Entry]
     # Numbers of spans and trees before and after compression.
     reduction: Reduction
@@ -357,5 +357,5 @@ class TraceProfile(Document):
     timelines: list[Timeline]
     # Number of call trees before compression.
     trees: int
-    # Calls that wait, by path.
+    # Calls that wait, by call path.
     waits: list[Entry]

@@ -14,7 +14,7 @@ enum Id {
     Static(JStaticMethodID),
 }
 
-/// A method of one class.
+/// A method of a Java class, resolved to its method id.
 pub struct Method {
     class: GlobalRef,
     id: Id,
@@ -64,7 +64,8 @@ impl Method {
         }
     }
 
-    /// Calls the method and returns the resulting object, which may be null.
+    /// Calls the method and returns the resulting object, which may be null. `on` is the object of
+    /// the call, or null for a static method or a constructor.
     pub fn object<'l>(
         &self,
         env: &mut JNIEnv<'l>,
@@ -74,7 +75,8 @@ impl Method {
         self.call(env, on, &raw(arguments))?.l()
     }
 
-    /// Calls the method and returns the resulting number: 0 for void, 1 for true.
+    /// Calls the method and returns the resulting number: 0 for void, 1 for true. `on` is the
+    /// object of the call, or null for a static method.
     pub fn number(&self, env: &mut JNIEnv, on: &JObject, arguments: &[JValue]) -> Outcome<i64> {
         let given = self.call(env, on, &raw(arguments))?;
         match self.returns {

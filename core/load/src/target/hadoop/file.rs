@@ -39,7 +39,7 @@ fn refused(operation: &'static str, opened_for: &str) -> Error {
     Error::new(ErrorKind::Other, operation, "", reason)
 }
 
-/// A file open for reading.
+/// A file of a Hadoop file system that is open for reading.
 pub struct Reader {
     hadoop: Arc<Hadoop>,
     stream: GlobalRef,
@@ -115,7 +115,7 @@ impl File for Reader {
     }
 }
 
-/// A file open for writing.
+/// A file of a Hadoop file system that is open for writing.
 pub struct Writer {
     hadoop: Arc<Hadoop>,
     stream: GlobalRef,

@@ -28,7 +28,8 @@ pub struct Reader {
     runtime: Arc<Runtime>,
     client: Client,
     reader: FileReader,
-    /// The stream, opened at the first sequential read; positional reads need no stream.
+    /// The stream of blocks, which the first sequential read opens. Positional reads need no
+    /// stream.
     stream: Option<ByteStream>,
     left: Bytes,
     /// Number of bytes received from the stream, including those in `left`, which were not yet

@@ -16,7 +16,8 @@ use crate::{Error, ErrorKind, Result};
 pub struct ObjectReader {
     runtime: Arc<Runtime>,
     reader: Reader,
-    /// The stream, opened at the first sequential read; positional reads need no stream.
+    /// The stream of the object's bytes, which the first sequential read opens. Positional reads
+    /// need no stream.
     stream: Option<BufferStream>,
     left: Buffer,
     path: String,

@@ -29,7 +29,7 @@ impl PosixFile {
         }
     }
 
-    /// Closes the file.
+    /// Closes the file, and returns an error if the close reports that earlier writes failed.
     #[inline]
     pub fn end(mut self) -> Result<()> {
         self.map = None;
@@ -46,7 +46,7 @@ impl PosixFile {
         checked("truncate", "", code).map(drop)
     }
 
-    /// Drops the file's pages from the page cache.
+    /// Drops the pages of the file that are clean from the kernel's page cache.
     pub fn forget(&self) -> Result<()> {
         // SAFETY: the descriptor is this file's own and open; the call uses no memory.
         match unsafe { libc::posix_fadvise(self.descriptor, 0, 0, libc::POSIX_FADV_DONTNEED) } {
@@ -65,7 +65,7 @@ impl PosixFile {
         let mapped = MmapOptions::new().map_raw_read_only(self.descriptor);
         let map = match mapped {
             Ok(map) if map.len() > 0 => map,
-            // An empty file cannot be mapped.
+            // An empty file cannot be mapped, and none of it is cached.
             Ok(_) => return Ok(Some(0)),
             Err(error) if error.raw_os_error() == Some(libc::ENODEV) => return Ok(None),
             Err(error) => return Err(failed(&error)),
