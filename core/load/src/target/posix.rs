@@ -295,7 +295,8 @@ impl Target for Posix {
 
     fn stat(&mut self, path: &str) -> Result<u64> {
         let (at, name) = (self.at(), self.path.set(path));
-        // SAFETY: as in `opened`; a structure of zeroes is valid, and the call fills it.
+        // SAFETY: the path ends with a zero and outlives the call; the descriptor is open. A structure
+        // of zeroes is valid, and the call fills it.
         let (code, seen) = unsafe {
             let mut seen: libc::stat = std::mem::zeroed();
             let code = libc::fstatat(at, name, &mut seen, libc::AT_SYMLINK_NOFOLLOW);
@@ -306,7 +307,7 @@ impl Target for Posix {
 
     fn exists(&mut self, path: &str) -> Result<bool> {
         let (at, name) = (self.at(), self.path.set(path));
-        // SAFETY: as in `opened`.
+        // SAFETY: the path ends with a zero and outlives the call; the descriptor is open.
         let code = unsafe { libc::faccessat(at, name, libc::F_OK, libc::AT_SYMLINK_NOFOLLOW) };
         match checked("exists", path, code) {
             Ok(_) => Ok(true),
@@ -319,7 +320,7 @@ impl Target for Posix {
         let path = if path.is_empty() { "." } else { path };
         let flags = libc::O_RDONLY | libc::O_DIRECTORY | libc::O_NOFOLLOW | libc::O_CLOEXEC;
         let (at, name) = (self.at(), self.path.set(path));
-        // SAFETY: as in `opened`.
+        // SAFETY: the path ends with a zero and outlives the call; the descriptor is open.
         let code = unsafe { libc::openat(at, name, flags) };
         calls::count_entries(checked("list", path, code)?, path)
     }
@@ -327,19 +328,19 @@ impl Target for Posix {
     fn rename(&mut self, from: &str, to: &str) -> Result<()> {
         let at = self.at();
         let (name, new) = (self.path.set(from), self.other.set(to));
-        // SAFETY: as in `opened`, for both paths.
+        // SAFETY: both paths end with a zero and outlive the call; the descriptor is open.
         checked("rename", from, unsafe { libc::renameat(at, name, at, new) }).map(drop)
     }
 
     fn delete(&mut self, path: &str) -> Result<()> {
         let (at, name) = (self.at(), self.path.set(path));
-        // SAFETY: as in `opened`.
+        // SAFETY: the path ends with a zero and outlives the call; the descriptor is open.
         checked("delete", path, unsafe { libc::unlinkat(at, name, 0) }).map(drop)
     }
 
     fn mkdir(&mut self, path: &str) -> Result<()> {
         let (at, name) = (self.at(), self.path.set(path));
-        // SAFETY: as in `opened`.
+        // SAFETY: the path ends with a zero and outlives the call; the descriptor is open.
         checked("mkdir", path, unsafe {
             libc::mkdirat(at, name, DIRECTORY_MODE)
         })
@@ -348,7 +349,7 @@ impl Target for Posix {
 
     fn rmdir(&mut self, path: &str) -> Result<()> {
         let (at, name) = (self.at(), self.path.set(path));
-        // SAFETY: as in `opened`.
+        // SAFETY: the path ends with a zero and outlives the call; the descriptor is open.
         let code = unsafe { libc::unlinkat(at, name, libc::AT_REMOVEDIR) };
         checked("rmdir", path, code).map(drop)
     }
@@ -361,7 +362,7 @@ impl Target for Posix {
 
     fn chmod(&mut self, path: &str, mode: u32) -> Result<()> {
         let (at, name) = (self.at(), self.path.set(path));
-        // SAFETY: as in `opened`.
+        // SAFETY: the path ends with a zero and outlives the call; the descriptor is open.
         checked("chmod", path, unsafe { libc::fchmodat(at, name, mode, 0) }).map(drop)
     }
 
@@ -376,7 +377,7 @@ impl Target for Posix {
         let mut value = [0u8; 256];
         let name = self.through_descriptor(path);
         let (data, size) = (value.as_mut_ptr(), value.len());
-        // SAFETY: as in `set_xattr`; the kernel writes no more than the array's length.
+        // SAFETY: both names end with a zero; the kernel writes no more than the array's length.
         let code = unsafe { libc::lgetxattr(name, ATTRIBUTE.as_ptr(), data.cast(), size) };
         checked("get_xattr", path, code as i32).map(|length| length as usize)
     }

@@ -106,8 +106,7 @@ pub struct Picked<'a> {
     wait: bool,
     /// The sampling weight; 0 if unknown.
     weight: u64,
-    /// Whether Jaeger's sampler is probabilistic. `parameter` is the sampler's parameter: then its
-    /// probability.
+    /// Whether Jaeger's sampler is probabilistic. If it is, `parameter` is its probability.
     probabilistic: bool,
     parameter: f64,
     /// Boxed to keep the type small, since only resources have an origin and there are far more

@@ -34,7 +34,8 @@ impl Change {
         Self::faster(NONE, 1.0)
     }
 
-    /// The own work of one step takes 1 / `factor` of its time.
+    /// A change in which the work of one step itself, without waiting, takes 1 / `factor` of its
+    /// time.
     pub fn faster(step: u32, factor: f64) -> Self {
         Self {
             step,
@@ -44,7 +45,7 @@ impl Change {
         }
     }
 
-    /// Additionally, gaps without explanation end at their recorded times.
+    /// Adds to the change: gaps without explanation end at their recorded times.
     pub fn pinned(self) -> Self {
         Self {
             pinned: true,
@@ -52,7 +53,7 @@ impl Change {
         }
     }
 
-    /// Additionally, gaps without explanation shrink by the same factor.
+    /// Adds to the change: gaps without explanation shrink by the factor of the step.
     pub fn shrinking(self) -> Self {
         Self {
             shrinking: true,

@@ -113,7 +113,8 @@ impl PosixFile {
             let reason = "a mapped file does not grow";
             return Err(Error::new(ErrorKind::Other, "write", "", reason));
         }
-        // SAFETY: as in `copied_out`.
+        // SAFETY: both ranges are within the mapping and the bytes, and do not overlap. The file
+        // belongs to this run, and nothing truncates it while it is open here.
         unsafe {
             let to = map.as_mut_ptr().add(offset as usize);
             std::ptr::copy_nonoverlapping(bytes.as_ptr(), to, bytes.len());
