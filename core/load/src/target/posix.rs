@@ -295,8 +295,8 @@ impl Target for Posix {
 
     fn stat(&mut self, path: &str) -> Result<u64> {
         let (at, name) = (self.at(), self.path.set(path));
-        // SAFETY: the path ends with a zero and outlives the call; the descriptor is open. A structure
-        // of zeroes is valid, and the call fills it.
+        // SAFETY: the path ends with a zero and outlives the call; the descriptor is open. A
+        // structure of zeroes is valid, and the call fills it.
         let (code, seen) = unsafe {
             let mut seen: libc::stat = std::mem::zeroed();
             let code = libc::fstatat(at, name, &mut seen, libc::AT_SYMLINK_NOFOLLOW);
