@@ -207,7 +207,9 @@ def names_in(text: str) -> set[str]:
 
 
 def holds(text: str, values: Mapping[str, float | str]) -> bool:
-    """Whether the constraint `text` holds for `values`, which maps each factor's name to its value."""
+    """Whether the constraint `text` holds for `values`, which maps each factor's name to its
+    value.
+    """
     return bool(_value(_tree(text), values))
 
 

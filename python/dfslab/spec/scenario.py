@@ -192,7 +192,9 @@ class Judge(CheckedModel):
 
 
 class Scenario(CheckedModel):
-    """One scenario: deployment, file system, workload, run settings, sweep, design and judgement."""
+    """One scenario: deployment, file system, workload, run settings, sweep, design and
+    judgement.
+    """
 
     schema_version: Literal[1] = Field(1, alias="schema", description="Version of this format")
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$")] = Field(
@@ -398,7 +400,9 @@ class Point(CheckedModel):
 
     @cached_property
     def id(self) -> str:
-        """Returns a digest of everything that affects the outcome except the seed and the methods."""
+        """Returns a digest of everything that affects the outcome except the seed and the
+        methods.
+        """
         # Run folders are found again by this id when a run is resumed, so its text format (sorted
         # keys) must not change.
         one = self.scenario

@@ -47,7 +47,9 @@ def objective(text: str) -> Objective:
 
 
 class Search(CheckedModel):
-    """Settings of `dfslab search`, which looks for the highest rate that meets a latency objective."""
+    """Settings of `dfslab search`, which looks for the highest rate that meets a latency
+    objective.
+    """
 
     objective: str = Field("response_s_p99 <= 20 ms", description="What a rate must keep to")
     lowest: Annotated[PerSecond, Field(gt=0)] = quantity("10 /s", description="Where it begins")

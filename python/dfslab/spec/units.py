@@ -166,7 +166,9 @@ def _quantity(unit: str) -> tuple[BeforeValidator, PlainSerializer, str]:
 
 
 def quantity(written: str, description: str) -> float:
-    """Returns a model's field whose default is the text `written` with a unit, parsed like input."""
+    """Returns a model's field whose default is the text `written` with a unit, parsed like
+    input.
+    """
     # The validator of the field's type converts the default text to a number.
     field: float = Field(written, description=description, validate_default=True)
     return field

@@ -178,7 +178,9 @@ class Delay(Node):
 
 @dataclass(frozen=True)
 class At(Node):
-    """A step that runs `body` at `role` instead of the current role, without a message or resource."""
+    """A step that runs `body` at `role` instead of the current role, without a message or
+    resource.
+    """
 
     role: str
     body: Node

@@ -167,7 +167,9 @@ def quorum(needed: Expression, *steps: Node, copies: Expression = 1, name: str =
 
 
 def pipeline(units: Expression, *stages: Node, name: str = "") -> Pipeline:
-    """Passes `units` equal units through stages that overlap; each stage serves one unit at a time."""
+    """Passes `units` equal units through stages that overlap; each stage serves one unit at a
+    time.
+    """
     return Pipeline(name, _expression(units), stages)
 
 

@@ -24,7 +24,9 @@ LAYER_KEYS: dict[str, dict[str, str]] = {
 
 
 class Layer(CheckedModel):
-    """One layer around the load generator's target. The first of several layers is the outermost."""
+    """One layer around the load generator's target. The first of several layers is the
+    outermost.
+    """
 
     kind: LayerKind = Field(description="What is done to calls")
     rate: PerSecond = quantity("0 /s", description="Calls a second that a throttle lets through")

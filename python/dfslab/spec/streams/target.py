@@ -1,4 +1,6 @@
-"""The targets of the load generator: the file system that its clients call, and how they call it."""
+"""The targets of the load generator: the file system that its clients call, and how they call
+it.
+"""
 
 from __future__ import annotations
 

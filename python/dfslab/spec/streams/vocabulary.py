@@ -45,7 +45,9 @@ Spread = Annotated[float, Field(ge=0)]
 
 
 class CoreDocument(CheckedModel):
-    """A document that the core reads. The core uses its own defaults for fields that are not set."""
+    """A document that the core reads. The core uses its own defaults for fields that are not
+    set.
+    """
 
     @property
     def text(self) -> str:
@@ -167,7 +169,9 @@ class Access(CoreDocument):
 
 
 class Zipf(CoreDocument):
-    """Zipf popularity of files: the k-th file is chosen with probability proportional to k^(-zipf)."""
+    """Zipf popularity of files: the k-th file is chosen with probability proportional to
+    k^(-zipf).
+    """
 
     zipf: Spread
 
@@ -261,7 +265,9 @@ class OpenArrival(CoreDocument):
 
 
 class GivenArrival(CoreDocument):
-    """The scheduled starts of each client's operations, in ascending seconds after the run's start."""
+    """The scheduled starts of each client's operations, in ascending seconds after the run's
+    start.
+    """
 
     given: list[list[Spread]]
 

@@ -58,4 +58,6 @@ class CounterFormat:
 
 
 class NotUnderstood(Exception):
-    """A text of counters has a recognised format but is malformed. The message names the position."""
+    """A text of counters has a recognised format but is malformed. The message names the
+    position.
+    """
