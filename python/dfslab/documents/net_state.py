@@ -14,9 +14,7 @@ TokenRows = dict[str, list[TokenRow]]
 
 
 class Scan(Document):
-    """An input arc for which the engine must examine every waiting token at each firing, and the
-    reason.
-    """
+    """An input arc for which the engine must examine every waiting token, and the reason."""
 
     arc: int
     page: str

@@ -99,8 +99,8 @@ def number(level: Level) -> float | str:
 
 
 def shapes(key: str, given: set[str]) -> bool:
-    """Whether a key determines which testbed or mount a configuration needs: numbers of nodes,
-    roles, and keys of the file system that are not in `given`.
+    """Whether a key is part of a configuration's layout: numbers of nodes, roles, and keys of the
+    file system that are not in `given`.
     """
     parts = key.split(".")
     if parts[0] == "deployment":

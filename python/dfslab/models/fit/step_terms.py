@@ -24,8 +24,7 @@ TERMS |= {"clients met": "s", "clients met * bytes / adapter rate": ""}
 TERMS |= {"clients met * bytes of the last block / adapter rate": ""}
 TERMS |= {"clients met * crossings": "s"}
 SERVER, ADAPTER, LAST_BLOCK, CROSSINGS = range(len(TERMS) - 4, len(TERMS))
-# Terms of the two shared resources where clients queue: the range of the server's terms, then that
-# of the adapter's terms.
+# Terms of the two shared resources where clients queue: the server's terms, then the adapter's.
 MET = ((SERVER, CROSSINGS), (ADAPTER, LAST_BLOCK))
 # A rate in bytes/s that is so high that its service time is negligible.
 UNLIMITED = 1e15

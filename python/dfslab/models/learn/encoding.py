@@ -119,8 +119,8 @@ def _factor(keys: Sequence[str], labels: Sequence[Mapping[str, Any]]) -> Factor:
 
 
 def layout_key(point: Point) -> str:
-    """Returns the identity of a configuration's layout: numbers of nodes, and parameters of the
-    file system that need another testbed or mount.
+    """Returns the identity of a configuration's layout: numbers of nodes, roles, and the file
+    system's keys except those that only configure daemons.
     """
     parameter_keys = {
         p.key

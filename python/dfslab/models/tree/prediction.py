@@ -55,7 +55,7 @@ class Prediction:
 
     @property
     def binding(self) -> str:
-        """The bottleneck: the name of the busiest station, or a text that says what else limits the
+        """The bottleneck: the busiest station's name, or a text that says what else limits the
         rate.
         """
         busiest = max(self.utilisation, key=lambda s: self.utilisation[s], default=None)
@@ -77,12 +77,10 @@ class Predictions:
 
 @dataclass(frozen=True)
 class OpenPrediction:
-    """The prediction for an open workload. Latencies are in seconds, and None or empty if the queue
-    is unstable.
+    """The prediction for an open workload: seconds, and None or empty if the queue is unstable.
 
     `rate_per_s`: completed operations. `places`: size of the server's call queue; None without one.
-    `refused`: share of calls that find the queue full; a finite queue is stable even when
-    overloaded.
+    `refused`: share of calls that find the queue full, which is stable even when overloaded.
     """
 
     offered_per_s: float
@@ -97,9 +95,7 @@ class OpenPrediction:
 
 
 class Situation:
-    """A configuration that is prepared for predictions with different sets of calibrated
-    constants.
-    """
+    """A configuration prepared for predictions with different sets of calibrated constants."""
 
     def __init__(self, scenario: Scenario) -> None:
         self.scenario = scenario
@@ -121,8 +117,8 @@ class Situation:
         self.written_back = self._written_back(volume)
 
     def _written_back(self, volume_bytes: float) -> float:
-        """Returns the share of `volume_bytes`, the written data, that servers write to disk during
-        the run.
+        """Returns the share of the written `volume_bytes` that servers write to disk during the
+        run.
         """
         data = [role.name for role in self.system.roles if role.kind == "data"]
         memory = sum(
@@ -135,9 +131,7 @@ class Situation:
 
     @cached_property
     def constants(self) -> dict[str, float]:
-        """The prior medians of the calibrated constants that occur in this configuration's
-        trees.
-        """
+        """The prior medians of the calibrated constants in this configuration's trees."""
         calibrated = self.system.parameters.of_origin("calibrated")
         acting = {key for operation in self.mix for key in self.system.acting(operation)}
         return {k: float(p.default or 0.0) for k, p in calibrated.items() if k in acting}
@@ -200,8 +194,8 @@ class Situation:
         return _Solver(self, self.costs(constants)).prediction()
 
     def predict_many(self, sets: Sequence[Mapping[str, float]]) -> Predictions:
-        """Predicts for several sets of the same constants, as `predict` does for one set,
-        vectorised over the sets.
+        """Predicts for several sets of the same constants at once, as `predict` does for one
+        set.
         """
         together = {key: np.array([one[key] for one in sets]) for key in sets[0]}
         try:
@@ -236,9 +230,7 @@ Solution = TypeVar("Solution", bound=Closed | Many)
 
 
 class _Stations(ABC, Generic[Solution]):
-    """The stations that the operations of a mix use, and `closed`, the solution of their closed
-    network.
-    """
+    """The stations that a mix of operations uses; `closed` is the solution of their network."""
 
     def __init__(self, situation: Situation, costs: Mapping[str, Cost]) -> None:
         self.situation, self.costs = situation, costs
@@ -286,7 +278,7 @@ class _Stations(ABC, Generic[Solution]):
 
 
 class _Solver(_Stations[Closed]):
-    """Computes rate, latency and step times from the costs of the operations, for one set of
+    """Computes rate, latency and step times from the operations' costs, for one set of
     constants.
     """
 
@@ -307,9 +299,8 @@ class _Solver(_Stations[Closed]):
     ) -> OpenPrediction:
         """Solves an open network of M/M/c stations, background work included.
 
-        `queue` is (names of the role and groups that serve a call queue, size of the queue in
-        calls). If the bottleneck is among them, its queue is M/M/1/K with that station's service
-        time (Kleinrock 1975).
+        `queue`: (names of the role and groups that serve a call queue, its size in calls). If the
+        bottleneck is among them, its queue is M/M/1/K with its service time (Kleinrock 1975).
         """
         fore, back = self._vector(self.mean.demands), self._vector(self.mean.background)
         demands = [d + b for d, b in zip(fore, back, strict=True)]
@@ -331,8 +322,7 @@ class _Solver(_Stations[Closed]):
                 return OpenPrediction(
                     rate_per_s, min(rate_per_s, largest), largest, None, {}, {}, binding
                 )
-            # Admitted calls arrive at the service rate, so they wait only in the call queue, which
-            # is full.
+            # Calls are admitted at the service rate, so they wait only in the full call queue.
             response_s = self.mean.latency_s + bounded.wait_s
             operations = {
                 name: cost.latency_s + bounded.wait_s for name, cost in self.costs.items()
@@ -451,7 +441,7 @@ class _Solver(_Stations[Closed]):
 
 
 class _ManySolver(_Stations[Many]):
-    """The solver for several sets of constants. Demands are arrays of shape (sets of
+    """The solver for several sets of constants: demands are arrays of shape (sets of
     constants,).
     """
 
@@ -487,9 +477,7 @@ class _ManySolver(_Stations[Many]):
         return cost.latency_s + waiting_s
 
     def predictions(self) -> Predictions:
-        """Returns rates, latencies and step times, by the rules of a prediction for one set of
-        constants.
-        """
+        """Returns rates, latencies and step times, by the rules of a single prediction."""
         loaded = {name: self._loaded_s(cost) for name, cost in self.costs.items()}
         mean = np.zeros(self._count)
         for name, share in self.situation.mix.items():

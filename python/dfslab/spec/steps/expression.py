@@ -1,10 +1,10 @@
 """Expressions over parameters, evaluated by plain Python for numbers and by SymPy for formulas.
 
 A description consists of sums, products, Max, Min and the like of symbols, with conditions such as
-`P.copies > 1` or `P.direct | P.cold`. An expression keeps its operations as written. To compute
-numbers, it is compiled into a Python function. To show formulas, `sympify` repeats the operations
-in SymPy, which is imported only then, because it loads slower than all other modules together.
-SymPy's expressions and these can be mixed.
+`P.copies > 1` or `P.direct | P.cold`. An expression keeps its operations as written. For numbers,
+it is compiled into a Python function. For formulas, `sympify` repeats its operations in SymPy,
+which is imported only then, because it loads slower than all other modules together. SymPy's
+expressions and these can be mixed.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ _FUNCTIONS = ("Max", "Min", "ceiling", "floor", "sqrt", "log")
 
 
 class Expr:
-    """An expression: the operation `name` on `args`. A leaf is a symbol with its key, or a number
-    with its value.
+    """An operation `name` on `args`. A leaf is a symbol with its key, or a number with its
+    value.
     """
 
     # Make NumPy scalars defer binary operations to this class.
@@ -43,8 +43,7 @@ class Expr:
         self._hash = hash((name, args))
 
     def __reduce__(self) -> tuple[type[Expr], tuple[Argument, ...]]:
-        # Pickle an expression by its arguments and compute its hash again, since string hashes
-        # differ between processes.
+        # Pickle the arguments, since string hashes differ between processes.
         return type(self), (self.name, *self.args)
 
     def __hash__(self) -> int:
@@ -71,9 +70,7 @@ class Expr:
 
     @cached_property
     def operands(self) -> tuple[Expr, ...]:
-        """The arguments that are expressions: none for a symbol or number, and the value for a
-        named amount.
-        """
+        """The arguments that are expressions: none for a leaf, the value for a named amount."""
         return tuple(one for one in self.args if not isinstance(one, str | int | float | Fraction))
 
     @property
@@ -223,9 +220,7 @@ ZERO, ONE = Expr("number", 0), Expr("number", 1)
 
 
 def _combined(name: str, left: Operand, right: Operand) -> Expr:
-    """Returns the binary operation `name` on two operands. SymPy performs it if one of them is a
-    SymPy object.
-    """
+    """Returns the operation `name` on two operands, by SymPy if one of them is a SymPy object."""
     mine, theirs = _ours(left), _ours(right)
     for one in (mine, theirs):
         if isinstance(one, Condition):
@@ -254,9 +249,7 @@ def _ours(value: object) -> Expr | None:
 
 
 def _simplest(name: str, left: Expr, right: Expr) -> Expr:
-    """Returns the operation `name` on two expressions in its simplest form: numbers are computed,
-    and x + 0, x * 1 and x * 0 are simplified. The latter assumes that parameters are finite.
-    """
+    """Returns the operation in its simplest form. x * 0 is 0, because parameters are finite."""
     if left.name == right.name == "number":
         values = [Fraction(v) if isinstance(v, int) else v for v in (left.value, right.value)]
         if name != "pow" and not (name in _DIVIDING and values[1] == 0):
@@ -277,9 +270,7 @@ def _simplest(name: str, left: Expr, right: Expr) -> Expr:
 
 
 def _compared(name: str, left: Operand, right: Operand) -> Condition:
-    """Returns the comparison `name` of two operands. Returns NotImplemented, so that SymPy performs
-    it, if one of them is a SymPy object.
-    """
+    """Returns a comparison of two operands; NotImplemented, for SymPy, if one is a SymPy object."""
     mine, theirs = _ours(left), _ours(right)
     if mine is None or theirs is None:
         return cast(Condition, NotImplemented)
@@ -305,9 +296,7 @@ def select(holds: Expr, then: Expr | Number, otherwise: Expr | Number) -> Expr:
 
 
 def named(name: str, value: Expr) -> Expr:
-    """Returns the amount `value` with a name, which a net's guards and a diagram's legends show in
-    place of the expression.
-    """
+    """Returns the amount with a name, which guards of nets and legends of diagrams show."""
     return Expr("named", name, value)
 
 
@@ -380,9 +369,7 @@ def symbolic_amount(value: object) -> sympy.Expr:
 
 
 def _space(arrays: bool) -> dict[str, Callable[..., Any] | float]:
-    """Returns the names that compiled expressions may use: functions of numbers, or of arrays if
-    `arrays`.
-    """
+    """Returns the functions that compiled expressions may call, on numbers or on `arrays`."""
     if not arrays:
         return {
             "Max": max,
@@ -420,16 +407,16 @@ def _each_of(of_two: Callable[[Any, Any], Any]) -> Callable[..., Any]:
 
 
 def function(root: Expr, arrays: bool = False) -> tuple[tuple[str, ...], Callable[..., Any]]:
-    """Compiles an expression. Returns the names of its symbols and a function that takes their
-    values in this order: numbers, or arrays if `arrays`.
+    """Compiles an expression. Returns its symbol names and a function of their values in this
+    order.
     """
     names = sorted(one.key for one in root.free_symbols)
     known: dict[Expr, str] = {symbol(name): f"s{place}" for place, name in enumerate(names)}
     lines: list[str] = []
 
     def text(one: Expr) -> str:
-        """Returns the source text of an operand. Each operation becomes one line, which all uses of
-        the operation share.
+        """Returns the source text of an operand. An operation is one line, shared by all its
+        uses.
         """
         if one.name == "number":
             value = one.value
@@ -464,9 +451,7 @@ _CALLED = {"ceiling": "ceil", "Max": "max", "Min": "min"}
 
 
 def readable(value: Expr, within: int = 0) -> str:
-    """Returns an expression as infix text with the names of quantities and switches. `within` is
-    the precedence of the enclosing operation, which decides about brackets.
-    """
+    """Returns infix text; `within`: precedence of the enclosing operation, for brackets."""
     if not isinstance(value, Expr):
         # A description may use SymPy's own functions, too.
         return str(value)

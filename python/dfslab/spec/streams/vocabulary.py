@@ -137,9 +137,7 @@ class SizeDistribution(CoreDocument):
 
 
 class Strided(CoreDocument):
-    """Strided access within a file: each transfer starts `strided` blocks after the start of the
-    previous transfer.
-    """
+    """Strided access within a file: every `strided`-th block, in several passes over the file."""
 
     strided: Annotated[int, Field(ge=1)]
 
