@@ -1,4 +1,6 @@
-"""Operations of a local directory: system calls, page cache copies, and the disk behind them."""
+"""Describes the operations of a local directory: system calls, copies from and to the page cache,
+and the disk.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,9 @@ uncached = P.direct | P.cold
 
 
 def _waited(request: Node) -> Node:
-    """A synchronous disk request. The part of its latency that occupies no server is a delay."""
+    """A synchronous disk request. The share of its latency that does not occupy the disk is a delay
+    before it.
+    """
     delayed: Expr = Max(0, 1 - P.occupied) * symbol("storage.disk_latency")
     return seq(delay("storage", delayed), request)
 
