@@ -16,7 +16,7 @@ THREE_ERRORS = 0.9973
 
 def agrees(values: list[float], wanted: float) -> None:
     """Asserts that the mean of independent replications is within three standard errors of
-    `wanted`, and that the error is small enough to be a test."""
+    `wanted`, and that three standard errors are below 10 % of the mean."""
     found = estimate(values, THREE_ERRORS)
     assert abs(found.mean - wanted) <= found.half_width, (found, wanted)
     assert found.relative < 0.1, "too wide to tell anything"

@@ -19,9 +19,9 @@ BY_SYSTEM = ("test_counted", "test_dask_hosts", "test_layouts", "test_real_syste
 # A Java option for daemons and clients that run for seconds only. The optimising compiler would
 # cost half of their processor time without a benefit.
 QUICK_JAVA = "-XX:TieredStopAtLevel=1"
-# Modules that two workers (`pytest tests/testbed -n 2`) must not run at the same time. Daemons that
-# do not run in hosts of their network namespaces choose ports of one address, and JuiceFS' mounts
-# share the machine's folder for temporary files.
+# Modules that two workers (`pytest tests/testbed -n 2`) must not run at the same time. Daemons
+# outside of hosts (network namespaces) choose ports of one address, and JuiceFS' mounts share the
+# machine's folder for temporary files.
 WITHOUT_HOSTS = ("test_hdfs_testbed", "test_hdfs_run", "test_hdfs_trace")
 
 

@@ -62,8 +62,8 @@ CASES = [
     Case("moosefs", {"goal": 2}, "chunkserver-2", 1, (1.8, 3.3)),
     Case("cephfs", {"copies": 2}, "osd-2", 1, (0.9, 2.6)),
     Case("juicefs", {}, "", 1, (6.5, 8.5)),
-    # HDFS' native client reads from other DataNodes when one crashes, but fails to write to blocks
-    # that include the crashed one.
+    # When a DataNode crashes, HDFS' native client continues to read from the others, but a write to
+    # the crashed one fails.
     Case("hdfs", {"replication": 2}, "datanode-2", 1, (1.8, 3.6), tolerates=40),
 ]
 

@@ -39,8 +39,8 @@ class Testbed:
         return {}
 
     def empty_caches(self) -> None:
-        """Records when it was called: in each phase, it comes between emptying page caches and
-        reading the disks' counters."""
+        """Records how often the disks' counters were read before this call. In each phase the call
+        comes between emptying page caches and reading the counters."""
         self.emptied += [self.asked]
 
     def disks_read_bytes(self) -> int:

@@ -47,8 +47,8 @@ KINDS = [
 
 
 def snapshot(root: bytes) -> dict[bytes, tuple]:
-    """Returns path below a directory -> (type and mode, inode, time of change, content or link
-    target)."""
+    """Returns path below a directory -> (type and mode, inode, modification time in ns, content or
+    link target)."""
     found = {}
     for folder, directories, files in os.walk(root):
         for name in [*directories, *files]:
@@ -60,8 +60,8 @@ def snapshot(root: bytes) -> dict[bytes, tuple]:
             elif stat.S_ISREG(seen.st_mode):
                 with open(path, "rb") as file:
                     what = file.read()
-            # The time of the root directory is ignored, because creating and removing the run
-            # directory changes it.
+            # The modification time of the root directory is ignored, because creating and removing
+            # the run directory changes it.
             changed_ns = 0 if name == b"root" else seen.st_mtime_ns
             found[path] = (seen.st_mode, seen.st_ino, changed_ns, what)
     return found

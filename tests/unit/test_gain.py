@@ -9,7 +9,8 @@ from dfslab.instruments.tracing.callprofile import merge
 from dfslab.studies.traces.gain import RUNS_DIFFER, Z90, savings, threads
 from support.profiles import MS, SMALL_FILES, files, step
 
-# Half-width, as a fraction, of the interval for calls that are equal but belong to another run.
+# Relative half-width by which an interval is widened, because equal calls may take other times in
+# another run.
 RUNS = Z90 * RUNS_DIFFER
 
 

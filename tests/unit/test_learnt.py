@@ -1,4 +1,5 @@
-"""Tests of learnt models: known signs, upper bounds, correct intervals, fair splits, tables."""
+"""Tests of learnt models: they keep known signs and upper bounds, their intervals are correct,
+splits are fair, and tables show them."""
 
 from __future__ import annotations
 

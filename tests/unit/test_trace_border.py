@@ -123,8 +123,8 @@ def test_wrong_calls_are_refused(tmp_path):
 
 
 def test_a_clock_that_is_ahead_is_told_and_set_back(tmp_path):
-    """If the clock of one of two hosts is a minute ahead, this is reported and the spans are
-    corrected. Each host writes one file."""
+    """Of two hosts that write a file of spans each, one has a clock that is a minute ahead. This is
+    reported, and the spans are corrected."""
     minute_ns, start_ns = 60 * 10**9, 1_700_000_000 * 10**9
 
     def written(host: str, spans: list[dict]) -> Path:
