@@ -15,8 +15,8 @@ from dfslab.method import Method, RunFailed
 from dfslab.report import document
 from dfslab.result import Result
 from dfslab.spec.check import check
+from dfslab.spec.files.outputs import Output, new_file
 from dfslab.spec.model import InputError
-from dfslab.spec.outputs import new_file
 from dfslab.spec.scenario import Point, Scenario, read
 from dfslab.studies import contract, findings
 from dfslab.studies.compare import compare
@@ -187,18 +187,20 @@ class Laboratory:
         """The page, the summary and the table of results; then the folder is complete."""
         if always_page or any(one.is_worth_a_page for one in run.findings.found.values()):
             with stages.of("page"):
-                pages.write(run, run.page)
+                pages.write(run)
         run.processor_time = stages.spent
         run.findings.notes += opened.finish(document.of(run))
         return run
 
-    def learn(self, scenario: Scenario, data: Path, page: Path | None = None) -> FinishedRun:
+    def learn(self, scenario: Scenario, data: Path, page: Output | None = None) -> FinishedRun:
         """Apply studies to existing runs: a run folder, or a table of runs.
 
         The findings are also written to `page`, if given.
         """
         if not scenario.design.factor:
             raise InputError("design.factor", None, "is empty: there is nothing to learn about")
+        if page is not None:
+            page.check([data])
         results = measured_before(data, scenario)
         run = FinishedRun(scenario, results, Findings.of(compare(results)), data)
         self._ask(LearningStudy(), run, Stages(self._clock))
@@ -259,9 +261,7 @@ def measured_before(data: Path, scenario: Scenario) -> list[Result]:
     return table.read(data, scenario)
 
 
-def write_page(run: FinishedRun, path: Path | None = None) -> Path:
-    """The page of a run, in its folder or as a new file."""
-    if path is not None:
-        new_file("--output", path)
-    pages.write(run, path or run.page)
-    return path or run.page
+def write_page(run: FinishedRun, output: Output | None = None) -> Path:
+    """The page of a run, in its folder or as a file that a user names."""
+    pages.write(run, output)
+    return run.page if output is None else output.path

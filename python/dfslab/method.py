@@ -6,13 +6,10 @@ from collections.abc import Sequence
 from typing import Protocol, runtime_checkable
 
 from dfslab.result import Result
+from dfslab.spec.errors import RunFailed as RunFailed
 from dfslab.spec.scenario import Point
 
 CONFIDENCE = 0.90
-
-
-class RunFailed(Exception):
-    """The run failed for a reason outside the input: one clear line, exit code 1."""
 
 
 @runtime_checkable

@@ -15,13 +15,14 @@ from dfslab.laboratory import Laboratory
 from dfslab.models import regression, sequence
 from dfslab.models.fit import step_functions
 from dfslab.spec.errors import InputError
+from dfslab.spec.files.outputs import Output
 from dfslab.studies import advise, compare, contract, crossval, expectations, findings, operations
 from dfslab.studies.advice import Advised
 from dfslab.studies.compare import Comparison
 from dfslab.studies.contract import Findings
 from dfslab.studies.expectations import Expected
 from dfslab.studies.operations import Functions
-from dfslab.studies.runs import store, stored, table
+from dfslab.studies.runs import stored, table
 from support import synthetic
 from typer.testing import CliRunner
 
@@ -67,7 +68,7 @@ def results():
 def run(folder: Path, *methods: str) -> Path:
     """The folder of a run whose measurements come from a table."""
     folder.mkdir(exist_ok=True)
-    table.write(results(), folder / "runs.csv")
+    table.write(results(), Output("-o", folder / "runs.csv"))
     laboratory = Laboratory()
     plan = laboratory.plan(scenario(*methods), recorded=folder / "runs.csv")
     return laboratory.run(plan, folder, fresh=True, always_page=True).folder
@@ -209,7 +210,7 @@ def test_a_folder_that_cannot_be_written_is_computed_and_read(folder, monkeypatc
     def refuse(*_):
         raise PermissionError("read-only")
 
-    monkeypatch.setattr(store, "write_atomically", refuse)
+    monkeypatch.setattr(stored, "write_atomically", refuse)
     monkeypatch.setattr(Laboratory, "weigh", lambda _, run: run.findings.add(known.get(Advised)))
     for _ in range(2):
         shown, errors = printed(folder, "advise")
@@ -265,6 +266,7 @@ def test_stored_advice_is_printed_without_libraries(folder):
     program = f"""
 import sys
 from dfslab.cli import main
+from dfslab.spec.files.outputs import Output
 sys.argv = ["dfslab", "advise", {str(folder)!r}]
 main()
 print("heavy:", *sorted(set({sorted(HEAVY)}) & set(sys.modules)))

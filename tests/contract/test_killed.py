@@ -42,6 +42,7 @@ from pathlib import Path
 from dfslab.cli.laboratory import export_runs
 from dfslab.laboratory import Laboratory
 from dfslab.spec.check import check
+from dfslab.spec.files.outputs import Output
 from dfslab.spec.scenario import read
 
 scenario = read(Path("scenario.toml"))
@@ -78,7 +79,7 @@ for turn in range({KILLS}):
 for out in (killed, Path("whole")):
     sweep(out)
     (folder,) = out.glob("killed/2*")  # a killed sweep is resumed, not begun again
-    export_runs(folder, Path(f"{{out}}.csv"))
+    export_runs(folder, Output("-o", Path(f"{{out}}.csv")))
 """
 
 

@@ -14,6 +14,7 @@ from dfslab.models.fit.step_terms import waited_s
 from dfslab.report import document
 from dfslab.report.terminal import drawn
 from dfslab.result import Metric, Result, Step, provenance
+from dfslab.spec.files.outputs import Output
 from dfslab.spec.model import build
 from dfslab.spec.scenario import Scenario
 from dfslab.studies.runs import table
@@ -70,7 +71,7 @@ def run_of(point, repetition):
 def recorded(tmp_path):
     """A scenario's file, and a table of two repetitions of which the last run is missing."""
     results = [run_of(point, n) for n in range(2) for point in scenario().points()][:-1]
-    table.write(results, tmp_path / "runs.csv")
+    table.write(results, Output("-o", tmp_path / "runs.csv"))
     (tmp_path / "recorded.toml").write_text(scenario().toml())
     return tmp_path
 

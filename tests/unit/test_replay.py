@@ -214,7 +214,7 @@ def test_dxt_and_recorded_streams(tmp_path):
 @pytest.mark.parametrize(
     ("told", "message"),
     [
-        ({"trace": "missing"}, "cannot be read: No such file"),
+        ({"trace": "missing"}, "no such file"),
         ({"trace": "empty"}, "holds no operation on files under /"),
         ({"trace": "untimed"}, "line 1: .* has no time: use strace -ttt"),
         ({"trace": "untimed", "form": "recorded"}, "is no recorded stream"),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,6 +11,7 @@ from dfslab import discover
 from dfslab.cli.shared import (
     AsJson,
     Budget,
+    Force,
     Fresh,
     Out,
     RunFolder,
@@ -26,11 +26,11 @@ from dfslab.cli.shared import (
     lessons,
     listing,
     literal,
+    named_output,
     note,
     of,
     predicting,
     read_scenario,
-    store,
     tables,
     terminal,
     testbed_calibration,
@@ -39,6 +39,7 @@ from dfslab.cli.shared import (
     with_progress,
 )
 from dfslab.spec.errors import InputError
+from dfslab.spec.files.outputs import STANDARD_OUTPUT, Output
 
 if TYPE_CHECKING:
     from dfslab.studies.contract import FinishedRun, StudyResult
@@ -171,12 +172,16 @@ def predict(
 def learn(
     scenario: ScenarioFile,
     data: Annotated[Path, typer.Argument(metavar="RUN|DATA", help="A run folder, or its table.")],
-    page: Annotated[Path | None, typer.Option("--page", help="Where the page goes.")] = None,
+    page: Annotated[Path | None, typer.Option("--page", help="A new file for the page.")] = None,
+    force: Force = False,
     as_json: AsJson = False,
 ) -> None:
     """Coefficients, importance, validation and the next runs, from runs that are there already."""
     chosen = read_scenario(scenario, None)
-    done = with_laboratory(as_json, lambda lab: lab.learn(chosen, data, page))
+    output = Output("--page", page, force).check([scenario]) if page is not None else None
+    done = with_laboratory(as_json, lambda lab: lab.learn(chosen, data, output))
+    if output is not None and output.is_standard:
+        return
     emit(as_json, documents.of(done).get("learning"), *documents.tables(done)[1:])
 
 
@@ -203,11 +208,20 @@ def next_runs(
 @app.command()
 def export(
     run_folder: RunFolder,
-    output: Annotated[Path, typer.Option("-o", "--output", help="A CSV file; JSON goes beside.")],
+    output: Annotated[
+        Path,
+        typer.Option(
+            "-o", "--output", help="A new CSV file; JSON goes beside. -: standard output."
+        ),
+    ],
+    force: Force = False,
     as_json: AsJson = False,
 ) -> None:
     """A run's measurements as a table: one row a run, its settings and where it comes from."""
-    rows = laboratory.export_runs(run_folder, output)
+    named = named_output(output, force, as_json)
+    rows = laboratory.export_runs(run_folder, named)
+    if named.is_standard:
+        return
     emit(as_json, {"rows": rows, "file": str(output)}, f"{rows} runs: {output}")
 
 
@@ -269,21 +283,24 @@ def report(
             help="A new file; else the page is the run's own, and others go to standard output.",
         ),
     ] = None,
+    force: Force = False,
     as_json: AsJson = False,
 ) -> None:
     """Write the page of a run again, or its results in another program's form."""
     if form != "page":
         if output is None and as_json:
             raise InputError("--json", True, f"goes with --as page, or with --output for {form}")
-        document = laboratory.export(run_folder, form, output, note)
-        if output is None:
-            sys.stdout.buffer.write(document)
-        else:
+        named = named_output(output or Path(STANDARD_OUTPUT), force, as_json)
+        laboratory.export(run_folder, form, named, note)
+        if not named.is_standard:
             emit(as_json, {"file": str(output)}, f"file: {output}")
         return
     from dfslab.laboratory import write_page
 
-    page = write_page(reopened(run_folder), output)
+    target = named_output(output, force, as_json).check() if output is not None else None
+    page = write_page(reopened(run_folder), target)
+    if target is not None and target.is_standard:
+        return
     emit(as_json, {"page": str(page)}, f"page: {page}")
 
 
@@ -296,8 +313,9 @@ def calibrate(
         Path, typer.Option("--directory", help="On the disk that is measured.")
     ] = Path(),
     output: Annotated[
-        Path | None, typer.Option("-o", "--output", help="Where the profile goes (TOML).")
+        Path | None, typer.Option("-o", "--output", help="A new file for the profile (TOML).")
     ] = None,
+    force: Force = False,
     repeats: Annotated[int, typer.Option("--repeats", help="Measurements of each kind.")] = 5,
     as_json: AsJson = False,
 ) -> None:
@@ -305,6 +323,9 @@ def calibrate(
 
     A deployment names the profile: profile = "FILE", and predictions use it.
     """
+    named = named_output(output, force, as_json) if output is not None else None
+    if named is not None:
+        named.check([] if scenario is None else [scenario])
     if scenario is None:
         found = with_progress(
             as_json, lambda report: calibration.measure(directory, repeats, report)
@@ -319,8 +340,10 @@ def calibrate(
             )
         document = testbed_calibration.document(hosts)
         profile = testbed_calibration.toml(hosts, chosen.deployment)
-    if output is not None:
-        store.write_atomically(output, profile)
+    if named is not None:
+        named.write(profile)
+        if named.is_standard:
+            return
     emit(as_json, document, profile.rstrip())
 
 

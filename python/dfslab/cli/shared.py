@@ -15,6 +15,7 @@ import typer
 from dfslab.cli.live.lines import LineReporter
 from dfslab.lazily import lazily
 from dfslab.spec.errors import InputError
+from dfslab.spec.files.outputs import Output
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -41,6 +42,7 @@ Budget = Annotated[
     str, typer.Option("--budget", metavar="TIME", help='Plan the design within it: "20min".')
 ]
 Fresh = Annotated[bool, typer.Option("--fresh", help="Do not resume an unfinished run.")]
+Force = Annotated[bool, typer.Option("--force", help="Replace an existing regular file.")]
 # A path on the command line is relative to the working directory.
 TRACE = "workload.trace"
 SHOW_FORMS = "table, formula, mermaid, plantuml, xmi, net"
@@ -59,7 +61,6 @@ if TYPE_CHECKING:
     from dfslab.report import limits as tables
     from dfslab.report import terminal
     from dfslab.studies.designs import lessons
-    from dfslab.studies.runs import store
 else:
     laboratory = lazily("dfslab.cli.laboratory")
     describing = lazily("dfslab.cli.describing")
@@ -67,7 +68,6 @@ else:
     predicting = lazily("dfslab.cli.predicting")
     compats = lazily("dfslab.cli.compat")
     lessons = lazily("dfslab.studies.designs.lessons")
-    store = lazily("dfslab.studies.runs.store")
     terminal = lazily("dfslab.report.terminal")
     documents = lazily("dfslab.report.document")
     tables = lazily("dfslab.report.limits")
@@ -128,6 +128,14 @@ def time_s(key: str, text: str) -> float:
     if found <= 0:
         raise InputError(key, text, "must be more than nothing")
     return found
+
+
+def named_output(path: Path, force: bool, as_json: bool, key: str = "--output") -> Output:
+    """The file that an option names. InputError for "-" with --json: both are standard output."""
+    output = Output(key, path, force)
+    if output.is_standard and as_json:
+        raise InputError(key, str(path), "and --json are both standard output")
+    return output
 
 
 @contextmanager

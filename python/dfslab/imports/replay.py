@@ -7,6 +7,7 @@ from pathlib import Path
 
 from dfslab.imports import contract
 from dfslab.imports.contract import CallImporter, FileCall, Recording, Replay
+from dfslab.spec.files import inputs
 from dfslab.spec.model import InputError
 from dfslab.spec.streams.vocabulary import Given, OperationName
 
@@ -18,6 +19,12 @@ def load(path: Path, form: str, recording: Recording, clients: int) -> Replay:
 
     InputError if the file cannot be read so; it names the importers that recognise the file.
     """
+    with inputs.seekable(KEY, [path]) as files:
+        return _read(files[0], form, recording, clients)
+
+
+def _read(path: Path, form: str, recording: Recording, clients: int) -> Replay:
+    """As `load`, of a regular file that is not compressed."""
     importer = contract.importer(form)
     try:
         if not isinstance(importer, CallImporter):

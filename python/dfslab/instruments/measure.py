@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -23,6 +22,7 @@ from dfslab.instruments.measuring.kept import measured_load
 from dfslab.instruments.measuring.warm_up import shares_vary, warm_up, where
 from dfslab.method import RunFailed
 from dfslab.result import Metric, Result, Step, provenance
+from dfslab.spec.files.outputs import Output
 from dfslab.spec.model import InputError
 from dfslab.spec.scenario import Point, Scenario
 from dfslab.spec.streams.plan import LoadPlan, PlanChanges
@@ -208,15 +208,7 @@ def _calls(plan: LoadPlan, places: Sequence[Place] | Nodes, session: access.Sess
 
 def _keep(recorded: bytes, path: Path) -> None:
     """Store the recorded operations of a run in a new file, atomically."""
-    temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex[:8]}")
-    try:
-        temporary.write_bytes(recorded)
-        # Unlike a rename, a link never replaces an existing file.
-        os.link(temporary, path)
-    except OSError as error:
-        raise RunFailed(f"recording to {path}: {error.strerror}") from error
-    finally:
-        temporary.unlink(missing_ok=True)
+    Output("--record", path).write(recorded)
 
 
 def _cold_disks(point: Point, session: access.Session) -> cold.Disks | None:

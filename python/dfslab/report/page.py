@@ -13,8 +13,8 @@ from dfslab.report.contract import page_sections
 from dfslab.report.plot import INK
 from dfslab.report.sections import trace
 from dfslab.report.table import blocks
+from dfslab.spec.files.outputs import Output, write_atomically
 from dfslab.studies.contract import FinishedRun, StudyResult, all_studies
-from dfslab.studies.runs.store import write_atomically
 
 
 @dataclass(frozen=True)
@@ -96,6 +96,10 @@ def _page(name: str, title: str, words: str, shown: list[Rendered]) -> str:
     )
 
 
-def write(run: FinishedRun, path: Path) -> None:
-    """Write the page to a file, atomically."""
-    write_atomically(path, render(run))
+def write(run: FinishedRun, output: Output | None = None) -> None:
+    """Write the page to a file that a user names, or to the run's own folder."""
+    page = render(run)
+    if output is None:
+        write_atomically(run.page, page)
+    else:
+        output.write(page)

@@ -22,6 +22,10 @@ class InputError(ValueError):
         return InputError(self.key, self.value, self.allowed, file)
 
 
+class RunFailed(Exception):
+    """The run failed for a reason outside the input: one clear line, exit code 1."""
+
+
 def unknown(name: str, allowed: list[str]) -> str:
     """The error text for a name that is not among `allowed`."""
     import difflib  # imported here because only errors need it

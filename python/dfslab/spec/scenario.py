@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import itertools
 import json
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -26,6 +25,7 @@ from dfslab.spec.base import extended, located
 from dfslab.spec.deployment import Deployment, Emulation
 from dfslab.spec.design import Design, Value
 from dfslab.spec.fault import Fault
+from dfslab.spec.files import inputs
 from dfslab.spec.model import InputError, Model, build
 from dfslab.spec.profile import applied
 from dfslab.spec.search import Search
@@ -419,14 +419,7 @@ def _step(place: TomlValue, part: str, so_far: str) -> TomlValue:
 
 def read(path: Path) -> Scenario:
     """Read and check the form of a scenario file; InputError names file, key, value, allowed."""
-    try:
-        table = tomllib.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise InputError("scenario", str(path), "no such file") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError("scenario", str(path), f"cannot be read: {error}") from error
-    except tomllib.TOMLDecodeError as error:
-        raise InputError("scenario", None, f"is not TOML: {error}", str(path)) from error
+    table = inputs.table("scenario", path, str(path))
     try:
         whole = applied(extended(table, path.parent), path.parent)
         return build(Scenario, located(whole, path.parent))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shlex
+import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -26,11 +27,10 @@ from dfslab.instruments.tracing.reading import Reading
 from dfslab.lazily import lazily
 from dfslab.method import RunFailed
 from dfslab.spec.check import check
+from dfslab.spec.files.outputs import STANDARD_OUTPUT, Output, write_atomically
 from dfslab.spec.model import InputError
-from dfslab.spec.outputs import new_file
 from dfslab.spec.scenario import Scenario
 from dfslab.studies import trace_profile
-from dfslab.studies.runs import store
 from dfslab.studies.traces import cohort, trace_store, traced_steps
 from dfslab.testbeds.base import BaseTestbed
 from dfslab.testbeds.capabilities import Traceable
@@ -48,13 +48,18 @@ RECEIVED = "received.json"
 MODEL = "sequence"
 
 
-def record(scenario: Scenario, output: Path, report: Report) -> TraceProfile:
-    """Trace the first configuration into a separate OTLP file."""
+def record(scenario: Scenario, output: Output, report: Report) -> TraceProfile:
+    """Trace the first configuration into an OTLP file (JSON where its name ends in .json)."""
     point = check(scenario)[0]
-    new_file("--output", output)
-    with access.session(notify=lambda text: report(0, 1, text)) as session:
-        tracing.record(point, 0, session, output)
-    return tracing.profile([output])
+    output.check()
+    with (
+        access.session(notify=lambda text: report(0, 1, text)) as session,
+        tempfile.TemporaryDirectory(prefix="dfslab-trace-") as folder,
+    ):
+        path = Path(folder) / f"trace{output.path.suffix}"
+        tracing.record(point, 0, session, path)
+        output.write(path.read_bytes())
+        return tracing.profile([path])
 
 
 def record_command(
@@ -65,7 +70,9 @@ def record_command(
     notify: Callable[[str], None],
 ) -> TraceProfile:
     """Run a client command on a testbed whose daemons, and the command's JVMs, are traced."""
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+    if str(folder) == STANDARD_OUTPUT:
+        raise InputError("--output", str(folder), "must be a folder: --on writes several files")
+    if folder.is_symlink() or folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise InputError("--output", str(folder), "must be a new or an empty folder")
     if not folder.parent.is_dir():
         raise InputError("--output", str(folder), "its directory does not exist")
@@ -163,12 +170,10 @@ def modelled(found: TraceProfile, scenario: Scenario) -> TraceAnalysis:
     return TraceAnalysis.of(found).model_copy(update={"modelled": rows})
 
 
-def write_trace_page(found: TraceProfile, path: Path) -> None:
+def write_trace_page(found: TraceProfile, output: Output) -> None:
     """Write the page of traces only."""
-    if not path.parent.is_dir():
-        raise InputError("--page", str(path), "its directory does not exist")
     title = f"{found.spans:,} calls in {found.trees:,} call trees"
-    store.write_atomically(path, pages.render_trace(found, "Trace", title))
+    output.write(pages.render_trace(found, "Trace", title))
 
 
 def folded(files: Sequence[Path], reading: Reading) -> str:
@@ -203,7 +208,7 @@ def chosen(form: str) -> TraceExporter:
 
 def import_traces(
     files: Sequence[Path],
-    output: Path | None,
+    output: Output | None,
     into: Path | None = None,
     label: str = "",
     reading: Reading | None = None,
@@ -212,6 +217,8 @@ def import_traces(
     """The profile of traces, stored as JSON or as tables."""
     if not output and not into:
         raise InputError("--output", "", "where to? --output FILE or --into FOLDER")
+    if output is not None:
+        output.check(files)
     label = label or re.sub("[^A-Za-z0-9_-]", "_", files[0].stem)[:64].lstrip("_-") or "trace"
     if into and not into.parent.is_dir():
         raise InputError("--into", str(into), "its directory does not exist")
@@ -221,7 +228,7 @@ def import_traces(
         raise InputError("--label", label, f"is in {into} already; --label names this one")
     found = profile(files, reading, scheduler)
     if output:
-        store.write_atomically(output, json.dumps(plain(found)))
+        output.write(json.dumps(plain(found)))
     if into:
         trace_store.write(found, into, label)
     return found
@@ -250,7 +257,7 @@ def receive(
         port,
         interval_s,
         duration_s,
-        lambda text: store.write_atomically(path, text),
+        lambda text: write_atomically(path, text),
         lambda port: notify(f"receiving at http://{receiving.LOOPBACK}:{port}{receiving.PATH}"),
     )
     trace_store.write(found, folder, "received")

@@ -23,6 +23,7 @@ from dfslab.lazily import lazily
 from dfslab.method import RunFailed
 from dfslab.result import Result
 from dfslab.spec.clock import REAL, Clock, date
+from dfslab.spec.files.outputs import write_atomically
 from dfslab.spec.model import InputError
 from dfslab.spec.scenario import Scenario
 
@@ -32,16 +33,6 @@ if TYPE_CHECKING:
 else:
     duckdb = lazily("duckdb")
     pa = lazily("pyarrow")
-
-
-def write_atomically(path: Path, content: str | bytes) -> None:
-    """Write a file atomically, also when interrupted; text is encoded as UTF-8."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        temporary.write_bytes(content.encode() if isinstance(content, str) else content)
-        os.replace(temporary, path)
-    finally:
-        temporary.unlink(missing_ok=True)
 
 
 @dataclass(frozen=True)

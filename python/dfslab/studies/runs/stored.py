@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from dfslab import discover
+from dfslab.spec.files.outputs import write_atomically
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
@@ -92,8 +93,6 @@ def read(folder: Path, inputs: str) -> Stored:
 
 def write(folder: Path, inputs: str, findings: dict[str, JsonValue]) -> None:
     """Store the findings; a folder that is not writable is left unchanged."""
-    from dfslab.studies.runs.store import write_atomically
-
     document = {"format": FORMAT, "inputs": inputs, "findings": findings}
     try:
         write_atomically(folder / FILE, json.dumps(document))

@@ -10,6 +10,7 @@ import csv
 import io
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,22 +18,33 @@ from dfslab.documents.measured_load import MeasuredLoad, OperationCounts
 from dfslab.method import RunFailed
 from dfslab.result import Metric, Provenance, Result, Step
 from dfslab.spec.design import Value
+from dfslab.spec.files import inputs
+from dfslab.spec.files.outputs import Output
 from dfslab.spec.model import InputError
 from dfslab.spec.scenario import Point, Scenario
-from dfslab.studies.runs.store import write_atomically
 
 OWN = ("repetition", "started", "wall_s", "rate_per_s", "throughput_bytes_per_s")
 LATENCY, RESPONSE = "latency_s_", "response_s_"
+# A table of runs has about one kibibyte a row.
+MOST_BYTES = 4 << 30
 STEP, COUNT, SCORE = "step_s_mean.", "count.", "score."
 MEASURED = (LATENCY, RESPONSE, STEP, COUNT, SCORE)
 
 
-def write(results: Sequence[Result], path: Path) -> int:
-    """Write the complete measurements and return their number."""
-    write_atomically(path, as_csv(results))
+def write(results: Sequence[Result], output: Output) -> int:
+    """Write the complete measurements and return their number.
+
+    A file of the same name with `.json` says where they come from, unless they go to standard
+    output. InputError if one of the two cannot be written.
+    """
     measured = _measured(results)
-    if measured:
-        write_atomically(path.with_suffix(".json"), about(results))
+    companion = replace(output, path=output.path.with_suffix(".json"))
+    has_companion = bool(measured) and not output.is_standard
+    if has_companion:
+        companion.check()
+    output.check().write(as_csv(results))
+    if has_companion:
+        companion.write(about(results))
     return len(measured)
 
 
@@ -103,10 +115,12 @@ def _parts(result: Result) -> dict[str, str]:
 def read(path: Path, scenario: Scenario) -> list[Result]:
     """The runs of a file as results of the scenario. InputError if the file has another format."""
     try:
-        rows = list(csv.DictReader(path.read_text(encoding="utf-8").splitlines()))
+        rows = list(csv.DictReader(inputs.text("DATA", path, MOST_BYTES).splitlines()))
         about = json.loads(path.with_suffix(".json").read_text(encoding="utf-8"))
         provenance = Provenance.model_validate(about["provenance"])
-    except (OSError, ValueError, KeyError) as error:
+    except InputError:
+        raise
+    except (OSError, ValueError, KeyError, RecursionError) as error:
         raise InputError("DATA", str(path), f"is no table of runs: {error}") from error
     if not rows or "rate_per_s" not in rows[0]:
         raise InputError("DATA", str(path), "is no table of runs: it has no rate_per_s")
