@@ -31,7 +31,7 @@ from dfslab.studies.contract import (
 from dfslab.studies.designs import design as designs
 from dfslab.studies.designs.lessons import Learning
 from dfslab.studies.learn import LearningStudy
-from dfslab.studies.runs import store, stored, table
+from dfslab.studies.runs import result_file, store, stored, table
 from dfslab.studies.runs.stages import Stages, processor_s
 from dfslab.studies.runs.store import Store
 from dfslab.studies.runs.sweep import sweep
@@ -216,6 +216,9 @@ class Laboratory:
         once, and one line says so. RunFailed where one of the studies cannot say anything.
         """
         store.check_folder(folder)
+        if earlier := result_file.number_of_earlier_format(folder):
+            told = f"results without a checksum: {earlier}; an earlier version wrote them"
+            notify(f"{folder}: {told}")
         # Hash before reading, so that a result added meanwhile invalidates the findings.
         inputs = stored.inputs_hash(folder)
         known, reason = findings.load(folder, inputs)

@@ -22,7 +22,7 @@ from dfslab.studies.compare import Comparison
 from dfslab.studies.contract import Findings
 from dfslab.studies.expectations import Expected
 from dfslab.studies.operations import Functions
-from dfslab.studies.runs import stored, table
+from dfslab.studies.runs import result_file, stored, table
 from support import synthetic
 from typer.testing import CliRunner
 
@@ -150,9 +150,11 @@ def test_what_is_printed_from_stored_findings_is_what_is_computed(folder):
 def test_a_changed_result_is_computed_once(folder):
     before = json.loads(printed(folder, "compare", "--json")[0])
     path = next((folder / "results").glob("measure-*.json"))
-    result = json.loads(path.read_text())
-    result["metrics"]["rate_per_s"]["value"] *= 10
-    path.write_text(json.dumps(result))
+    found = result_file.read(path)
+    rate = found.metrics["rate_per_s"]
+    faster = rate.model_copy(update={"value": 10 * rate.value})
+    changes = {"metrics": {**found.metrics, "rate_per_s": faster}}
+    path.write_text(result_file.written(found.model_copy(update=changes)))
     shown, errors = printed(folder, "compare", "--json")
     assert errors == f"dfslab: {folder}: {stored.CHANGED}; computing them once\n"
     rates = [
@@ -160,7 +162,7 @@ def test_a_changed_result_is_computed_once(folder):
         for one in (before, json.loads(shown))
     ]
     changed = [point for point in rates[0] if rates[0][point] != rates[1][point]]
-    assert changed == [result["point_id"]]
+    assert changed == [found.point_id]
     assert printed(folder, "compare", "--json") == (shown, "")
 
 

@@ -101,7 +101,7 @@ def _stop_for_failure(error: Exception) -> None:
     from dfslab.testbeds.errors import TestbedError
 
     if isinstance(error, RunFailed | DiscoveryError | TestbedError):
-        _stop(f"dfslab: {error}", 1)
+        _stop("\n".join(f"dfslab: {line}" for line in str(error).splitlines() or [""]), 1)
 
 
 @runtime_checkable

@@ -15,9 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pydantic import JsonValue, ValidationError
+from pydantic import JsonValue
 
-from dfslab.documents import former
 from dfslab.extras import missing
 from dfslab.lazily import lazily
 from dfslab.method import RunFailed
@@ -26,6 +25,8 @@ from dfslab.spec.clock import REAL, Clock, date
 from dfslab.spec.files.outputs import write_atomically
 from dfslab.spec.model import InputError
 from dfslab.spec.scenario import Scenario
+from dfslab.studies.runs import result_file
+from dfslab.studies.runs.result_file import DamagedResult
 
 if TYPE_CHECKING:
     import duckdb
@@ -46,15 +47,29 @@ class Store:
         return self.folder / "results" / f"{method}-{point_id}-{repetition}.json"
 
     def find(self, method: str, point_id: str, repetition: int) -> Result | None:
-        """The stored complete result; None without one."""
+        """The stored complete result; None without one, and where its file is damaged."""
         path = self._path(method, point_id, repetition)
-        result = _read_result(path) if path.exists() else None
+        try:
+            result = result_file.read(path) if path.exists() else None
+        except DamagedResult:
+            return None
         return result if result is not None and result.complete else None
+
+    def damage(self, method: str, point_id: str, repetition: int) -> str:
+        """Why the file of a result cannot be used; "" if it can, or if there is none."""
+        path = self._path(method, point_id, repetition)
+        try:
+            if path.exists():
+                result_file.read(path)
+        except DamagedResult as error:
+            return str(error)
+        return ""
 
     def add(self, result: Result) -> None:
         """Store a result."""
-        path = self._path(result.method, result.point_id, result.repetition)
-        write_atomically(path, result.model_dump_json())
+        write_atomically(
+            self.folder / "results" / result_file.name(result), result_file.written(result)
+        )
 
     @contextmanager
     def locked(self) -> Iterator[None]:
@@ -125,9 +140,8 @@ def _point_latest(home: Path, stamp: str) -> None:
 
 
 def load_results(folder: Path) -> list[Result]:
-    """All results of a run folder; incomplete files are skipped."""
-    found = [_read_result(path) for path in sorted((folder / "results").glob("*.json"))]
-    return [result for result in found if result is not None]
+    """All results of a run folder. RunFailed names each file that is no usable result."""
+    return result_file.read_all(folder)
 
 
 def results_of(folder: Path) -> list[Result]:
@@ -140,14 +154,6 @@ def check_folder(folder: Path) -> None:
     """InputError when it is no run folder."""
     if not (folder / "scenario.toml").exists():
         raise InputError("RUN", str(folder), "is no run folder: it has no scenario.toml")
-
-
-def _read_result(path: Path) -> Result | None:
-    try:
-        stored = json.loads(path.read_text(encoding="utf-8"))
-        return Result.model_validate(former.current(stored))
-    except (ValidationError, ValueError, AttributeError, TypeError):
-        return None
 
 
 def write_parquet(results: Sequence[Result], path: Path) -> None:
