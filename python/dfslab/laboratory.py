@@ -31,7 +31,7 @@ from dfslab.studies.contract import (
 from dfslab.studies.designs import design as designs
 from dfslab.studies.designs.lessons import Learning
 from dfslab.studies.learn import LearningStudy
-from dfslab.studies.runs import result_file, store, stored, table
+from dfslab.studies.runs import completeness, result_file, store, stored, table
 from dfslab.studies.runs.stages import Stages, processor_s
 from dfslab.studies.runs.store import Store
 from dfslab.studies.runs.sweep import sweep
@@ -163,6 +163,8 @@ class Laboratory:
     def weigh(self, run: FinishedRun, stages: Stages | None = None) -> Findings:
         """Run every study whose needs are met, and add the findings to the run."""
         stages, answers = stages or Stages(self._clock), run.findings
+        if warning := completeness.warning(run.results):
+            answers.notes.append(warning)
         answers.notes += dict.fromkeys(note for result in run.settled for note in result.notes)
         for study in contract.all_studies():
             if study.needs.are_met(run):

@@ -9,6 +9,7 @@ import typer
 
 from dfslab import discover
 from dfslab.cli.shared import (
+    AllowIncomplete,
     AsJson,
     Budget,
     Force,
@@ -22,6 +23,7 @@ from dfslab.cli.shared import (
     compats,
     documents,
     emit,
+    judged,
     laboratory,
     lessons,
     listing,
@@ -55,6 +57,7 @@ def run(
     fresh: Fresh = False,
     scheduler: Scheduler = "",
     budget: Budget = "",
+    allow_incomplete: AllowIncomplete = False,
     as_json: AsJson = False,
     recorded: Annotated[
         Path | None,
@@ -67,10 +70,11 @@ def run(
         done = with_laboratory(
             as_json, lambda lab: lab.run(lab.plan(chosen, recorded=recorded), out, fresh, True)
         )
-    emit(as_json, documents.of(done), *documents.tables(done))
-    if not as_json:
-        print(f"page: {done.page}")
-    note(done.processor_time.text if done.processor_time is not None else "")
+    with judged(done.results, allow_incomplete):
+        emit(as_json, documents.of(done), *documents.tables(done))
+        if not as_json:
+            print(f"page: {done.page}")
+        note(done.processor_time.text if done.processor_time is not None else "")
 
 
 @app.command()
@@ -92,6 +96,7 @@ def measure(
     out: Out = Path("runs"),
     fresh: Fresh = False,
     scheduler: Scheduler = "",
+    allow_incomplete: AllowIncomplete = False,
     as_json: AsJson = False,
     record: Annotated[
         Path | None, typer.Option("--record", metavar="FILE", help="Keep the first run's stream.")
@@ -101,9 +106,10 @@ def measure(
     chosen = read_scenario(scenario, sets, scheduler=scheduler, methods=["measure"])
     with of(scenario):
         done = with_laboratory(as_json, lambda lab: lab.run(lab.plan(chosen, record), out, fresh))
-    emit(as_json, documents.of(done), *documents.tables(done))
-    if not as_json:
-        print(f"run: {done.folder}")
+    with judged(done.results, allow_incomplete):
+        emit(as_json, documents.of(done), *documents.tables(done))
+        if not as_json:
+            print(f"run: {done.folder}")
 
 
 @app.command()
@@ -113,6 +119,7 @@ def sweep(
     out: Out = Path("runs"),
     fresh: Fresh = False,
     scheduler: Scheduler = "",
+    allow_incomplete: AllowIncomplete = False,
     as_json: AsJson = False,
 ) -> None:
     """Run the scenario's instruments over its grids; resumes what was interrupted."""
@@ -120,9 +127,10 @@ def sweep(
     chosen = requested.with_methods([m for m in requested.run.methods if discover.is_instrument(m)])
     with of(scenario):
         done = with_laboratory(as_json, lambda lab: lab.run(lab.plan(chosen), out, fresh))
-    emit(as_json, documents.of(done), *documents.tables(done))
-    if not as_json:
-        print(f"run: {done.folder}")
+    with judged(done.results, allow_incomplete):
+        emit(as_json, documents.of(done), *documents.tables(done))
+        if not as_json:
+            print(f"run: {done.folder}")
 
 
 @app.command()
@@ -363,7 +371,8 @@ def compat(
     """
     chosen, summary = compats.read(tool, words or [])
     results = with_laboratory(as_json, lambda lab: laboratory.measure(lab, chosen))
-    emit(as_json, [result.model_dump(mode="json") for result in results], summary(results))
+    with judged(results):
+        emit(as_json, [result.model_dump(mode="json") for result in results], summary(results))
 
 
 @app.command()
@@ -379,7 +388,11 @@ def merge(
     ]
     lost = [place.lost for place in found.places or () if place.lost]
     document = found.model_dump(mode="json", exclude_unset=True)
+    if not found.complete:
+        note(f"incomplete: {lost[0] if lost else 'the load was cut short or operations failed'}")
     emit(as_json, document, f"{found.rate_per_s:.1f} operations a second", *rows, *lost)
+    if not found.complete:
+        raise typer.Exit(1)
 
 
 @app.command()

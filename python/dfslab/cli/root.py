@@ -80,6 +80,8 @@ def main() -> None:
         if code == INTERRUPTED:
             # Typer turns Ctrl-C into its own exit code.
             raise KeyboardInterrupt
+        if code:
+            sys.exit(code)
     except InputError as error:
         _stop(f"dfslab: {error}", 2)
     except typer.Abort:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from dfslab.fleet.watch import Watch
     from dfslab.laboratory import Laboratory
+    from dfslab.result import Result
     from dfslab.spec.design import Value
     from dfslab.spec.scenario import Scenario
 
@@ -43,6 +44,10 @@ Budget = Annotated[
 ]
 Fresh = Annotated[bool, typer.Option("--fresh", help="Do not resume an unfinished run.")]
 Force = Annotated[bool, typer.Option("--force", help="Replace an existing regular file.")]
+AllowIncomplete = Annotated[
+    bool,
+    typer.Option("--allow-incomplete", help="Exit with 0 although measurements failed in part."),
+]
 # A path on the command line is relative to the working directory.
 TRACE = "workload.trace"
 SHOW_FORMS = "table, formula, mermaid, plantuml, xmi, net"
@@ -213,6 +218,19 @@ def note(text: str) -> None:
     """Print a line about the work itself, separate from its result; nothing for an empty text."""
     if text:
         print(f"dfslab: {text}", file=sys.stderr)
+
+
+@contextmanager
+def judged(results: Sequence[Result], is_allowed: bool = False) -> Iterator[None]:
+    """Print first whether measured results are incomplete; after the block, exit with 1 if any is
+    and that is not allowed."""
+    from dfslab.studies.runs import completeness
+
+    warning = completeness.warning(results)
+    note(warning)
+    yield
+    if warning and not is_allowed:
+        raise typer.Exit(1)
 
 
 def _encoded(value: object) -> object:

@@ -15,6 +15,7 @@ from dfslab.report.sections import trace
 from dfslab.report.table import blocks
 from dfslab.spec.files.outputs import Output, write_atomically
 from dfslab.studies.contract import FinishedRun, StudyResult, all_studies
+from dfslab.studies.runs import completeness
 
 
 @dataclass(frozen=True)
@@ -79,10 +80,11 @@ def render_trace(profile: TraceProfile, name: str, title: str) -> str:
 
 def render(run: FinishedRun) -> str:
     """The page as HTML text."""
-    return _page(run.scenario.name, run.scenario.title, caption(run), sections(run))
+    warning = completeness.warning(run.results)
+    return _page(run.scenario.name, run.scenario.title, caption(run), sections(run), warning)
 
 
-def _page(name: str, title: str, words: str, shown: list[Rendered]) -> str:
+def _page(name: str, title: str, words: str, shown: list[Rendered], warning: str = "") -> str:
     from plotly.offline import get_plotlyjs  # slow to import
 
     template = environment().get_template("page.html")
@@ -90,6 +92,7 @@ def _page(name: str, title: str, words: str, shown: list[Rendered]) -> str:
         name=name,
         title=title,
         caption=words,
+        warning=warning,
         sections=shown,
         plotly=Markup(get_plotlyjs()),
         ink=INK,

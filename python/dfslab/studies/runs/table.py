@@ -22,7 +22,10 @@ from dfslab.spec.files import inputs
 from dfslab.spec.files.outputs import Output
 from dfslab.spec.model import InputError
 from dfslab.spec.scenario import Point, Scenario
+from dfslab.studies.runs import completeness
 
+# The column that says whether a measurement is whole; files of whole ones do not have it.
+COMPLETE = "complete"
 OWN = ("repetition", "started", "wall_s", "rate_per_s", "throughput_bytes_per_s")
 LATENCY, RESPONSE = "latency_s_", "response_s_"
 # A table of runs has about one kibibyte a row.
@@ -32,7 +35,7 @@ MEASURED = (LATENCY, RESPONSE, STEP, COUNT, SCORE)
 
 
 def write(results: Sequence[Result], output: Output) -> int:
-    """Write the complete measurements and return their number.
+    """Write the measurements and return their number.
 
     A file of the same name with `.json` says where they come from, unless they go to standard
     output. InputError if one of the two cannot be written.
@@ -49,20 +52,24 @@ def write(results: Sequence[Result], output: Output) -> int:
 
 
 def _measured(results: Sequence[Result]) -> list[Result]:
-    """The complete measurements in the order of their starts."""
-    measured = [r for r in results if r.method == "measure" and r.complete]
+    """The measurements in the order of their starts; those that failed in part are marked."""
+    measured = [r for r in results if r.method == "measure"]
     return sorted(measured, key=lambda result: (result.provenance.started, result.point_id))
 
 
 def as_csv(results: Sequence[Result]) -> bytes:
-    """The complete measurements, one row each, with a header."""
+    """The measurements, one row each, with a header.
+
+    If any failed in part, a column COMPLETE says which did not.
+    """
     measured = _measured(results)
     keys = list(dict.fromkeys(key for result in measured for key in result.labels))
     latencies = sorted({m for r in measured for m in r.metrics if m.startswith(MEASURED)})
     parts = sorted({name for result in measured for name in _parts(result)})
     text = io.StringIO()
     rows = csv.writer(text, lineterminator="\n")
-    rows.writerow([*keys, *OWN, *latencies, *parts])
+    has_failed = bool(completeness.incomplete(measured))
+    rows.writerow([*keys, *OWN, *latencies, *parts, *([COMPLETE] if has_failed else ())])
     for result in measured:
         own = [
             result.repetition,
@@ -78,6 +85,7 @@ def as_csv(results: Sequence[Result]) -> bytes:
                 *own,
                 *(_number(result, name) for name in latencies),
                 *(more.get(name, "") for name in parts),
+                *([int(completeness.is_whole(result))] if has_failed else ()),
             ]
         )
     return text.getvalue().encode()
@@ -86,10 +94,11 @@ def as_csv(results: Sequence[Result]) -> bytes:
 def about(results: Sequence[Result]) -> bytes:
     """The origin of the rows as JSON. RunFailed if nothing was measured."""
     measured = _measured(results)
-    if not measured:
-        raise RunFailed("holds no complete measurement")
+    if not any(one.metrics for one in measured):
+        raise RunFailed("holds no measurement")
     document = {
         "rows": len(measured),
+        "incomplete": completeness.rows(measured),
         "provenance": measured[0].provenance.model_dump(mode="json"),
         "configurations": len({r.point_id for r in measured}),
     }
@@ -139,6 +148,7 @@ def _result(row: dict[str, str], scenario: Scenario, provenance: Provenance) -> 
         point_id=point.id,
         point=point,
         repetition=int(row["repetition"]),
+        complete=row.get(COMPLETE, "1") == "1",
         metrics={name: Metric(value=float(row[name])) for name in names if row[name]},
         steps=_steps(row),
         load=MeasuredLoad(
