@@ -23,6 +23,7 @@ mod schedule;
 mod series;
 mod setup;
 mod single;
+mod sparse;
 mod step;
 mod target;
 

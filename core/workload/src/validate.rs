@@ -18,6 +18,8 @@ pub struct SpecError {
 }
 
 /// More operations than this for one client are taken for a mistake.
+/// Offsets and sizes together fit a signed number of the kernel.
+const MOST_OFFSET_BYTES: u64 = 1 << 62;
 const MOST_OPERATIONS: u64 = 1_000_000_000;
 /// Every client keeps state for its files: 10 million take about 1 GB.
 const MOST_FILES: u64 = 10_000_000;
@@ -95,6 +97,13 @@ impl StreamSpec {
             if !is_there || !is_own || one.file >= MOST_FILES || one.size_bytes > 1 << 50 {
                 let allowed = "clients that there are; files below 10000000; 1 PiB; only an \
                                owner makes, removes, renames and resizes a file";
+                return wrong("given", format!("{one:?}"), allowed);
+            }
+            let is_single = matches!(one.operation, OperationKind::Pread | OperationKind::Pwrite);
+            let is_long = is_single && one.size_bytes > self.transfer_size_bytes;
+            if is_long || one.offset_bytes > MOST_OFFSET_BYTES {
+                let allowed =
+                    "single transfers of at most transfer_size_bytes; offsets below 4 EiB";
                 return wrong("given", format!("{one:?}"), allowed);
             }
         }
