@@ -88,6 +88,11 @@ PURPOSES: dict[str, tuple[Entry, ...]] = {
         Entry("show", "Show what is described.", "show", True),
         Entry("trace", "Record, import and report traces.", "traces.trace", True),
         Entry("testbed", "Real file systems on this machine.", "testbed", True),
+        Entry(
+            "doctor",
+            "What killed runs left on this machine: temporary folders and testbeds.",
+            "doctor",
+        ),
         Entry("net", "Petri nets in files: JSON, PNML, .cpn.", "net", True),
     ),
 }

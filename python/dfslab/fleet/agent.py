@@ -8,7 +8,8 @@ t}`. Out: `{"ready": ...}` once prepared and at every later barrier (`shards.tur
 End of input, SIGTERM and SIGINT stop the agent: what it created is removed, also when its
 controller has vanished. With `--keep FILE` the answer is also written to FILE. Once the load has
 started, end of input no longer stops such an agent, only `{"stop": true}` does: a long run then
-survives the loss of the connection. FILE with `.lock` appended is locked while the agent lives.
+survives the loss of the connection. With `--lease SECONDS` it survives for that time only. FILE
+with `.lock` appended is locked while the agent lives.
 """
 
 from __future__ import annotations
@@ -87,10 +88,19 @@ class Lines:
 class Agent:
     """Runs one load for one controller; the answer is also written to a file where one is given."""
 
-    def __init__(self, lines: Lines, out: int, keep: Path | None = None):
+    def __init__(
+        self,
+        lines: Lines,
+        out: int,
+        keep: Path | None = None,
+        lease_s: float | None = None,
+        clock: Clock = REAL,
+    ):
         self._lines = lines
         self._out = out
         self._keep = keep
+        self._lease_s, self._clock = lease_s, clock
+        self._alone_since_s = 0.0
         self._reported_s = 0.0
         self._observed = OperationCounts()
         self._started = self._alone = False
@@ -131,7 +141,8 @@ class Agent:
         except Stopped:
             if self._keep is None or not self._started:
                 raise
-            self._alone, message = True, Command()
+            self._lose_controller()
+            message = Command()
         if message.get("stop"):
             raise Stopped("stopped by the controller")
         start_s = REAL.monotonic_s() if self._alone else start_of(message)
@@ -142,9 +153,11 @@ class Agent:
         self._observed = self._observed.then(OperationCounts(*counts))
 
     def _progress(self, share: float, phase: str) -> None:
-        if not self._alone:
+        if self._alone:
+            self._check_lease()
+        else:
             self._check()
-        now_s = REAL.monotonic_s()
+        now_s = self._clock.monotonic_s()
         if now_s >= self._reported_s + REPORT_EVERY_S:
             self._reported_s = now_s
             self._say({"progress": (share, phase), "seen": self._observed})
@@ -158,7 +171,7 @@ class Agent:
         except Stopped:
             if self._keep is None or not self._started:
                 raise
-            self._alone = True
+            self._lose_controller()
         if self._started and self._lines.waiting() and self._lines.command().get("stop"):
             raise Stopped("stopped by the controller")
 
@@ -172,7 +185,16 @@ class Agent:
         except BrokenPipeError as error:
             if self._keep is None or not self._started:
                 raise Stopped("the controller has gone") from error
-            self._alone = True
+            self._lose_controller()
+
+    def _lose_controller(self) -> None:
+        self._alone, self._alone_since_s = True, self._clock.monotonic_s()
+
+    def _check_lease(self) -> None:
+        """Stopped when the controller has been gone for longer than the lease."""
+        alone_s = self._clock.monotonic_s() - self._alone_since_s
+        if self._lease_s is not None and alone_s > self._lease_s:
+            raise Stopped(f"the controller has been gone for {alone_s:.0f} s")
 
 
 def write_atomically(path: Path, document: Mapping[str, object]) -> None:
@@ -218,10 +240,12 @@ def main() -> None:
     signal.signal(signal.SIGINT, _stop)
     parser = argparse.ArgumentParser(prog="dfslab.fleet.agent")
     parser.add_argument("--keep", type=Path)
-    keep = parser.parse_args().keep
+    parser.add_argument("--lease", type=float)
+    given = parser.parse_args()
+    keep = given.keep
     # Signals end the agent here: the controller has gone, so nothing is reported.
     with suppress(Stopped), _held(keep):
-        Agent(Lines(sys.stdin.fileno()), sys.stdout.fileno(), keep).run()
+        Agent(Lines(sys.stdin.fileno()), sys.stdout.fileno(), keep, given.lease).run()
         return
     sys.exit(1)
 

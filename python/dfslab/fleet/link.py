@@ -26,10 +26,17 @@ class Link:
     """One agent on one host; `ended` says how it ended, if it has.
 
     With `keep` the agent also writes its answer to that file, and survives this process once it
-    runs.
+    runs, with `lease_s` for so many seconds.
     """
 
-    def __init__(self, place: Place, clients: range, plan: LoadPlan, keep: Path | None = None):
+    def __init__(
+        self,
+        place: Place,
+        clients: range,
+        plan: LoadPlan,
+        keep: Path | None = None,
+        lease_s: float | None = None,
+    ):
         self.place, self.clients = place, clients
         self.started_s = time.monotonic()
         self.ready: Clocks | None = None
@@ -43,6 +50,7 @@ class Link:
         # -P: import this package, not one in the working directory.
         command = [*place.prefix, sys.executable, "-P", "-m", "dfslab.fleet.agent"]
         command += ["--keep", str(keep)] if keep else []
+        command += ["--lease", f"{lease_s:g}"] if lease_s is not None else []
         # A new session: Ctrl-C reaches only the controller, which then stops its agents.
         try:
             self._process = subprocess.Popen(

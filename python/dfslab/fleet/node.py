@@ -26,12 +26,17 @@ def clock() -> HostClocks:
     return HostClocks(time.time(), time.monotonic(), boot(), platform.node())
 
 
-def open_part(run: str, first: int, last: int, plan: LoadPlan) -> Path:
-    """Start the agent of clients `first` to `last` - 1; the path of its answer file."""
+def open_part(
+    run: str, first: int, last: int, plan: LoadPlan, lease_s: float | None = None
+) -> Path:
+    """Start the agent of clients `first` to `last` - 1; the path of its answer file.
+
+    With a lease, an agent that has lost its controller stops after that time.
+    """
     folder = home("DFSLAB_STATE", "XDG_STATE_HOME", ".local/state") / "parts" / run
     folder.mkdir(parents=True, exist_ok=True)
     kept = folder / f"clients-{first}-{last}.json"
-    _links[kept] = Link(Place(platform.node()), range(first, last), plan, kept)
+    _links[kept] = Link(Place(platform.node()), range(first, last), plan, kept, lease_s)
     return kept
 
 

@@ -7,15 +7,16 @@ import os
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from dfslab.fleet.places import ClusterKind, Place
+from dfslab.fleet.places import LEASE_S, ClusterKind, Place
 from dfslab.fleet.shards import LoadFailed
+from dfslab.spec.files import scratch
+from dfslab.testbeds.daemon import tied_to_owner
 
 # Python and Dask take a second to start, and minutes on a busy machine.
 START_LIMIT_S = 180.0
@@ -64,7 +65,7 @@ def started(places: Sequence[Place], host: str = LOCAL) -> Iterator[str]:
     system. ClusterFailed with the last output of a process when it cannot be started.
     """
     with ExitStack() as stack:
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="dfslab-dask-")))
+        folder = stack.enter_context(scratch.folder("dask"))
         scheduler = stack.enter_context(
             _process(
                 places[0],
@@ -99,6 +100,8 @@ def started(places: Sequence[Place], host: str = LOCAL) -> Iterator[str]:
                     ":0",
                     "--memory-limit",
                     "0",
+                    "--death-timeout",
+                    f"{LEASE_S:g}",
                     "--local-directory",
                     str(folder / place.name),
                 )
@@ -110,7 +113,9 @@ def started(places: Sequence[Place], host: str = LOCAL) -> Iterator[str]:
 def _process(place: Place, log: Path, module: str, *words: str) -> Iterator[subprocess.Popen]:
     """A Dask process on a place, killed at the end of the block; the agents under it have ended
     before."""
-    command = [*place.prefix, sys.executable, "-P", "-m", f"distributed.cli.{module}", *words]
+    words = (*place.prefix, sys.executable, "-P", "-m", f"distributed.cli.{module}", *words)
+    # The kernel ends the process with this one, also when this one is killed.
+    command = tied_to_owner(words)
     try:
         with log.open("wb") as output:
             process = subprocess.Popen(

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 import shutil
-import tempfile
 from collections import Counter
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -18,6 +17,7 @@ from dfslab.documents.measured_load import CallCounts, CountedCalls, ServerCount
 from dfslab.fleet import run as fleet
 from dfslab.fleet.places import Place
 from dfslab.fleet.watch import Watch
+from dfslab.spec.files import scratch
 from dfslab.spec.model import InputError
 from dfslab.spec.streams.plan import LoadPlan
 from dfslab.spec.streams.vocabulary import Phase, Stream
@@ -109,8 +109,8 @@ class _Marks:
 def _counted(plan: LoadPlan, place: Place, observe: Observe, stream: Stream) -> list[Marked]:
     """(operations, system calls, server calls) of each phase, or of the single one."""
     each = [phase.operations_per_client for phase in stream.all_phases]
-    with tempfile.TemporaryDirectory(prefix="dfslab-") as folder:
-        output_path = Path(folder) / "calls"
+    with scratch.folder("calls") as folder:
+        output_path = folder / "calls"
         counting = Place(place.name, (*place.prefix, *STRACE, "-o", str(output_path)))
         changes = {
             "stream": stream,

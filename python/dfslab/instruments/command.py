@@ -7,7 +7,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -25,6 +24,7 @@ from dfslab.result import Metric, Result, provenance
 from dfslab.spec.check import FILLED_IN
 from dfslab.spec.clock import REAL, Clock
 from dfslab.spec.environment import workload_parameters
+from dfslab.spec.files import scratch
 from dfslab.spec.model import InputError
 from dfslab.spec.scenario import Point
 from dfslab.testbeds.base import BaseTestbed
@@ -62,8 +62,8 @@ def expect(point: Point) -> None:
 
 def measured(point: Point, repetition: int, session: access.Session) -> Result:
     """Run the program once and time it. InputError when it is missing, RunFailed when it fails."""
-    with tempfile.TemporaryDirectory(prefix="dfslab-command-") as folder:
-        took_s, words = _run(point, repetition, session, Path(folder), lambda: None)
+    with scratch.folder("command") as folder:
+        took_s, words = _run(point, repetition, session, folder, lambda: None)
     return _result("measure", point, repetition, session, ProgramRun(took_s=took_s, command=words))
 
 

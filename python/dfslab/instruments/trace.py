@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import gzip
 import json
-import tempfile
 import threading
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,6 +16,7 @@ from dfslab.instruments.measure import Measured, run_load, to_result
 from dfslab.instruments.tracing.reading import Reading
 from dfslab.method import RunFailed
 from dfslab.result import Result
+from dfslab.spec.files import scratch
 from dfslab.spec.model import InputError
 from dfslab.spec.scenario import Point
 from dfslab.spec.streams.plan import PlanChanges, SpanLimit
@@ -48,8 +48,8 @@ class Trace(access.InSession):
             session.traced = command.is_command(point)
             if session.traced:
                 return command.traced(point, repetition, session)
-            with tempfile.TemporaryDirectory(prefix="dfslab-trace-") as spare:
-                folder = session.trace_directory or Path(spare)
+            with scratch.folder("trace") as spare:
+                folder = session.trace_directory or spare
                 path = folder / f"{point.id}.otlp"
                 measured = record(point, repetition, session, path)
                 traced = profile([path])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -14,6 +13,7 @@ from dfslab.exports import trees
 from dfslab.instruments import trace as tracing
 from dfslab.instruments.tracing import call_document, callprofile, whole_calls
 from dfslab.instruments.tracing.reading import Reading
+from dfslab.spec.files import scratch
 from dfslab.spec.model import InputError
 from dfslab.studies.traces import cohort
 
@@ -82,10 +82,10 @@ def _slow(files: Sequence[Path], reading: Reading) -> cohort.Pair:
     if not all(part["resourceSpans"] for part in parts):
         least = f"needs {cohort.LEAST_TRACES} whole traces of one kind"
         raise InputError("--cohorts", "slow", least)
-    with tempfile.TemporaryDirectory(prefix="dfslab-cohorts-") as folder:
+    with scratch.folder("cohorts") as folder:
         profiles = []
         for name, part in zip(("slow", "fast"), parts, strict=True):
-            path = Path(folder) / f"{name}.json"
+            path = folder / f"{name}.json"
             path.write_text(json.dumps(part), encoding="utf-8")
             profiles.append(cohort.steps(tracing.profile([path]).roots))
     return cohort.Pair("", profiles[1], profiles[0])

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import shlex
-import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -27,6 +26,7 @@ from dfslab.instruments.tracing.reading import Reading
 from dfslab.lazily import lazily
 from dfslab.method import RunFailed
 from dfslab.spec.check import check
+from dfslab.spec.files import scratch
 from dfslab.spec.files.outputs import STANDARD_OUTPUT, Output, write_atomically
 from dfslab.spec.model import InputError
 from dfslab.spec.scenario import Scenario
@@ -54,9 +54,9 @@ def record(scenario: Scenario, output: Output, report: Report) -> TraceProfile:
     output.check()
     with (
         access.session(notify=lambda text: report(0, 1, text)) as session,
-        tempfile.TemporaryDirectory(prefix="dfslab-trace-") as folder,
+        scratch.folder("trace") as folder,
     ):
-        path = Path(folder) / f"trace{output.path.suffix}"
+        path = folder / f"trace{output.path.suffix}"
         tracing.record(point, 0, session, path)
         output.write(path.read_bytes())
         return tracing.profile([path])

@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import shutil
 import stat
-import tempfile
 import tomllib
 import zlib
 from collections.abc import Iterator, Sequence
@@ -13,6 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from dfslab.spec.errors import InputError
+from dfslab.spec.files import scratch
 from dfslab.spec.toml import TomlTable
 
 GZIP = b"\x1f\x8b"
@@ -63,14 +63,14 @@ def seekable(key: str, paths: Sequence[Path]) -> Iterator[list[Path]]:
 
     InputError for `key` if a file cannot be read; errors raised in the block name the given files.
     """
-    with tempfile.TemporaryDirectory(prefix="dfslab-input-") as folder:
+    with scratch.folder("input") as folder:
         given: dict[str, str] = {}
         found = []
         for number, path in enumerate(paths):
             if path.is_dir() or _is_plain(key, path):
                 found.append(path)
                 continue
-            place = Path(folder) / str(number) / path.name.removesuffix(".gz")
+            place = folder / str(number) / path.name.removesuffix(".gz")
             place.parent.mkdir()
             _unpack(key, path, place)
             given[str(place)] = str(path)
