@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import os
 import sys
 from importlib.metadata import version
 from typing import Annotated, Any, Protocol, runtime_checkable
@@ -13,6 +14,7 @@ from typer.core import TyperGroup
 from dfslab.cli.table import ABOUT, COMMANDS, FORMER
 from dfslab.extras import missing
 from dfslab.spec.errors import InputError
+from dfslab.spec.printable import printable
 
 INTERRUPTED = 130
 
@@ -104,6 +106,18 @@ def _stop_for_failure(error: Exception) -> None:
 
     if isinstance(error, RunFailed | DiscoveryError | TestbedError):
         _stop("\n".join(f"dfslab: {line}" for line in str(error).splitlines() or [""]), 1)
+    if isinstance(error, BrokenPipeError):
+        # Nobody reads the output any more, so that Python must not write it at its exit either.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(1)
+    if isinstance(error, OSError):
+        # A full, read-only or vanished folder: what was written is whole, and a run is resumed.
+        where = f"{error.filename}: " if error.filename else ""
+        _stop(f"dfslab: {where}{error.strerror or error}", 1)
+    if isinstance(error, RecursionError):
+        _stop("dfslab: the input is nested too deeply", 2)
+    if isinstance(error, MemoryError):
+        _stop("dfslab: there is not enough memory for this input", 1)
 
 
 @runtime_checkable
@@ -124,5 +138,5 @@ def _stop_for_usage(error: Exception) -> None:
 
 def _stop(text: str, code: int) -> None:
     if text:
-        print(text, file=sys.stderr)
+        print(printable(text), file=sys.stderr)
     sys.exit(code)

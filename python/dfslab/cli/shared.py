@@ -16,6 +16,7 @@ from dfslab.cli.live.lines import LineReporter
 from dfslab.lazily import lazily
 from dfslab.spec.errors import InputError
 from dfslab.spec.files.outputs import Output
+from dfslab.spec.printable import printable
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -158,6 +159,8 @@ def literal(text: str) -> Any:
         return json.loads(text)
     except json.JSONDecodeError:
         return text
+    except RecursionError:
+        raise InputError("--set", text, "is nested too deeply") from None
 
 
 class Reporter:
@@ -169,7 +172,9 @@ class Reporter:
         self._task = progress.add_task("starting", total=1.0)
 
     def __call__(self, done: float, total: float, text: str, *_: Any) -> None:
-        self._progress.update(self._task, completed=done, total=total, description=text[:60])
+        self._progress.update(
+            self._task, completed=done, total=total, description=printable(text)[:60]
+        )
 
 
 def with_progress(as_json: bool, work: Callable[..., Any]) -> Any:
@@ -217,7 +222,7 @@ def with_laboratory(as_json: bool, work: Callable[[Laboratory], Found]) -> Found
 def note(text: str) -> None:
     """Print a line about the work itself, separate from its result; nothing for an empty text."""
     if text:
-        print(f"dfslab: {text}", file=sys.stderr)
+        print(printable(f"dfslab: {text}"), file=sys.stderr)
 
 
 @contextmanager
@@ -250,6 +255,6 @@ def emit(as_json: bool, document: object, *tables: object) -> None:
     console = terminal.console(False)
     for table in tables:
         if isinstance(table, str):
-            print(table)  # not wrapped: programs may read this text, too
+            print(printable(table))  # not wrapped: programs may read this text, too
         else:
             console.print(terminal.drawn(table) if isinstance(table, Table) else table)

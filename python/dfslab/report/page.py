@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from dfslab.report.plot import INK
 from dfslab.report.sections import trace
 from dfslab.report.table import blocks
 from dfslab.spec.files.outputs import Output, write_atomically
+from dfslab.spec.printable import printable
 from dfslab.studies.contract import FinishedRun, StudyResult, all_studies
 from dfslab.studies.runs import completeness
 
@@ -88,15 +90,18 @@ def _page(name: str, title: str, words: str, shown: list[Rendered], warning: str
     from plotly.offline import get_plotlyjs  # slow to import
 
     template = environment().get_template("page.html")
-    return template.render(
+    # Everything but the library's own text is made harmless.
+    library = uuid.uuid4().hex
+    page = template.render(
         name=name,
         title=title,
         caption=words,
         warning=warning,
         sections=shown,
-        plotly=Markup(get_plotlyjs()),
+        plotly=library,
         ink=INK,
     )
+    return printable(page).replace(library, get_plotlyjs())
 
 
 def write(run: FinishedRun, output: Output | None = None) -> None:

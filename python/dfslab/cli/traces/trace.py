@@ -29,6 +29,7 @@ from dfslab.instruments.tracing.reading import Reading, reading
 from dfslab.report import terminal_traces
 from dfslab.spec.files import inputs
 from dfslab.spec.model import InputError
+from dfslab.spec.printable import printable
 
 app = typer.Typer(help="Record, import and report traces.", no_args_is_help=True)
 
@@ -224,7 +225,7 @@ def trace_top(
 def _print_other_form(files: list[Path], form: str, how: Reading, scheduler: str) -> None:
     """Print traces in an exporter's form, or without a form as folded stacks."""
     if not form:
-        print(traces.folded(files, how), end="")
+        print(printable(traces.folded(files, how)), end="")
         return
     written = traces.exported(files, form, how, scheduler)
     sys.stdout.buffer.write(written.document)

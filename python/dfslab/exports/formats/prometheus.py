@@ -13,6 +13,7 @@ from dfslab.documents.table import Value
 from dfslab.exports.contract import ResultExporter
 from dfslab.exports.rows import MetricRow, rows
 from dfslab.result import Result
+from dfslab.spec.printable import printable
 from dfslab.studies.runs import completeness
 
 TITLE = "Gauges and histograms as Prometheus reads them"
@@ -112,7 +113,7 @@ def _labels(row: _Sample, varied: Mapping[str, Value], **more: str) -> str:
 
 
 def _escaped(text: str) -> str:
-    return text.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")
+    return printable(text).replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")
 
 
 def _number(value: float) -> str:

@@ -186,6 +186,9 @@ def write_parquet(results: Sequence[Result], path: Path) -> None:
             database.register("rows", table)
             database.execute(f"COPY rows TO '{_quoted(temporary)}' (FORMAT parquet)")
         os.replace(temporary, path)
+    except duckdb.IOException as error:
+        reason = str(error).splitlines()[0]
+        raise RunFailed(f"{path}: cannot be written: {reason}") from error
     finally:
         temporary.unlink(missing_ok=True)
 

@@ -5,6 +5,10 @@ from __future__ import annotations
 import math
 import os
 import re
+import resource
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from decimal import Decimal
 from functools import lru_cache
 from pathlib import Path
@@ -81,6 +85,9 @@ def _schemas() -> dict[str, pa.Schema]:
 
 LABEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 MOST_ROWS = 100_000
+# A query of tables of call trees takes milliseconds; these limits end what would not end.
+MOST_QUERY_S = 10.0
+MOST_QUERY_BYTES = 512 << 20
 
 
 def write(profile: TraceProfile, folder: Path, label: str) -> None:
@@ -228,22 +235,50 @@ def query(folder: Path, sql: str) -> tuple[list[str], list[tuple[Value, ...]]]:
                 _load(database, name, files)
         if not found:
             raise InputError("trace query", str(folder), "holds no tables (dfslab trace import)")
+        database.execute(f"set memory_limit='{MOST_QUERY_BYTES}B'")
+        database.execute("set max_temp_directory_size='0B'")
         database.execute("set enable_external_access=false")
         database.execute("set lock_configuration=true")
         try:
-            answer = database.execute(sql)
+            with _limited(database, MOST_QUERY_S):
+                answer = database.execute(sql)
             # The query is empty or a comment.
             if answer is None or answer.description is None:
                 raise InputError(
                     "SQL", sql, "asks for nothing; the tables are " + ", ".join(_schemas())
                 )
             columns = [column[0] for column in answer.description]
-            rows = answer.fetchmany(MOST_ROWS + 1)
+            with _limited(database, MOST_QUERY_S):
+                rows = answer.fetchmany(MOST_ROWS + 1)
+        except duckdb.InterruptException as error:
+            raise InputError("SQL", sql, f"takes more than {MOST_QUERY_S:g} s") from error
+        except (duckdb.OutOfMemoryException, MemoryError) as error:
+            limit = f"takes more than {MOST_QUERY_BYTES >> 20} MiB of memory"
+            raise InputError("SQL", sql, limit) from error
         except (duckdb.Error, RuntimeError) as error:
             raise InputError("SQL", sql, _first_line(error)) from error
     if len(rows) > MOST_ROWS:
         raise InputError("SQL", sql, f"gives more than {MOST_ROWS} rows; use limit")
     return columns, [tuple(_plain(value) for value in row) for row in rows]
+
+
+@contextmanager
+def _limited(database: duckdb.DuckDBPyConnection, limit_s: float) -> Iterator[None]:
+    """Interrupt what the database does in the block after so many seconds, and let this process
+    grow by at most MOST_QUERY_BYTES: texts that functions make are not in the database's limit."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_AS)
+    pages = int(Path("/proc/self/statm").read_text().split()[0])
+    most_bytes = pages * resource.getpagesize() + 2 * MOST_QUERY_BYTES
+    known = [one for one in (soft, hard) if one != resource.RLIM_INFINITY]
+    resource.setrlimit(resource.RLIMIT_AS, (min([most_bytes, *known]), hard))
+    timer = threading.Timer(limit_s, database.interrupt)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+        resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
 
 
 def _plain(value: Any) -> Value:
