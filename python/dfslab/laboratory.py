@@ -219,8 +219,8 @@ class Laboratory:
         """
         store.check_folder(folder)
         if earlier := result_file.number_of_earlier_format(folder):
-            told = f"results without a checksum: {earlier}; an earlier version wrote them"
-            notify(f"{folder}: {told}")
+            stated = f"results without a checksum: {earlier}; an earlier version wrote them"
+            notify(f"{folder}: {stated}")
         # Hash before reading, so that a result added meanwhile invalidates the findings.
         inputs = stored.inputs_hash(folder)
         known, reason = findings.load(folder, inputs)

@@ -26,7 +26,7 @@ class Link:
     """One agent on one host; `ended` says how it ended, if it has.
 
     With `keep` the agent also writes its answer to that file, and survives this process once it
-    runs, with `lease_s` for so many seconds.
+    runs, with `lease_s` for that time in seconds.
     """
 
     def __init__(

@@ -111,7 +111,7 @@ class Budget:
 
     @contextmanager
     def held(self, size_bytes: int) -> Iterator[None]:
-        """Hold so many bytes during the block. Refused if other clients hold too many."""
+        """Hold `size_bytes` during the block. Refused if other clients hold too many."""
         is_large = size_bytes > SMALL_BYTES
         with self._lock:
             if size_bytes > self._left[is_large]:
@@ -158,7 +158,7 @@ class Handler(BaseHTTPRequestHandler):
             self._answer(200, kind, b"{}" if kind == JSON else b"")
 
     def _check_sender(self) -> None:
-        """Refused for pages of the web, which reach the loopback by a name of their own."""
+        """Refused for pages of the web, which can reach the loopback by another name."""
         host, origin = self.headers.get("host"), self.headers.get("origin")
         if host is not None and not is_local(host):
             raise Refused(403, "the host must be this machine's loopback")
@@ -243,7 +243,7 @@ class Server(ThreadingHTTPServer):
         super().__init__((LOOPBACK, port), handler)
 
     def process_request(self, request: Any, client_address: Any) -> None:
-        """Serve a client in a thread of its own, or hang up if there are too many."""
+        """Serve a client in a new thread, or hang up if there are too many."""
         if self._free.acquire(blocking=False):
             super().process_request(request, client_address)
         else:

@@ -68,8 +68,8 @@ def remove(one: Abandoned) -> bool:
 def _owner_that_ended(path: Path) -> int | None:
     """The PID of the owner of a marked folder if it has ended; None for any other folder."""
     with suppress(OSError, ValueError):
-        seen = path.lstat()
-        if not stat.S_ISDIR(seen.st_mode) or seen.st_uid != os.geteuid():
+        found = path.lstat()
+        if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid():
             return None
         descriptor = os.open(path / OWNER, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
         with os.fdopen(descriptor, "rb") as lock:

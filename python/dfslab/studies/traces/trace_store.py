@@ -6,13 +6,12 @@ import math
 import os
 import re
 import resource
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from dfslab.documents.table import Value
 from dfslab.documents.traces.call_path import CallPath
@@ -84,6 +83,7 @@ def _schemas() -> dict[str, pa.Schema]:
 
 
 LABEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
+Found = TypeVar("Found")
 MOST_ROWS = 100_000
 # A query of tables of call trees takes milliseconds; these limits end what would not end.
 MOST_QUERY_S = 10.0
@@ -240,16 +240,14 @@ def query(folder: Path, sql: str) -> tuple[list[str], list[tuple[Value, ...]]]:
         database.execute("set enable_external_access=false")
         database.execute("set lock_configuration=true")
         try:
-            with _limited(database, MOST_QUERY_S):
-                answer = database.execute(sql)
+            answer = _limited(database, lambda: database.execute(sql))
             # The query is empty or a comment.
             if answer is None or answer.description is None:
                 raise InputError(
                     "SQL", sql, "asks for nothing; the tables are " + ", ".join(_schemas())
                 )
             columns = [column[0] for column in answer.description]
-            with _limited(database, MOST_QUERY_S):
-                rows = answer.fetchmany(MOST_ROWS + 1)
+            rows = _limited(database, lambda: answer.fetchmany(MOST_ROWS + 1))
         except duckdb.InterruptException as error:
             raise InputError("SQL", sql, f"takes more than {MOST_QUERY_S:g} s") from error
         except (duckdb.OutOfMemoryException, MemoryError) as error:
@@ -262,23 +260,30 @@ def query(folder: Path, sql: str) -> tuple[list[str], list[tuple[Value, ...]]]:
     return columns, [tuple(_plain(value) for value in row) for row in rows]
 
 
-@contextmanager
-def _limited(database: duckdb.DuckDBPyConnection, limit_s: float) -> Iterator[None]:
-    """Interrupt what the database does in the block after so many seconds, and let this process
-    grow by at most MOST_QUERY_BYTES: texts that functions make are not in the database's limit."""
+def _limited(database: duckdb.DuckDBPyConnection, work: Callable[[], Found]) -> Found:
+    """What `work` gives, interrupted after MOST_QUERY_S.
+
+    Meanwhile this process may grow by MOST_QUERY_BYTES twice: texts that functions make are not in
+    the database's own limit.
+    """
     soft, hard = resource.getrlimit(resource.RLIMIT_AS)
     pages = int(Path("/proc/self/statm").read_text().split()[0])
     most_bytes = pages * resource.getpagesize() + 2 * MOST_QUERY_BYTES
     known = [one for one in (soft, hard) if one != resource.RLIM_INFINITY]
-    resource.setrlimit(resource.RLIMIT_AS, (min([most_bytes, *known]), hard))
-    timer = threading.Timer(limit_s, database.interrupt)
-    timer.daemon = True
-    timer.start()
-    try:
-        yield
-    finally:
-        timer.cancel()
-        resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
+    with ThreadPoolExecutor(max_workers=1) as pool:
+        resource.setrlimit(resource.RLIMIT_AS, (min([most_bytes, *known]), hard))
+        try:
+            pending = pool.submit(work)
+            try:
+                return pending.result(MOST_QUERY_S)
+            except TimeoutError:
+                database.interrupt()
+                return pending.result()
+            except BaseException:
+                database.interrupt()
+                raise
+        finally:
+            resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
 
 
 def _plain(value: Any) -> Value:

@@ -23,7 +23,7 @@ pub struct Parents {
 
 impl Parents {
     /// The open directory of a path relative to the directory `at`, and the path's last name.
-    /// The descriptor stays open until other directories were asked for `MOST` - 1 times.
+    /// The descriptor stays open while fewer than `MOST` other directories are used.
     #[inline]
     pub fn of<'a>(&mut self, at: i32, path: &'a str) -> std::io::Result<(i32, &'a str)> {
         let Some((parent, name)) = path.rsplit_once('/') else {
