@@ -107,6 +107,20 @@ def test_a_full_disk_is_a_failed_run_and_leaves_nothing(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_write_that_fails_names_its_file_and_keeps_the_old_content(tmp_path, monkeypatch):
+    path = tmp_path / "result.json"
+    write_atomically(path, "old")
+
+    def full(_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(outputs.os, "fsync", full)
+    with pytest.raises(OSError, match=r"No space left on device: .*result\.json"):
+        write_atomically(path, "new")
+    assert path.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
 def test_own_files_are_synced_before_and_after_they_get_their_name(tmp_path, monkeypatch):
     steps = []
     sync, rename = os.fsync, os.replace

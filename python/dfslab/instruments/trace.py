@@ -68,7 +68,10 @@ def record(point: Point, repetition: int, session: access.Session, path: Path) -
     if not measured.spans:
         raise RunFailed("the traced run gave no span")
     form = "json" if path.suffix == ".json" else "protobuf"
-    _core.trace_write(measured.spans, SERVICE, str(path), form)
+    try:
+        _core.trace_write(measured.spans, SERVICE, str(path), form)
+    except _core.RunError as error:
+        raise RunFailed(str(error)) from error
     return measured
 
 

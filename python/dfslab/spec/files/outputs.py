@@ -135,10 +135,14 @@ def sync_folder(folder: Path) -> None:
 
 def _write_durably(path: Path, content: bytes) -> None:
     """Write a file that must not exist yet, and wait until it is on the disk."""
-    with path.open("xb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
+    try:
+        with path.open("xb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+    except OSError as error:
+        # An error of a write does not name its file.
+        raise OSError(error.errno, error.strerror, str(path)) from error
 
 
 def _name_new(temporary: Path, path: Path) -> None:
