@@ -156,10 +156,12 @@ mod tests {
 
     fn plan(verify: &str) -> Plan {
         let text = format!(
-            r#"{{"stream": {{"clients": 1, "file_size": {{"fixed": 0}},
+            r#"{{"stream": {{"seed": 1, "clients": 1, "file_size": {{"fixed": 0}},
+            "transfer_size_bytes": 4096,
             "given": [{{"operation": "open"}},
             {{"operation": "pread", "size_bytes": 4096, "offset_bytes": 8000000000000}}]}},
-            "target": {{"kind": "null"}}, "verify": "{verify}", "time_limit_s": 10}}"#
+            "target": {{"kind": "null"}}, "run_directory": "run",
+            "verify": "{verify}", "time_limit_s": 10}}"#
         );
         serde_json::from_str(&text).unwrap()
     }

@@ -33,7 +33,7 @@ PASSING_LIMIT_S = 2.0
 
 # A cluster that dfslab started ends so long after its controller, s; a batch system that kills a
 # controller must not leave a load running.
-LEASE_S = 10.0
+LEASE_S = 5.0
 
 
 def patience_s(passing: bool) -> float:
