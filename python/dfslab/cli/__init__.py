@@ -6,8 +6,8 @@ import gc
 import signal
 import sys
 
-# New objects between two searches for cyclic garbage. Python's default of 700 makes the searches a sixth
-# of the start of a command, which makes many objects that stay.
+# New objects between two searches for cyclic garbage. Python's default of 700 makes the searches a
+# sixth of the start of a command, which makes many objects that stay.
 OBJECTS_BETWEEN_SEARCHES = 50_000
 
 
