@@ -16,8 +16,8 @@ from dfslab.notify import Notify
 from dfslab.report import run_document
 from dfslab.result import Result
 from dfslab.spec.check import check
+from dfslab.spec.files.outputs import Output, new_file
 from dfslab.spec.model import InputError
-from dfslab.spec.outputs import new_file
 from dfslab.spec.scenario import Point, Scenario, read
 from dfslab.studies import contract, findings
 from dfslab.studies.compare import compare
@@ -32,7 +32,7 @@ from dfslab.studies.contract import (
 from dfslab.studies.designs import design_plan as designs
 from dfslab.studies.designs.lessons import Learning
 from dfslab.studies.learn import LearningStudy
-from dfslab.studies.runs import csv_runs, store, stored
+from dfslab.studies.runs import completeness, csv_runs, result_file, store, stored
 from dfslab.studies.runs.stages import Stages, processor_s
 from dfslab.studies.runs.store import Store
 from dfslab.studies.runs.sweep import sweep
@@ -181,6 +181,8 @@ class Laboratory:
         The findings are added to `run` and returned.
         """
         stages, answers = stages or Stages(self._clock), run.findings
+        if warning := completeness.warning(run.results):
+            answers.notes.append(warning)
         answers.notes += dict.fromkeys(note for result in run.settled for note in result.notes)
         for study in contract.all_studies():
             if study.needs.are_met(run):
@@ -209,12 +211,12 @@ class Laboratory:
         run complete."""
         if always_page or any(one.is_worth_a_page for one in run.findings.found.values()):
             with stages.of("page"):
-                pages.write(run, run.page)
+                pages.write(run)
         run.processor_time = stages.spent
         run.findings.notes += opened.finish(run_document.of(run))
         return run
 
-    def learn(self, scenario: Scenario, data: Path, page: Path | None = None) -> FinishedRun:
+    def learn(self, scenario: Scenario, data: Path, page: Output | None = None) -> FinishedRun:
         """Analyses existing runs of a scenario with a design. `data`: a run folder, or a table of
         runs.
 
@@ -222,6 +224,8 @@ class Laboratory:
         """
         if not scenario.design.factor:
             raise InputError("design.factor", None, "is empty: there is nothing to learn about")
+        if page is not None:
+            page.check([data])
         results = measured_before(data, scenario)
         run = FinishedRun(scenario, results, Findings.of(compare(results)), data)
         self._ask(LearningStudy(), run, Stages(self._clock))
@@ -239,6 +243,9 @@ class Laboratory:
         run folder, and RunFailed if one of the studies fails.
         """
         store.check_folder(folder)
+        if earlier := result_file.number_of_earlier_format(folder):
+            stated = f"results without a checksum: {earlier}; an earlier version wrote them"
+            notify(f"{folder}: {stated}")
         # The hash is computed before the results are read. So a result that is added in the
         # meantime makes the stored findings invalid.
         inputs = stored.inputs_hash(folder)
@@ -291,12 +298,10 @@ def measured_before(data: Path, scenario: Scenario) -> list[Result]:
     return csv_runs.read(data, scenario)
 
 
-def write_page(run: FinishedRun, path: Path | None = None) -> Path:
-    """Writes the page of a run to `path`, or, if it is None, to the run's folder.
+def write_page(run: FinishedRun, output: Output | None = None) -> Path:
+    """Writes the page of a run to `output`, or, if it is None, to the run's folder.
 
     Returns the path of the page.
     """
-    if path is not None:
-        new_file("--output", path)
-    pages.write(run, path or run.page)
-    return path or run.page
+    pages.write(run, output)
+    return run.page if output is None else output.path

@@ -9,16 +9,10 @@ from collections.abc import Sequence
 from typing import Protocol, runtime_checkable
 
 from dfslab.result import Result
+from dfslab.spec.input_error import RunFailed as RunFailed
 from dfslab.spec.scenario import Point
 
 CONFIDENCE = 0.90
-
-
-class RunFailed(Exception):
-    """The run failed for a reason outside the input.
-
-    The command prints the reason as one line and exits with code 1.
-    """
 
 
 @runtime_checkable

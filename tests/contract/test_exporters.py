@@ -15,6 +15,7 @@ from dfslab.documents.traces.trace_profile import TraceProfile
 from dfslab.exports import contract
 from dfslab.exports.contract import DescriptionExporter, ResultExporter, RunExporter, TraceExporter
 from dfslab.report.diagrams.uml import uml
+from dfslab.spec.files.outputs import Output
 from dfslab.spec.model import InputError
 from dfslab.studies.contract import FinishedRun
 from dfslab.studies.runs import store
@@ -104,11 +105,11 @@ def test_the_commands_offer_what_discovery_finds(tmp_path):
 
 
 def test_a_companion_goes_where_its_file_goes(kept_run, tmp_path):
-    document = commands_work.export(kept_run, "runs", tmp_path / "table.csv")
-    assert (tmp_path / "table.csv").read_bytes() == document
+    commands_work.export(kept_run, "runs", Output("-o", tmp_path / "table.csv"))
+    document = (tmp_path / "table.csv").read_bytes()
     about = json.loads((tmp_path / "table.json").read_text())
     assert about["rows"] == len(document.splitlines()) - 1
-    commands_work.export(kept_run, "csv", tmp_path / "plain.csv")
+    commands_work.export(kept_run, "csv", Output("-o", tmp_path / "plain.csv"))
     assert not (tmp_path / "plain.json").exists()
 
 

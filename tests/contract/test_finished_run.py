@@ -15,6 +15,7 @@ from dfslab.cli.root import app
 from dfslab.laboratory import Laboratory
 from dfslab.models import regression, sequence
 from dfslab.models.fit import step_functions
+from dfslab.spec.files.outputs import Output
 from dfslab.spec.input_error import InputError
 from dfslab.studies import advise, compare, contract, crossval, expectations, findings, operations
 from dfslab.studies.advice import Advised
@@ -22,7 +23,7 @@ from dfslab.studies.compare import Comparison
 from dfslab.studies.contract import Findings
 from dfslab.studies.expectations import Expected
 from dfslab.studies.operations import StepFunctions
-from dfslab.studies.runs import csv_runs, store, stored
+from dfslab.studies.runs import csv_runs, result_file, stored
 from support import synthetic
 from typer.testing import CliRunner
 
@@ -70,7 +71,7 @@ def run(folder: Path, *methods: str) -> Path:
     """Writes the folder of a run whose measurements come from a table instead of a real system, and
     returns the folder's path."""
     folder.mkdir(exist_ok=True)
-    csv_runs.write(results(), folder / "runs.csv")
+    csv_runs.write(results(), Output("-o", folder / "runs.csv"))
     laboratory = Laboratory()
     plan = laboratory.plan(scenario(*methods), recorded=folder / "runs.csv")
     return laboratory.run(plan, folder, fresh=True, always_page=True).folder
@@ -153,9 +154,11 @@ def test_what_is_printed_from_stored_findings_is_what_is_computed(folder):
 def test_a_changed_result_is_computed_once(folder):
     before = json.loads(printed(folder, "compare", "--json")[0])
     path = next((folder / "results").glob("measure-*.json"))
-    result = json.loads(path.read_text())
-    result["metrics"]["rate_per_s"]["value"] *= 10
-    path.write_text(json.dumps(result))
+    found = result_file.read(path)
+    rate = found.metrics["rate_per_s"]
+    faster = rate.model_copy(update={"value": 10 * rate.value})
+    changes = {"metrics": {**found.metrics, "rate_per_s": faster}}
+    path.write_text(result_file.written(found.model_copy(update=changes)))
     shown, errors = printed(folder, "compare", "--json")
     assert errors == f"dfslab: {folder}: {stored.CHANGED}; computing them once\n"
     rates = [
@@ -163,7 +166,7 @@ def test_a_changed_result_is_computed_once(folder):
         for one in (before, json.loads(shown))
     ]
     changed = [point for point in rates[0] if rates[0][point] != rates[1][point]]
-    assert changed == [result["point_id"]]
+    assert changed == [found.point_id]
     assert printed(folder, "compare", "--json") == (shown, "")
 
 
@@ -213,7 +216,7 @@ def test_a_folder_that_cannot_be_written_is_computed_and_read(folder, monkeypatc
     def refuse(*_):
         raise PermissionError("read-only")
 
-    monkeypatch.setattr(store, "write_atomically", refuse)
+    monkeypatch.setattr(stored, "write_atomically", refuse)
     monkeypatch.setattr(Laboratory, "weigh", lambda _, run: run.findings.add(known.get(Advised)))
     for _ in range(2):
         shown, errors = printed(folder, "advise")
@@ -274,6 +277,7 @@ def test_stored_advice_is_printed_without_libraries(folder):
     program = f"""
 import sys
 from dfslab.cli import main
+from dfslab.spec.files.outputs import Output
 sys.argv = ["dfslab", "advise", {str(folder)!r}]
 main()
 print("heavy:", *sorted(set({sorted(HEAVY)}) & set(sys.modules)))

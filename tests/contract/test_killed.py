@@ -52,6 +52,7 @@ from dfslab.cli.commands_work import export_runs
 from dfslab.fleet import run
 from dfslab.laboratory import Laboratory
 from dfslab.spec.check import check
+from dfslab.spec.files.outputs import Output
 from dfslab.spec.scenario import read
 
 MOMENTS = ("running", "written", "named")
@@ -110,7 +111,7 @@ for turn in range({KILLS}):
     assert all(after[name] == stamp for name, stamp in before.items()), "a run was done twice"
 sweep()
 (folder,) = killed.glob("killed/2*")  # a killed sweep is resumed, not begun again
-export_runs(folder, Path("killed.csv"))
+export_runs(folder, Output("-o", Path("killed.csv")))
 """
 
 

@@ -15,6 +15,7 @@ import pytest
 from dfslab.cli.traces import trace_work
 from dfslab.report.page_table import percent, seconds
 from dfslab.spec import units
+from dfslab.spec.files.outputs import Output
 from support.synthetic import spans_of
 
 RECORDING = Path(__file__).parents[2] / "scenarios" / "data" / "hdfs-trace"
@@ -90,7 +91,7 @@ def shown(request, tmp_path_factory) -> tuple[Page, Ask, str]:
     folder = tmp_path_factory.mktemp("traces")
     files = request.param(folder)
     page, tables = folder / "page.html", folder / "tables"
-    trace_work.write_trace_page(trace_work.profile(files), page)
+    trace_work.write_trace_page(trace_work.profile(files), Output("--page", page))
     trace_work.import_traces(files, None, tables, "t")
     text = page.read_text()
     return Page(text), lambda sql: trace_work.query(tables, sql)[1], text

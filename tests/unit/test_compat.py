@@ -7,6 +7,7 @@ import csv
 import io
 import json
 import re
+from pathlib import Path
 
 import duckdb
 import pytest
@@ -18,6 +19,7 @@ from dfslab.exports.metric_rows import rows
 from dfslab.instruments.measure import Measure
 from dfslab.laboratory import Laboratory
 from dfslab.spec.check import check
+from dfslab.spec.files.outputs import Output
 from dfslab.spec.model import InputError
 from dfslab.spec.streams.stream import stream_spec
 from dfslab.studies.runs import store
@@ -374,14 +376,14 @@ def test_times_since_operations_were_due_leave_too():
 @pytest.mark.heavy
 def test_a_form_goes_to_a_new_file_only(recorded_run, tmp_path):
     target = tmp_path / "new.parquet"
-    assert commands_work.export(recorded_run, "parquet", target) == target.read_bytes()
+    commands_work.export(recorded_run, "parquet", Output("--output", target))
     assert target.read_bytes()[:4] == b"PAR1"
     with pytest.raises(InputError, match="exists already"):
-        commands_work.export(recorded_run, "parquet", target)
+        commands_work.export(recorded_run, "parquet", Output("--output", target))
     with pytest.raises(InputError, match="must be one of page, csv, fio, parquet, .*tables"):
-        commands_work.export(recorded_run, "xml", None)
+        commands_work.export(recorded_run, "xml", Output("--output", Path("-")))
     with pytest.raises(InputError, match="is no run folder"):
-        commands_work.export(tmp_path, "csv", None)
+        commands_work.export(tmp_path, "csv", Output("--output", Path("-")))
     assert dfslab("report", recorded_run, "--as", "csv").stdout.startswith("method,")
     page = tmp_path / "page.html"
     assert f"page: {page}" in dfslab("report", recorded_run, "-o", page).stdout

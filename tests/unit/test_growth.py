@@ -14,6 +14,7 @@ from dfslab.method import RunFailed
 from dfslab.report import page as pages
 from dfslab.report import terminal
 from dfslab.spec.check import check
+from dfslab.spec.files.outputs import Output
 from dfslab.spec.model import build
 from dfslab.spec.scenario import Scenario
 from dfslab.studies import expectations
@@ -137,13 +138,13 @@ def _predicting(folder, count):
 
 def _read_table(folder, count):
     asked = scenario(count)
-    csv_runs.write(results(asked), folder / f"{count}.csv")
+    csv_runs.write(results(asked), Output("-o", folder / f"{count}.csv", replaces=True))
     return lambda: csv_runs.read(folder / f"{count}.csv", asked)
 
 
 def _written_table(folder, count):
     found = results(scenario(count))
-    return lambda: csv_runs.write(found, folder / "runs.csv")
+    return lambda: csv_runs.write(found, Output("-o", folder / "runs.csv", replaces=True))
 
 
 def _loaded(folder, count):

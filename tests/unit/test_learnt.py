@@ -18,6 +18,7 @@ from dfslab.models.tree.prediction import Situation
 from dfslab.report import page
 from dfslab.result import Metric, Result, provenance
 from dfslab.spec.design import Factor
+from dfslab.spec.files.outputs import Output
 from dfslab.spec.model import InputError, build
 from dfslab.spec.scenario import Scenario
 from dfslab.studies import crossval
@@ -355,7 +356,7 @@ def test_everything_that_a_sweep_teaches_stands_on_the_page(measured, monkeypatc
 
 def test_a_table_of_runs_reads_back(measured, tmp_path):
     path = tmp_path / "runs.csv"
-    assert csv_runs.write(measured, path) == len(measured)
+    assert csv_runs.write(measured, Output("-o", path)) == len(measured)
     back = {result.point_id: result for result in csv_runs.read(path, scenario())}
     assert set(back) == {result.point_id for result in measured}
     for result in measured:
@@ -363,5 +364,5 @@ def test_a_table_of_runs_reads_back(measured, tmp_path):
         assert back[result.point_id].labels == result.labels
     about = json.loads(path.with_suffix(".json").read_text())
     assert about["rows"] == len(measured)
-    with pytest.raises(InputError, match="no table of runs"):
+    with pytest.raises(InputError, match="is no table of runs|no such file"):
         csv_runs.read(tmp_path / "none.csv", scenario())

@@ -219,7 +219,7 @@ def test_dxt_and_recorded_streams(tmp_path):
 @pytest.mark.parametrize(
     ("told", "message"),
     [
-        ({"trace": "missing"}, "cannot be read: No such file"),
+        ({"trace": "missing"}, "no such file"),
         ({"trace": "empty"}, "holds no operation on files under /"),
         ({"trace": "untimed"}, "line 1: .* has no time: use strace -ttt"),
         ({"trace": "untimed", "form": "recorded"}, "is no recorded stream"),
@@ -432,3 +432,33 @@ directory = "{directory}"
 methods = ["measure"]
 repetitions = 1
 """
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        '10 1700000000.2 write(3, "x"..., 999999999999999) = 999999999999999 <0.1>',
+        '10 1700000000.2 pread64(3, "x"..., 4096, 9223372036854775807) = 4096 <0.1>',
+    ],
+)
+def test_a_call_that_no_kernel_makes_is_refused(tmp_path, line):
+    path = tmp_path / "t.strace"
+    path.write_text(f'10 1700000000.1 openat(AT_FDCWD, "/a", O_RDWR) = 3 <0.1>\n{line}\n')
+    with pytest.raises(InputError, match="a system call moves at most"):
+        replay.load(path, "strace", Recording(), 1)
+
+
+def test_a_request_beyond_every_disk_is_refused(tmp_path):
+    path = tmp_path / "t.blkparse"
+    path.write_text("8,0 0 1 0.0 1 Q W 18446744073709551615 + 4294967295 [x]\n")
+    with pytest.raises(InputError, match="a system call moves at most"):
+        replay.load(path, "blkparse", Recording(), 1)
+
+
+def test_a_long_call_becomes_transfers_that_the_generator_makes():
+    call = FileCall(0.0, 1, "pread", "/a", 5, (1 << 30) + 7)
+    moved = [one for one in replay.replay([call], 1).given if one.operation == "pread"]
+    assert [(one.offset_bytes, one.size_bytes) for one in moved] == [
+        (5, 1 << 30),
+        (5 + (1 << 30), 7),
+    ]

@@ -7,6 +7,7 @@ import pytest
 from dfslab.laboratory import Laboratory
 from dfslab.method import RunFailed
 from dfslab.report import run_document
+from dfslab.spec.files.outputs import Output
 from dfslab.studies.runs import csv_runs, store
 from dfslab.studies.runs.stages import Stages
 from dfslab.studies.runs.sweep import sweep
@@ -103,7 +104,8 @@ def test_a_run_says_its_seconds_by_stage(tmp_path):
         sizes=["64 KiB", "1 MiB", "4 MiB"], clients=(1, 2), methods=["measure", "mean"]
     )
     csv_runs.write(
-        synthetic.planted(sizes=["64 KiB", "1 MiB", "4 MiB"], clients=(1, 2)), tmp_path / "runs.csv"
+        synthetic.planted(sizes=["64 KiB", "1 MiB", "4 MiB"], clients=(1, 2)),
+        Output("-o", tmp_path / "runs.csv"),
     )
     laboratory = Laboratory(clock=lambda: float(next(looked)))
     plan = laboratory.plan(scenario, recorded=tmp_path / "runs.csv")

@@ -103,6 +103,8 @@ def test_an_unfinished_run_is_resumed_and_nothing_runs_twice(tmp_path):
     results = sweep(scenario, [second], again, SILENT)
     assert len(second.ran) == 8
     assert len(results) == len(first.ran)
+    notes = [note for result in results for note in result.notes if "measured again" in note]
+    assert len(notes) == 1
     again.finish({})
     assert not store.open_run(scenario, tmp_path).resumed
     latest = tmp_path / "synthetic" / "latest"

@@ -8,6 +8,8 @@ import http.client
 import json
 import os
 import signal
+import socket
+import struct
 import subprocess
 
 import pytest
@@ -143,3 +145,77 @@ def test_threads_share_a_stream(tmp_path):
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(lambda body: stream.push("message", body), bodies))
     assert stream.finish().spans == 20 * 40
+
+
+def talk(port, request):
+    """The answer to raw bytes, which need not be HTTP."""
+    with socket.create_connection(("127.0.0.1", port), 120) as connection:
+        connection.sendall(request)
+        connection.shutdown(socket.SHUT_WR)
+        return b"".join(iter(lambda: connection.recv(65536), b""))
+
+
+def chunked(body, size=100):
+    head = (
+        b"POST /v1/traces HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/x-protobuf\r\n"
+    )
+    parts = [body[at : at + size] for at in range(0, len(body), size)]
+    lines = [b"%x;extension\r\n%s\r\n" % (len(part), part) for part in parts]
+    return (
+        head
+        + b"Transfer-Encoding: chunked\r\nConnection: close\r\n\r\n"
+        + b"".join(lines)
+        + b"0\r\nTrailer: x\r\n\r\n"
+    )
+
+
+def test_a_message_in_chunks_is_taken(tmp_path):
+    receiver = receive.Receiver()
+    with receive.serving(receiver, 0) as port:
+        whole = chunked(message(tmp_path, 1, "protobuf"))
+        assert talk(port, whole).startswith(b"HTTP/1.1 200 ")
+        assert talk(port, whole.replace(b"\r\n64;", b"\r\nzz;", 1)).startswith(b"HTTP/1.1 400 ")
+        assert talk(port, whole[:-40]).startswith(b"HTTP/1.1 400 ")
+        large = whole.partition(b"\r\n\r\n")[0] + b"\r\n\r\nfffffff\r\n"
+        assert talk(port, large).startswith(b"HTTP/1.1 413 ")
+    assert receiver.finish().spans == 40
+
+
+@pytest.mark.parametrize(
+    ("header", "status"),
+    [
+        ({"host": "evil.example"}, 403),
+        ({"host": "evil.example:4318"}, 403),
+        ({"origin": "http://evil.example"}, 403),
+        ({"host": "localhost:4318"}, 200),
+        ({"host": "[::1]:4318"}, 200),
+        ({"origin": "http://localhost:8080"}, 200),
+        ({"content-length": "9" * 5000}, 413),
+    ],
+)
+def test_other_hosts_and_origins_are_refused(tmp_path, header, status):
+    with receive.serving(receive.Receiver(), 0) as port:
+        assert post(port, message(tmp_path, 1, "protobuf"), **header)[0] == status
+
+
+def test_clients_together_hold_no_more_than_the_budget(tmp_path):
+    budget = receive.Budget()
+    with budget.held(receive.MOST_BYTES), budget.held(receive.MOST_BYTES):
+        with pytest.raises(receive.Refused) as refused, budget.held(receive.SMALL_BYTES + 1):
+            pass
+        assert refused.value.status == 503
+        with budget.held(receive.SMALL_BYTES):
+            pass
+    with budget.held(receive.MOST_LARGE_BYTES):
+        pass
+
+
+def test_clients_that_hang_up_are_counted_and_print_nothing(tmp_path, capfd):
+    receiver = receive.Receiver()
+    with receive.serving(receiver, 0) as port:
+        for _ in range(5):
+            with socket.create_connection(("127.0.0.1", port)) as connection:
+                connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+                connection.sendall(b"POST /v1/traces HTTP/1.1\r\nContent-Length: 9\r\n\r\n1")
+        assert post(port, message(tmp_path, 1, "protobuf"))[0] == 200
+    assert capfd.readouterr().err == ""

@@ -4,6 +4,7 @@ error."""
 from __future__ import annotations
 
 import json
+import resource
 
 import pytest
 from dfslab import _core
@@ -107,3 +108,22 @@ def test_pprof_is_compressed_protobuf_with_the_names(otlp):
     found = gzip.decompress(trace.pprof([otlp]))
     assert b"write" in found
     assert b"nanoseconds" in found
+
+
+@pytest.mark.parametrize(
+    ("sql", "limit"),
+    [
+        ("select count(*) from range(1000000000000)", "takes more than"),
+        (
+            "with recursive t(n) as (select 1 union all select n + 1 from t) select sum(n) from t",
+            "takes more than",
+        ),
+        ("select repeat('x', 2000000000)", "of memory"),
+    ],
+)
+def test_a_query_has_limits_of_time_and_memory(folder, monkeypatch, sql, limit):
+    monkeypatch.setattr(trace_store, "MOST_QUERY_S", 0.2)
+    before = resource.getrlimit(resource.RLIMIT_AS)
+    with pytest.raises(InputError, match=limit):
+        trace_store.query(folder, sql)
+    assert resource.getrlimit(resource.RLIMIT_AS) == before

@@ -205,6 +205,9 @@ impl<'a> Client<'a> {
                 self.make_own_directory(format!("c{}/{below}", self.number))?;
             }
         }
+        if self.makes_sparse_files() {
+            return self.prepare_sparse(stop, prepared);
+        }
         let empty = self.setup.plan.stream.prepare == Prepare::Empty;
         for (file, bytes) in prepared_files(&self.setup.plan.stream, self.number) {
             if stop() {

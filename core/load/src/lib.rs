@@ -24,6 +24,7 @@ mod schedule;
 mod series;
 mod setup;
 mod single;
+mod sparse;
 mod step;
 mod target;
 

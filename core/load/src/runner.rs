@@ -19,6 +19,7 @@ use crate::plan::{Plan, Verify};
 use crate::record::Record;
 use crate::report::{AuditReport, CpuReport, Resident};
 use crate::setup::Setup;
+use crate::sparse;
 use crate::target::layer::Layers;
 use crate::target::{factory, Factory};
 use crate::{Error, ErrorKind, Result};
@@ -34,6 +35,7 @@ pub fn run(plan: &Plan, control: &Control) -> Result<Outcome> {
     let setup = Setup::new(plan);
     let generator = calibrate(&setup);
     let layers = Layers::new(&plan.layers, plan.stream.seed);
+    sparse::check_room(plan, factory.as_ref())?;
     factory.begin(plan.shared)?;
     let ran = run_clients(&setup, control, factory.as_ref(), &layers);
     let removed = match plan.keep {
@@ -92,6 +94,8 @@ pub struct Together<'a> {
     /// page cache.
     uncached: Mutex<Vec<(String, u64)>>,
     phases: Vec<Times>,
+    /// When the preparation is given up.
+    deadline: Option<Instant>,
 }
 
 /// The measured times of a phase, each set as soon as it is known.
@@ -129,6 +133,7 @@ impl<'a> Together<'a> {
             late_s: OnceLock::new(),
             uncached: Mutex::new(Vec::new()),
             phases: setup.phases.iter().map(|_| times()).collect(),
+            deadline: sparse::deadline(setup.plan),
         }
     }
 
@@ -150,6 +155,19 @@ impl<'a> Together<'a> {
     /// between the same two barriers, where the answer cannot change, so all of them decide alike.
     fn is_over(&self) -> bool {
         self.broken.load(Ordering::Acquire) || self.cut.load(Ordering::Acquire)
+    }
+
+    /// Whether the preparation has taken longer than it may.
+    fn is_late(&self) -> bool {
+        self.deadline
+            .is_some_and(|deadline| Instant::now() > deadline)
+    }
+
+    fn check_preparation(&self) -> Result<()> {
+        match self.is_late() {
+            true => Err(sparse::too_slow(self.setup.plan)),
+            false => Ok(()),
+        }
     }
 
     fn uncached(&self) -> MutexGuard<'_, Vec<(String, u64)>> {
@@ -387,10 +405,11 @@ fn one_client(mut client: Client, together: &Together) -> Option<Record> {
         return None;
     }
     let (plan, control) = (together.setup.plan, together.control);
-    let stop = || control.stopped();
+    let stop = || control.stopped() || together.is_late();
     let prepared = guarded("prepare", || {
         client.target.settle()?;
         client.prepare(&stop, &|| control.count(1))?;
+        together.check_preparation()?;
         together.empty_caches(&mut client)?;
         client.open_held()
     });
@@ -404,6 +423,7 @@ fn one_client(mut client: Client, together: &Together) -> Option<Record> {
             record.note(during, &error);
         }
     };
+    let stop = || control.stopped();
     let whole = !together.broken.load(Ordering::Relaxed) && !control.stopped();
     if whole && plan.verify == Verify::After {
         let (mut audit, mut errors) = (AuditReport::default(), Vec::new());

@@ -256,6 +256,14 @@ pub trait File: Send {
 pub trait Factory: Send + Sync {
     /// Creates the run's directory, which must not exist unless other shards of the run share it.
     fn begin(&self, shared: bool) -> Result<()>;
+    /// Free bytes of the file system, where it tells them.
+    fn free_bytes(&self) -> Option<u64> {
+        None
+    }
+    /// Whether a range of a file that was never written takes no space.
+    fn makes_holes(&self) -> bool {
+        false
+    }
     /// Connects one client to the target.
     fn connect(&self) -> Result<Box<dyn Target>>;
     /// Removes the run's directory, which must be empty. If it is shared, it is no error that other

@@ -18,7 +18,7 @@ pub use access::{Access, Order, Passage, Transfers};
 pub use arrival::{Arrival, Open, Process, Schedule, Session, Start};
 pub use error::SpecError;
 pub use operation::{decode, encode, Operation, OperationKind, ENCODED_BYTES};
-pub use prepared::{prepared_files, size_of};
+pub use prepared::{prepared_extents, prepared_files, size_of};
 pub use random::{draw, normal, unit};
 pub use size::Size;
 pub use spec::{FileChoice, Files, Given, Layout, MixOrder, Phase, Prepare, Share, StreamSpec};

@@ -41,6 +41,32 @@ pub fn prepared_files(spec: &StreamSpec, client: u32) -> Vec<(u64, u64)> {
         .collect()
 }
 
+/// The bytes (from, to) of each prepared file that the operations of a replay read or overwrite, in
+/// ascending order and apart from each other; the rest of the file may be a hole.
+pub fn prepared_extents(spec: &StreamSpec, client: u32) -> BTreeMap<u64, Vec<(u64, u64)>> {
+    use OperationKind::{Pread, Pwrite, Read};
+    let mut touched: BTreeMap<u64, Vec<(u64, u64)>> = BTreeMap::new();
+    for one in &spec.given {
+        let is_own = one.owner.unwrap_or(one.client) == client;
+        if is_own && one.size_bytes > 0 && matches!(one.operation, Read | Pread | Pwrite) {
+            let extent = (one.offset_bytes, one.offset_bytes + one.size_bytes);
+            touched.entry(one.file).or_default().push(extent);
+        }
+    }
+    for extents in touched.values_mut() {
+        extents.sort_unstable();
+        let mut apart: Vec<(u64, u64)> = Vec::with_capacity(extents.len());
+        for &(from, to) in extents.iter() {
+            match apart.last_mut() {
+                Some(last) if from <= last.1 => last.1 = last.1.max(to),
+                _ => apart.push((from, to)),
+            }
+        }
+        *extents = apart;
+    }
+    touched
+}
+
 /// The files that must exist for a replayed sequence of operations. Each is as large as the
 /// operations on it need.
 fn found_by_given(spec: &StreamSpec, client: u32) -> Vec<(u64, u64)> {

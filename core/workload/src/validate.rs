@@ -7,6 +7,8 @@ use crate::spec::{FileChoice, Files, MixOrder, Phase, Prepare, StreamSpec};
 use crate::OperationKind;
 
 /// Largest number of operations of one client. A larger number is taken for a mistake.
+/// Offsets and sizes together fit a signed number of the kernel.
+const MOST_OFFSET_BYTES: u64 = 1 << 62;
 const MOST_OPERATIONS: u64 = 1_000_000_000;
 /// Largest number of files of one client. A client keeps state for its files: 10 million files take
 /// about 1 GB.
@@ -85,6 +87,13 @@ impl StreamSpec {
             if !is_there || !is_own || one.file >= MOST_FILES || one.size_bytes > 1 << 50 {
                 let allowed = "clients that there are; files below 10000000; 1 PiB; only an \
                                owner makes, removes, renames and resizes a file";
+                return wrong("given", format!("{one:?}"), allowed);
+            }
+            let is_single = matches!(one.operation, OperationKind::Pread | OperationKind::Pwrite);
+            let is_long = is_single && one.size_bytes > self.transfer_size_bytes;
+            if is_long || one.offset_bytes > MOST_OFFSET_BYTES {
+                let allowed =
+                    "single transfers of at most transfer_size_bytes; offsets below 4 EiB";
                 return wrong("given", format!("{one:?}"), allowed);
             }
         }

@@ -96,6 +96,11 @@ PURPOSES: dict[str, tuple[CommandEntry, ...]] = {
         CommandEntry("show", "Show what is described.", "show", True),
         CommandEntry("trace", "Record, import and report traces.", "traces.trace", True),
         CommandEntry("testbed", "Real file systems on this machine.", "testbed", True),
+        CommandEntry(
+            "doctor",
+            "What killed runs left on this machine: temporary folders and testbeds.",
+            "doctor",
+        ),
         CommandEntry("net", "Petri nets in files: JSON, PNML, .cpn.", "net", True),
     ),
 }

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,8 +9,10 @@ import typer
 
 from dfslab import discover
 from dfslab.cli.shared import (
+    AllowIncomplete,
     AsJson,
     Budget,
+    Force,
     Fresh,
     Out,
     RunFolder,
@@ -23,14 +24,15 @@ from dfslab.cli.shared import (
     compats,
     documents,
     emit,
+    judged,
     lessons,
     listing,
     literal,
+    named_output,
     note,
     of,
     predicting,
     read_scenario,
-    store,
     tables,
     terminal,
     testbed_calibration,
@@ -38,6 +40,7 @@ from dfslab.cli.shared import (
     with_laboratory,
     with_progress,
 )
+from dfslab.spec.files.outputs import STANDARD_OUTPUT, Output
 from dfslab.spec.input_error import InputError
 
 if TYPE_CHECKING:
@@ -54,6 +57,7 @@ def run(
     fresh: Fresh = False,
     scheduler: Scheduler = "",
     budget: Budget = "",
+    allow_incomplete: AllowIncomplete = False,
     as_json: AsJson = False,
     recorded: Annotated[
         Path | None,
@@ -66,10 +70,11 @@ def run(
         done = with_laboratory(
             as_json, lambda lab: lab.run(lab.plan(chosen, recorded=recorded), out, fresh, True)
         )
-    emit(as_json, documents.of(done), *documents.tables(done))
-    if not as_json:
-        print(f"page: {done.page}")
-    note(done.processor_time.text if done.processor_time is not None else "")
+    with judged(done.results, allow_incomplete):
+        emit(as_json, documents.of(done), *documents.tables(done))
+        if not as_json:
+            print(f"page: {done.page}")
+        note(done.processor_time.text if done.processor_time is not None else "")
 
 
 @app.command()
@@ -91,6 +96,7 @@ def measure(
     out: Out = Path("runs"),
     fresh: Fresh = False,
     scheduler: Scheduler = "",
+    allow_incomplete: AllowIncomplete = False,
     as_json: AsJson = False,
     record: Annotated[
         Path | None, typer.Option("--record", metavar="FILE", help="Keep the first run's stream.")
@@ -100,9 +106,10 @@ def measure(
     chosen = read_scenario(scenario, sets, scheduler=scheduler, methods=["measure"])
     with of(scenario):
         done = with_laboratory(as_json, lambda lab: lab.run(lab.plan(chosen, record), out, fresh))
-    emit(as_json, documents.of(done), *documents.tables(done))
-    if not as_json:
-        print(f"run: {done.folder}")
+    with judged(done.results, allow_incomplete):
+        emit(as_json, documents.of(done), *documents.tables(done))
+        if not as_json:
+            print(f"run: {done.folder}")
 
 
 @app.command()
@@ -112,6 +119,7 @@ def sweep(
     out: Out = Path("runs"),
     fresh: Fresh = False,
     scheduler: Scheduler = "",
+    allow_incomplete: AllowIncomplete = False,
     as_json: AsJson = False,
 ) -> None:
     """Run the scenario's instruments over its grids; resumes what was interrupted."""
@@ -119,9 +127,10 @@ def sweep(
     chosen = requested.with_methods([m for m in requested.run.methods if discover.is_instrument(m)])
     with of(scenario):
         done = with_laboratory(as_json, lambda lab: lab.run(lab.plan(chosen), out, fresh))
-    emit(as_json, documents.of(done), *documents.tables(done))
-    if not as_json:
-        print(f"run: {done.folder}")
+    with judged(done.results, allow_incomplete):
+        emit(as_json, documents.of(done), *documents.tables(done))
+        if not as_json:
+            print(f"run: {done.folder}")
 
 
 @app.command()
@@ -171,12 +180,16 @@ def predict(
 def learn(
     scenario: ScenarioFile,
     data: Annotated[Path, typer.Argument(metavar="RUN|DATA", help="A run folder, or its table.")],
-    page: Annotated[Path | None, typer.Option("--page", help="Where the page goes.")] = None,
+    page: Annotated[Path | None, typer.Option("--page", help="A new file for the page.")] = None,
+    force: Force = False,
     as_json: AsJson = False,
 ) -> None:
     """Coefficients, importance, validation and the next runs, from runs that are there already."""
     chosen = read_scenario(scenario, None)
-    done = with_laboratory(as_json, lambda lab: lab.learn(chosen, data, page))
+    output = Output("--page", page, force).check([scenario]) if page is not None else None
+    done = with_laboratory(as_json, lambda lab: lab.learn(chosen, data, output))
+    if output is not None and output.is_standard:
+        return
     emit(as_json, documents.of(done).get("learning"), *documents.tables(done)[1:])
 
 
@@ -203,11 +216,20 @@ def next_runs(
 @app.command()
 def export(
     run_folder: RunFolder,
-    output: Annotated[Path, typer.Option("-o", "--output", help="A CSV file; JSON goes beside.")],
+    output: Annotated[
+        Path,
+        typer.Option(
+            "-o", "--output", help="A new CSV file; JSON goes beside. -: standard output."
+        ),
+    ],
+    force: Force = False,
     as_json: AsJson = False,
 ) -> None:
     """A run's measurements as a table: one row a run, its settings and where it comes from."""
-    rows = commands_work.export_runs(run_folder, output)
+    named = named_output(output, force, as_json)
+    rows = commands_work.export_runs(run_folder, named)
+    if named.is_standard:
+        return
     emit(as_json, {"rows": rows, "file": str(output)}, f"{rows} runs: {output}")
 
 
@@ -272,21 +294,24 @@ def report(
             help="A new file; else the page is the run's own, and others go to standard output.",
         ),
     ] = None,
+    force: Force = False,
     as_json: AsJson = False,
 ) -> None:
     """Write the page of a run again, or its results in another program's form."""
     if form != "page":
         if output is None and as_json:
             raise InputError("--json", True, f"goes with --as page, or with --output for {form}")
-        document = commands_work.export(run_folder, form, output, note)
-        if output is None:
-            sys.stdout.buffer.write(document)
-        else:
+        named = named_output(output or Path(STANDARD_OUTPUT), force, as_json)
+        commands_work.export(run_folder, form, named, note)
+        if not named.is_standard:
             emit(as_json, {"file": str(output)}, f"file: {output}")
         return
     from dfslab.laboratory import write_page
 
-    page = write_page(reopened(run_folder), output)
+    target = named_output(output, force, as_json).check() if output is not None else None
+    page = write_page(reopened(run_folder), target)
+    if target is not None and target.is_standard:
+        return
     emit(as_json, {"page": str(page)}, f"page: {page}")
 
 
@@ -299,8 +324,9 @@ def calibrate(
         Path, typer.Option("--directory", help="On the disk that is measured.")
     ] = Path(),
     output: Annotated[
-        Path | None, typer.Option("-o", "--output", help="Where the profile goes (TOML).")
+        Path | None, typer.Option("-o", "--output", help="A new file for the profile (TOML).")
     ] = None,
+    force: Force = False,
     repeats: Annotated[int, typer.Option("--repeats", help="Measurements of each kind.")] = 5,
     as_json: AsJson = False,
 ) -> None:
@@ -308,6 +334,9 @@ def calibrate(
 
     A deployment names the profile: profile = "FILE", and predictions use it.
     """
+    named = named_output(output, force, as_json) if output is not None else None
+    if named is not None:
+        named.check([] if scenario is None else [scenario])
     if scenario is None:
         found = with_progress(
             as_json, lambda report: calibration.measure(directory, repeats, report)
@@ -322,8 +351,10 @@ def calibrate(
             )
         document = testbed_calibration.document(hosts)
         profile = testbed_calibration.toml(hosts, chosen.deployment)
-    if output is not None:
-        store.write_atomically(output, profile)
+    if named is not None:
+        named.write(profile)
+        if named.is_standard:
+            return
     emit(as_json, document, profile.rstrip())
 
 
@@ -343,7 +374,8 @@ def compat(
     """
     chosen, summary = compats.read(tool, words or [])
     results = with_laboratory(as_json, lambda lab: commands_work.measure(lab, chosen))
-    emit(as_json, [result.model_dump(mode="json") for result in results], summary(results))
+    with judged(results):
+        emit(as_json, [result.model_dump(mode="json") for result in results], summary(results))
 
 
 @app.command()
@@ -359,7 +391,11 @@ def merge(
     ]
     lost = [place.lost for place in found.places or () if place.lost]
     document = found.model_dump(mode="json", exclude_unset=True)
+    if not found.complete:
+        note(f"incomplete: {lost[0] if lost else 'the load was cut short or operations failed'}")
     emit(as_json, document, f"{found.rate_per_s:.1f} operations a second", *rows, *lost)
+    if not found.complete:
+        raise typer.Exit(1)
 
 
 @app.command()

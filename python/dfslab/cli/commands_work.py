@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,13 +20,17 @@ from dfslab.method import RunFailed
 from dfslab.notify import Notify, silent
 from dfslab.result import Result
 from dfslab.spec.check import check
+from dfslab.spec.files import inputs
+from dfslab.spec.files.outputs import Output
 from dfslab.spec.model import InputError, unknown
-from dfslab.spec.outputs import new_file
 from dfslab.spec.scenario import Scenario
 from dfslab.studies.designs import design_plan as designs
 from dfslab.studies.designs.lessons import Proposal
 from dfslab.studies.runs import csv_runs, rate_search, store
 from dfslab.studies.runs.offered import RateProbe
+
+# A part of a load holds its series, which grow with its length.
+MOST_PART_BYTES = 4 << 30
 
 
 def design(scenario: Scenario) -> designs.DesignPlan:
@@ -57,15 +62,14 @@ def next_runs(scenario: Scenario, data: Path, about: Mapping[str, Any]) -> list[
     return propose(scenario, allowed, rows_of(results), about)
 
 
-def export_runs(folder: Path, output: Path) -> int:
-    """Writes the measurements of a run to a new CSV file. Returns the number of rows."""
-    new_file("--output", output)
+def export_runs(folder: Path, output: Output) -> int:
+    """Writes the measurements of a run as CSV. Returns the number of rows."""
+    output.check()
     return csv_runs.write(store.results_of(folder), output)
 
 
-def export(folder: Path, form: str, output: Path | None, notify: Notify = silent) -> bytes:
-    """Returns a run in the format of another program. If `output` is given, the document is also
-    written to that file.
+def export(folder: Path, form: str, output: Output, notify: Notify = silent) -> None:
+    """Writes a run in the format of another program.
 
     Raises InputError with the known exporters if none is named `form`.
     """
@@ -73,23 +77,18 @@ def export(folder: Path, form: str, output: Path | None, notify: Notify = silent
     if of_run is None and of_results is None:
         known = {**exporters.exporters(ResultExporter), **exporters.exporters(RunExporter)}
         raise InputError("--as", form, f"must be one of page, {', '.join(sorted(known))}")
-    if output is not None:
-        new_file("--output", output)
+    output.check()
     if of_results is None:
         assert of_run is not None
-        return _written(of_run.write(Laboratory().reopen(folder, notify)), output)
+        output.write(of_run.write(Laboratory().reopen(folder, notify)))
+        return
     results, companion = store.results_of(folder), of_results.companion
-    document = _written(of_results.write(results), output)
-    if companion is not None and output is not None:
-        _written(companion.write(results), output.with_suffix(companion.suffix))
-    return document
-
-
-def _written(document: bytes, output: Path | None) -> bytes:
-    """Returns the document. If `output` is given, the document is also written to that new file."""
-    if output is not None:
-        store.write_atomically(output, document)
-    return document
+    if companion is None or output.is_standard:
+        output.write(of_results.write(results))
+        return
+    second = replace(output, path=output.path.with_suffix(companion.suffix)).check()
+    output.write(of_results.write(results))
+    second.write(companion.write(results))
 
 
 def measure(laboratory: Laboratory, scenario: Scenario) -> list[Result]:
@@ -137,8 +136,10 @@ def merge_parts(files: Sequence[Path]) -> FleetLoadReport:
 
 def _part(path: Path) -> shards.KeptPart:
     try:
-        return shards.kept_part(path.read_text(encoding="utf-8"))
-    except (OSError, json.JSONDecodeError, UnicodeDecodeError) as error:
+        return shards.kept_part(inputs.text("FILE", path, MOST_PART_BYTES))
+    except InputError:
+        raise
+    except (json.JSONDecodeError, RecursionError) as error:
         raise InputError("FILE", str(path), f"cannot be read: {error}") from error
     except ValueError as error:
         raise InputError("FILE", str(path), "was not left by an agent") from error

@@ -24,6 +24,7 @@ from dfslab import discover
 from dfslab.documents.measured_load import MeasuredPhase
 from dfslab.result import Result
 from dfslab.spec.design import LevelValue
+from dfslab.spec.files import inputs
 from dfslab.spec.model import InputError, build, unknown
 from dfslab.spec.scenario import Scenario
 
@@ -169,14 +170,14 @@ def _number(given: Mapping[str, str], key: str) -> int:
 def _settings(path: Path) -> dict[str, str]:
     """Property -> value, as a file of conf/testsuite or conf/dfs-perf-env.sh sets it."""
     try:
-        text = path.read_text(encoding="utf-8")
+        if not path.exists():
+            allowed = "is neither PROPERTY=VALUE nor a file"
+            raise InputError("dfs-perf", str(path), allowed)
+        text = inputs.text("dfs-perf", path)
         if ".sh" in path.suffixes:
             return _variables(path, text)
         tree = xml.fromstring(text)
-    except OSError as error:
-        allowed = f"is neither PROPERTY=VALUE nor a file: {error.strerror}"
-        raise InputError("dfs-perf", str(path), allowed) from error
-    except (xml.ParseError, UnicodeDecodeError) as error:
+    except (xml.ParseError, RecursionError) as error:
         raise InputError("dfs-perf", str(path), f"is no XML: {error}") from error
     return {
         (one.findtext("name") or "").strip(): (one.findtext("value") or "").strip()

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dfslab.cli.shared import AsJson
+from dfslab.report.harmless import harmless
 from dfslab.spec.input_error import InputError
 
 if TYPE_CHECKING:
@@ -59,7 +60,7 @@ def check(
         return
     from rich.console import Console
 
-    Console().print(_table(sizes, space))
+    harmless(Console()).print(_table(sizes, space))
 
 
 def _shown(document: Document) -> Mapping[str, Any]:

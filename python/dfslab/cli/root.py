@@ -6,6 +6,7 @@ It imports a command when it is called, and prints an error as one line.
 from __future__ import annotations
 
 import importlib
+import os
 import sys
 from importlib.metadata import version
 from typing import Annotated, Any, Protocol, runtime_checkable
@@ -16,6 +17,7 @@ from typer.core import TyperGroup
 from dfslab.cli.command_table import ABOUT, COMMANDS, FORMER
 from dfslab.extras import missing
 from dfslab.spec.input_error import InputError
+from dfslab.spec.printable import printable
 
 INTERRUPTED = 130
 
@@ -90,6 +92,8 @@ def main() -> None:
             # Typer returns this exit code after Ctrl-C. Raise the interrupt again, so that it is
             # handled in one place.
             raise KeyboardInterrupt
+        if code:
+            sys.exit(code)
     except InputError as error:
         _stop(f"dfslab: {error}", 2)
     except typer.Abort:
@@ -114,7 +118,19 @@ def _stop_for_failure(error: Exception) -> None:
     from dfslab.testbeds.errors import TestbedError
 
     if isinstance(error, RunFailed | DiscoveryError | TestbedError):
-        _stop(f"dfslab: {error}", 1)
+        _stop("\n".join(f"dfslab: {line}" for line in str(error).splitlines() or [""]), 1)
+    if isinstance(error, BrokenPipeError):
+        # Nobody reads the output any more, so that Python must not write it at its exit either.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(1)
+    if isinstance(error, OSError):
+        # A full, read-only or vanished folder: what was written is whole, and a run is resumed.
+        where = f"{error.filename}: " if error.filename else ""
+        _stop(f"dfslab: {where}{error.strerror or error}", 1)
+    if isinstance(error, RecursionError):
+        _stop("dfslab: the input is nested too deeply", 2)
+    if isinstance(error, MemoryError):
+        _stop("dfslab: there is not enough memory for this input", 1)
 
 
 @runtime_checkable
@@ -139,5 +155,5 @@ def _stop_for_usage(error: Exception) -> None:
 
 def _stop(text: str, code: int) -> None:
     if text:
-        print(text, file=sys.stderr)
+        print(printable(text), file=sys.stderr)
     sys.exit(code)

@@ -15,13 +15,16 @@ import typer
 
 from dfslab.cli.live.lines import LineReporter
 from dfslab.lazily import lazily
+from dfslab.spec.files.outputs import Output
 from dfslab.spec.input_error import InputError
+from dfslab.spec.printable import printable
 
 if TYPE_CHECKING:
     from rich.progress import Progress
 
     from dfslab.fleet.watch import Watch
     from dfslab.laboratory import Laboratory
+    from dfslab.result import Result
     from dfslab.spec.design import LevelValue
     from dfslab.spec.scenario import Scenario
 
@@ -42,6 +45,11 @@ Budget = Annotated[
     str, typer.Option("--budget", metavar="TIME", help='Plan the design within it: "20min".')
 ]
 Fresh = Annotated[bool, typer.Option("--fresh", help="Do not resume an unfinished run.")]
+Force = Annotated[bool, typer.Option("--force", help="Replace an existing regular file.")]
+AllowIncomplete = Annotated[
+    bool,
+    typer.Option("--allow-incomplete", help="Exit with 0 although measurements failed in part."),
+]
 # The scenario key with a path. On the command line, this path is relative to the working directory.
 TRACE = "workload.trace"
 SHOW_FORMS = "table, formula, mermaid, plantuml, xmi, net"
@@ -60,7 +68,6 @@ if TYPE_CHECKING:
     from dfslab.report import server_limits as tables
     from dfslab.report import terminal
     from dfslab.studies.designs import lessons
-    from dfslab.studies.runs import store
 else:
     commands_work = lazily("dfslab.cli.commands_work")
     describing = lazily("dfslab.cli.describing")
@@ -68,7 +75,6 @@ else:
     predicting = lazily("dfslab.cli.predicting")
     compats = lazily("dfslab.cli.compat")
     lessons = lazily("dfslab.studies.designs.lessons")
-    store = lazily("dfslab.studies.runs.store")
     terminal = lazily("dfslab.report.terminal")
     documents = lazily("dfslab.report.run_document")
     tables = lazily("dfslab.report.server_limits")
@@ -135,6 +141,14 @@ def time_s(key: str, text: str) -> float:
     return found
 
 
+def named_output(path: Path, force: bool, as_json: bool, key: str = "--output") -> Output:
+    """The file that an option names. InputError for "-" with --json: both are standard output."""
+    output = Output(key, path, force)
+    if output.is_standard and as_json:
+        raise InputError(key, str(path), "and --json are both standard output")
+    return output
+
+
 @contextmanager
 def of(path: Path) -> Iterator[None]:
     """A context that adds the name of the scenario file to each InputError that is raised in it."""
@@ -153,6 +167,8 @@ def literal(text: str) -> Any:
         return json.loads(text)
     except json.JSONDecodeError:
         return text
+    except RecursionError:
+        raise InputError("--set", text, "is nested too deeply") from None
 
 
 class Reporter:
@@ -166,7 +182,9 @@ class Reporter:
         self._task = progress.add_task("starting", total=1.0)
 
     def __call__(self, done: float, total: float, text: str, *_: Any) -> None:
-        self._progress.update(self._task, completed=done, total=total, description=text[:60])
+        self._progress.update(
+            self._task, completed=done, total=total, description=printable(text)[:60]
+        )
 
 
 def with_progress(as_json: bool, work: Callable[..., Any]) -> Any:
@@ -217,7 +235,20 @@ def note(text: str) -> None:
     An empty text prints nothing.
     """
     if text:
-        print(f"dfslab: {text}", file=sys.stderr)
+        print(printable(f"dfslab: {text}"), file=sys.stderr)
+
+
+@contextmanager
+def judged(results: Sequence[Result], is_allowed: bool = False) -> Iterator[None]:
+    """Print first whether measured results are incomplete; after the block, exit with 1 if any is
+    and that is not allowed."""
+    from dfslab.studies.runs import completeness
+
+    warning = completeness.warning(results)
+    note(warning)
+    yield
+    if warning and not is_allowed:
+        raise typer.Exit(1)
 
 
 def _encoded(value: object) -> object:
@@ -238,6 +269,7 @@ def emit(as_json: bool, document: object, *tables: object) -> None:
     console = terminal.console(False)
     for table in tables:
         if isinstance(table, str):
-            print(table)  # `print` does not wrap lines, because programs may read this text
+            # `print` does not wrap lines, because programs may read this text.
+            print(printable(table))
         else:
             console.print(terminal.drawn(table) if isinstance(table, Table) else table)

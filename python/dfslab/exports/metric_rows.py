@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from dfslab.documents import metrics
-from dfslab.result import Result
+from dfslab.result import Metric, Result
+from dfslab.studies.runs import completeness
 
 
 class MetricRow(NamedTuple):
@@ -41,7 +42,9 @@ def _rows(result: Result) -> list[MetricRow]:
     origin = result.provenance
     labels = json.dumps(dict(result.labels), sort_keys=True)
     found = []
-    for key, one in result.metrics.items():
+    # A result without any metric is a failure, which a table of metrics would be silent about.
+    given = result.metrics or {"complete": Metric(value=0.0)}
+    for key, one in given.items():
         named = metrics.parsed(key)
         found.append(
             MetricRow(
@@ -49,7 +52,7 @@ def _rows(result: Result) -> list[MetricRow]:
                 result.point_id,
                 result.repetition,
                 labels,
-                result.complete,
+                completeness.is_whole(result),
                 origin.seed,
                 origin.started,
                 origin.software,

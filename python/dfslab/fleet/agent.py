@@ -10,7 +10,8 @@ intervals, and at the end `{"report": ..., "spans": ..., "recorded": ...}` or `{
 End of input, SIGTERM and SIGINT stop the agent: what it created is removed, even if its controller
 has vanished. With `--keep FILE` the answer is also written to FILE. Once the run has started, end
 of input no longer stops such an agent, only `{"stop": true}` does: a long run then survives the
-loss of the connection. FILE with `.lock` appended is locked while the agent lives.
+loss of the connection. With `--lease SECONDS` such an agent survives the loss for that time only.
+FILE with `.lock` appended is locked while the agent lives.
 """
 
 from __future__ import annotations
@@ -102,10 +103,19 @@ class Agent:
     If `keep` is given, the answer is also written to that file.
     """
 
-    def __init__(self, lines: Lines, out: int, keep: Path | None = None):
+    def __init__(
+        self,
+        lines: Lines,
+        out: int,
+        keep: Path | None = None,
+        lease_s: float | None = None,
+        clock: Clock = REAL,
+    ):
         self._lines = lines
         self._out = out
         self._keep = keep
+        self._lease_s, self._clock = lease_s, clock
+        self._alone_since_s = 0.0
         self._reported_s = 0.0
         self._observed = LiveCounts()
         self._started = self._alone = False
@@ -148,7 +158,8 @@ class Agent:
         except Stopped:
             if self._keep is None or not self._started:
                 raise
-            self._alone, message = True, ControllerCommand()
+            self._lose_controller()
+            message = ControllerCommand()
         if message.get("stop"):
             raise Stopped("stopped by the controller")
         start_s = REAL.monotonic_s() if self._alone else start_of(message)
@@ -159,9 +170,11 @@ class Agent:
         self._observed = self._observed.then(LiveCounts(*counts))
 
     def _progress(self, share: float, phase: str) -> None:
-        if not self._alone:
+        if self._alone:
+            self._check_lease()
+        else:
             self._check()
-        now_s = REAL.monotonic_s()
+        now_s = self._clock.monotonic_s()
         if now_s >= self._reported_s + REPORT_EVERY_S:
             self._reported_s = now_s
             self._say({"progress": (share, phase), "seen": self._observed})
@@ -178,7 +191,7 @@ class Agent:
         except Stopped:
             if self._keep is None or not self._started:
                 raise
-            self._alone = True
+            self._lose_controller()
         if self._started and self._lines.waiting() and self._lines.command().get("stop"):
             raise Stopped("stopped by the controller")
 
@@ -192,7 +205,16 @@ class Agent:
         except BrokenPipeError as error:
             if self._keep is None or not self._started:
                 raise Stopped("the controller has gone") from error
-            self._alone = True
+            self._lose_controller()
+
+    def _lose_controller(self) -> None:
+        self._alone, self._alone_since_s = True, self._clock.monotonic_s()
+
+    def _check_lease(self) -> None:
+        """Stopped when the controller has been gone for longer than the lease."""
+        alone_s = self._clock.monotonic_s() - self._alone_since_s
+        if self._lease_s is not None and alone_s > self._lease_s:
+            raise Stopped(f"the controller has been gone for {alone_s:.0f} s")
 
 
 def columns(spans: _core.SpanTable) -> SpanColumns:
@@ -255,10 +277,12 @@ def main() -> None:
     signal.signal(signal.SIGINT, _stop)
     parser = argparse.ArgumentParser(prog="dfslab.fleet.agent")
     parser.add_argument("--keep", type=Path)
-    keep = parser.parse_args().keep
+    parser.add_argument("--lease", type=float)
+    given = parser.parse_args()
+    keep = given.keep
     # A signal that arrives here ends the agent without a report, because its controller has ended.
     with suppress(Stopped), _held(keep):
-        Agent(Lines(sys.stdin.fileno()), sys.stdout.fileno(), keep).run()
+        Agent(Lines(sys.stdin.fileno()), sys.stdout.fileno(), keep, given.lease).run()
         return
     sys.exit(1)
 

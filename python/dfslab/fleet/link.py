@@ -26,10 +26,17 @@ class AgentLink:
     """The connection to one agent on one host. `ended`: why the agent ended, None until then.
 
     If `keep` is given, the agent also writes its answer to that file, and survives this process
-    once the run has started.
+    once the run has started, with `lease_s` only for that time in seconds.
     """
 
-    def __init__(self, place: ClientHost, clients: range, plan: LoadPlan, keep: Path | None = None):
+    def __init__(
+        self,
+        place: ClientHost,
+        clients: range,
+        plan: LoadPlan,
+        keep: Path | None = None,
+        lease_s: float | None = None,
+    ):
         self.place, self.clients = place, clients
         self.started_s = time.monotonic()
         self.ready: Clocks | None = None
@@ -43,6 +50,7 @@ class AgentLink:
         # With -P, Python imports this package, not a package in the working directory.
         command = [*place.prefix, sys.executable, "-P", "-m", "dfslab.fleet.agent"]
         command += ["--keep", str(keep)] if keep else []
+        command += ["--lease", f"{lease_s:g}"] if lease_s is not None else []
         # The agent runs in a new session. So Ctrl-C reaches only the controller, which then stops
         # its agents.
         try:

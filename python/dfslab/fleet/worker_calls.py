@@ -26,15 +26,18 @@ def clock() -> HostClocks:
     return HostClocks(time.time(), time.monotonic(), boot(), platform.node())
 
 
-def open_part(run: str, first: int, last: int, plan: LoadPlan) -> Path:
+def open_part(
+    run: str, first: int, last: int, plan: LoadPlan, lease_s: float | None = None
+) -> Path:
     """Starts an agent for the clients `first` to `last` - 1 of a run.
 
-    Returns the path of its answer file.
+    Returns the path of its answer file. With `lease_s`, an agent that has lost its controller stops
+    after that time in seconds.
     """
     folder = home("DFSLAB_STATE", "XDG_STATE_HOME", ".local/state") / "parts" / run
     folder.mkdir(parents=True, exist_ok=True)
     kept = folder / f"clients-{first}-{last}.json"
-    _links[kept] = AgentLink(ClientHost(platform.node()), range(first, last), plan, kept)
+    _links[kept] = AgentLink(ClientHost(platform.node()), range(first, last), plan, kept, lease_s)
     return kept
 
 

@@ -7,15 +7,16 @@ import os
 import signal
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from dfslab.fleet.places import ClientHost, ClusterKind
+from dfslab.fleet.places import LEASE_S, ClientHost, ClusterKind
 from dfslab.fleet.shards import LoadFailed
 from dfslab.spec.clock import REAL, Clock
+from dfslab.spec.files import scratch
+from dfslab.testbeds.daemon import tied_to_owner
 
 # Seconds after which a process must have started. Python and Dask take one second, but minutes on a
 # busy machine.
@@ -66,7 +67,7 @@ def started(places: Sequence[ClientHost], host: str = LOCAL) -> Iterator[str]:
     system. Raises ClusterFailed with the last output of a process if the cluster cannot be started.
     """
     with ExitStack() as stack:
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="dfslab-dask-")))
+        folder = stack.enter_context(scratch.folder("dask"))
         scheduler = stack.enter_context(
             _process(
                 places[0],
@@ -101,6 +102,8 @@ def started(places: Sequence[ClientHost], host: str = LOCAL) -> Iterator[str]:
                     ":0",
                     "--memory-limit",
                     "0",
+                    "--death-timeout",
+                    f"{LEASE_S:g}",
                     "--local-directory",
                     str(folder / place.name),
                 )
@@ -114,7 +117,9 @@ def _process(place: ClientHost, log: Path, module: str, *words: str) -> Iterator
 
     The agents that the process started have ended by then.
     """
-    command = [*place.prefix, sys.executable, "-P", "-m", f"distributed.cli.{module}", *words]
+    words = (*place.prefix, sys.executable, "-P", "-m", f"distributed.cli.{module}", *words)
+    # The kernel ends the Dask process when this process ends, also when this process is killed.
+    command = tied_to_owner(words)
     try:
         with log.open("wb") as output:
             process = subprocess.Popen(

@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from dfslab.imports import contract
 from dfslab.imports.contract import CallImporter, FileCall, Recording, Replay
+from dfslab.spec.files import inputs
 from dfslab.spec.model import InputError
 from dfslab.spec.streams.vocabulary import Given, OperationName
 
 KEY = "workload.trace"
+# Linux moves at most this many bytes in one call (read(2): 0x7ffff000), block layers included.
+MOST_CALL_BYTES = 0x7FFFF000
+# Offsets are signed 64-bit numbers.
+MOST_OFFSET_BYTES = 1 << 62
+# The largest transfer of the load generator.
+MOST_TRANSFER_BYTES = 1 << 30
 
 
 def load(path: Path, form: str, recording: Recording, clients: int) -> Replay:
@@ -19,6 +27,12 @@ def load(path: Path, form: str, recording: Recording, clients: int) -> Replay:
     Raises InputError if the importer cannot read the file; the message names the importers that
     recognise it.
     """
+    with inputs.seekable(KEY, [path]) as files:
+        return _read(files[0], form, recording, clients)
+
+
+def _read(path: Path, form: str, recording: Recording, clients: int) -> Replay:
+    """As `load`, of a regular file that is not compressed."""
     importer = contract.importer(form)
     try:
         if not isinstance(importer, CallImporter):
@@ -64,6 +78,10 @@ class _Replaying:
         return self._found
 
     def _one(self, done: FileCall, client: int) -> None:
+        for part in _parts(done):
+            self._part(part, client)
+
+    def _part(self, done: FileCall, client: int) -> None:
         is_new = done.path not in self._files
         if is_new and done.operation == "rmdir":
             return
@@ -137,6 +155,24 @@ class _Replaying:
             )
         )
         self._found.starts_s.append(done.start_s - self._first_s)
+
+
+def _parts(done: FileCall) -> Iterator[FileCall]:
+    """A call as calls of at most MOST_TRANSFER_BYTES, which is what the load generator transfers.
+
+    ValueError for a call that no kernel makes, so that a broken trace fills no disk.
+    """
+    end_bytes = done.offset_bytes + done.size_bytes
+    if done.size_bytes > MOST_CALL_BYTES or end_bytes > MOST_OFFSET_BYTES:
+        where = f"{done.operation} of {done.size_bytes} bytes at offset {done.offset_bytes}"
+        allowed = f"at most {MOST_CALL_BYTES} bytes, below offset {MOST_OFFSET_BYTES}"
+        raise ValueError(f"holds a {where}; a system call moves {allowed}")
+    if done.operation not in ("pread", "pwrite") or done.size_bytes <= MOST_TRANSFER_BYTES:
+        yield done
+        return
+    for moved in range(0, done.size_bytes, MOST_TRANSFER_BYTES):
+        size_bytes = min(MOST_TRANSFER_BYTES, done.size_bytes - moved)
+        yield replace(done, offset_bytes=done.offset_bytes + moved, size_bytes=size_bytes)
 
 
 def times_of(found: Replay, factor: float) -> list[list[float]]:

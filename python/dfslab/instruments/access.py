@@ -8,9 +8,7 @@ removes all of this, also after an error or an interruption.
 from __future__ import annotations
 
 import os
-import shutil
 import socket
-import tempfile
 import uuid
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
@@ -27,6 +25,7 @@ from dfslab.notify import Notify
 from dfslab.spec import units
 from dfslab.spec.design import LevelValue
 from dfslab.spec.environment import parameters
+from dfslab.spec.files import scratch
 from dfslab.spec.model import InputError
 from dfslab.spec.scenario import Scenario, WorkloadChoice
 from dfslab.spec.streams.target import AnyTarget, FileTarget, Fsync, PosixTarget
@@ -165,7 +164,7 @@ class InstrumentSession:
                 raise InputError("run.fleet", run.fleet, str(error)) from error
             self._clusters[key] = (address, count)
         within = hosts[0].in_network if hosts else directly
-        return Nodes(address, wanted, processes, count, within, passing=bool(hosts))
+        return Nodes(address, wanted, processes, count, within, passing=bool(hosts), leased=True)
 
     @property
     def testbed(self) -> BaseTestbed | None:
@@ -208,8 +207,7 @@ class InstrumentSession:
 
     def _temporary_directory(self) -> Path:
         if self._temporary is None:
-            self._temporary = Path(tempfile.mkdtemp(prefix="dfslab-"))
-            self._stack.callback(shutil.rmtree, self._temporary, ignore_errors=True)
+            self._temporary = self._stack.enter_context(scratch.folder())
         return self._temporary
 
     def _reach_testbed(self, scenario: Scenario) -> Endpoint:

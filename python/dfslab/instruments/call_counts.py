@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import re
 import shutil
-import tempfile
 from collections import Counter
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -19,6 +18,7 @@ from dfslab.documents.measured_load import CallCounts, CountedCalls, ServerCount
 from dfslab.fleet import run as fleet
 from dfslab.fleet.places import ClientHost
 from dfslab.fleet.watch import Watch
+from dfslab.spec.files import scratch
 from dfslab.spec.model import InputError
 from dfslab.spec.streams.plan import LoadPlan
 from dfslab.spec.streams.vocabulary import Phase, Stream
@@ -123,8 +123,8 @@ def _counted(plan: LoadPlan, place: ClientHost, observe: Observe, stream: Stream
     no phases.
     """
     each = [phase.operations_per_client for phase in stream.all_phases]
-    with tempfile.TemporaryDirectory(prefix="dfslab-") as folder:
-        output_path = Path(folder) / "calls"
+    with scratch.folder("calls") as folder:
+        output_path = folder / "calls"
         counting = ClientHost(place.name, (*place.prefix, *STRACE, "-o", str(output_path)))
         changes = {
             "stream": stream,

@@ -10,7 +10,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -28,6 +27,7 @@ from dfslab.result import Metric, Result, provenance
 from dfslab.spec.check import FILLED_IN
 from dfslab.spec.clock import REAL, Clock
 from dfslab.spec.environment import workload_parameters
+from dfslab.spec.files import scratch
 from dfslab.spec.model import InputError
 from dfslab.spec.scenario import Point
 from dfslab.testbeds.base import BaseTestbed
@@ -68,8 +68,8 @@ def measured(point: Point, repetition: int, session: access.InstrumentSession) -
 
     Raises InputError if the program is missing, and RunFailed if it fails.
     """
-    with tempfile.TemporaryDirectory(prefix="dfslab-command-") as folder:
-        took_s, words = _run(point, repetition, session, Path(folder), lambda: None)
+    with scratch.folder("command") as folder:
+        took_s, words = _run(point, repetition, session, folder, lambda: None)
     return _result("measure", point, repetition, session, ProgramRun(took_s=took_s, command=words))
 
 

@@ -3,7 +3,6 @@ results."""
 
 from __future__ import annotations
 
-import os
 import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -24,6 +23,7 @@ from dfslab.instruments.measuring.kept import measured_load
 from dfslab.instruments.measuring.warm_up import shares_vary, warm_up, where
 from dfslab.method import RunFailed
 from dfslab.result import Metric, Result, Step, provenance
+from dfslab.spec.files.outputs import Output
 from dfslab.spec.model import InputError
 from dfslab.spec.scenario import Point, Scenario
 from dfslab.spec.streams.plan import LoadPlan, PlanChanges
@@ -233,17 +233,9 @@ def _calls(
 def _keep(recorded: bytes, path: Path) -> None:
     """Stores the recorded operations of a run in a new file, atomically.
 
-    Raises RunFailed if the file exists.
+    Raises InputError if the file exists or cannot be written, RunFailed if the disk is full.
     """
-    temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex[:8]}")
-    try:
-        temporary.write_bytes(recorded)
-        # Unlike a rename, creating a link never replaces an existing file.
-        os.link(temporary, path)
-    except OSError as error:
-        raise RunFailed(f"recording to {path}: {error.strerror}") from error
-    finally:
-        temporary.unlink(missing_ok=True)
+    Output("--record", path).write(recorded)
 
 
 def _cold_disks(point: Point, session: access.InstrumentSession) -> cold.Disks | None:

@@ -6,7 +6,6 @@ from __future__ import annotations
 import base64
 import gzip
 import json
-import tempfile
 import threading
 from collections.abc import Sequence
 from pathlib import Path
@@ -18,6 +17,7 @@ from dfslab.instruments.measure import Measured, run_load, to_result
 from dfslab.instruments.tracing.reading import Reading
 from dfslab.method import RunFailed
 from dfslab.result import Result
+from dfslab.spec.files import scratch
 from dfslab.spec.model import InputError
 from dfslab.spec.scenario import Point
 from dfslab.spec.streams.plan import PlanChanges, SpanLimit
@@ -50,8 +50,8 @@ class Trace(access.InSession):
             session.traced = external_program.is_command(point)
             if session.traced:
                 return external_program.traced(point, repetition, session)
-            with tempfile.TemporaryDirectory(prefix="dfslab-trace-") as spare:
-                folder = session.trace_directory or Path(spare)
+            with scratch.folder("trace") as spare:
+                folder = session.trace_directory or spare
                 path = folder / f"{point.id}.otlp"
                 measured = record(point, repetition, session, path)
                 traced = profile([path])
@@ -76,7 +76,10 @@ def record(
     if not measured.spans:
         raise RunFailed("the traced run gave no span")
     form = "json" if path.suffix == ".json" else "protobuf"
-    _core.trace_write(measured.spans, SERVICE, str(path), form)
+    try:
+        _core.trace_write(measured.spans, SERVICE, str(path), form)
+    except _core.RunError as error:
+        raise RunFailed(str(error)) from error
     return measured
 
 
@@ -195,8 +198,8 @@ def spans(paths: Sequence[Path], reading: Reading | None, most: int) -> tuple[_c
 
 def profile_of(table: _core.SpanTable, rows: Sequence[int]) -> TraceProfile:
     """The profile of those spans that are in the given rows of a table."""
-    with tempfile.TemporaryDirectory(prefix="dfslab-spans-") as folder:
-        path = Path(folder) / "spans.otlp"
+    with scratch.folder("spans") as folder:
+        path = folder / "spans.otlp"
         table.write(rows, str(path))
         return profile([path])
 

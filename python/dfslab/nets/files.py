@@ -15,9 +15,11 @@ from dfslab.nets.cpn import cpn_read as cpn
 from dfslab.nets.cpn import cpn_write
 from dfslab.nets.net_json import ordered
 from dfslab.nets.pnml import pnml_read as pnml
+from dfslab.spec.files import inputs
 from dfslab.spec.model import InputError
 
 BYTES_MOST = 50_000_000
+HEAD_BYTES = 4096
 
 
 def _json(text: str) -> NetDefinition:
@@ -58,21 +60,33 @@ READERS: Mapping[str, Callable[[str], NetDefinition]] = {
 FORMS = ("svg", "mermaid", "pnml", "cpn", "json")
 
 
+def _recognised(data: bytes) -> str:
+    """The suffix of the format of a net without a name, by its first bytes."""
+    if data.lstrip().startswith(b"{"):
+        return ".json"
+    return ".pnml" if b"<pnml" in data[:HEAD_BYTES] else ".cpn"
+
+
 def read(path: Path) -> NetDefinition:
-    """Reads a file as a flat net definition. The suffix of the file determines the format.
-    InputError for an unknown suffix or invalid content."""
-    if path.suffix not in READERS:
-        raise InputError("FILE", path.name, f"must end in {', '.join(READERS)}")
+    """Reads a file as a flat net definition. gzip may have compressed the file.
+
+    The suffix of the file determines the format. The content of a pipe determines it, if the name
+    has no suffix of `READERS`. InputError for an unknown suffix or invalid content.
+    """
+    data = inputs.content("FILE", path, BYTES_MOST)
+    suffix = Path(path.name.removesuffix(".gz")).suffix
+    if suffix not in READERS:
+        if path.is_file():
+            raise InputError("FILE", path.name, f"must end in {', '.join(READERS)}")
+        suffix = _recognised(data)
     try:
-        if path.stat().st_size > BYTES_MOST:
-            raise InputError("FILE", path.name, f"is larger than {BYTES_MOST} bytes")
-        text = _decoded(path.read_bytes(), path.suffix)
-    except OSError as error:
-        raise InputError("FILE", str(path), str(error.strerror)) from None
+        text = _decoded(data, suffix)
     except UnicodeDecodeError:
         raise InputError("FILE", str(path), "is no UTF-8 text") from None
     try:
-        return READERS[path.suffix](text)
+        return READERS[suffix](text)
+    except RecursionError:
+        raise InputError("FILE", str(path), "is nested too deeply") from None
     except InputError as error:
         raise error.of(str(path)) from error
 

@@ -3,6 +3,7 @@ requests."""
 
 from __future__ import annotations
 
+import uuid
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,8 +15,10 @@ from dfslab.report.contract import page_sections
 from dfslab.report.page_table import blocks
 from dfslab.report.plot import INK
 from dfslab.report.sections import trace
+from dfslab.spec.files.outputs import Output, write_atomically
+from dfslab.spec.printable import printable
 from dfslab.studies.contract import FinishedRun, StudyResult, all_studies
-from dfslab.studies.runs.store import write_atomically
+from dfslab.studies.runs import completeness
 
 
 @dataclass(frozen=True)
@@ -87,23 +90,32 @@ def render_trace(profile: TraceProfile, name: str, title: str) -> str:
 
 def render(run: FinishedRun) -> str:
     """HTML of the page of a run."""
-    return _page(run.scenario.name, run.scenario.title, caption(run), sections(run))
+    warning = completeness.warning(run.results)
+    return _page(run.scenario.name, run.scenario.title, caption(run), sections(run), warning)
 
 
-def _page(name: str, title: str, words: str, shown: list[Rendered]) -> str:
+def _page(name: str, title: str, words: str, shown: list[Rendered], warning: str = "") -> str:
     from plotly.offline import get_plotlyjs  # imported here, because importing Plotly is slow
 
     template = environment().get_template("page.html")
-    return template.render(
+    # Everything but the library's own text is made harmless.
+    library = uuid.uuid4().hex
+    page = template.render(
         name=name,
         title=title,
         caption=words,
+        warning=warning,
         sections=shown,
-        plotly=Markup(get_plotlyjs()),
+        plotly=library,
         ink=INK,
     )
+    return printable(page).replace(library, get_plotlyjs())
 
 
-def write(run: FinishedRun, path: Path) -> None:
-    """Write the page of a run to a file, atomically."""
-    write_atomically(path, render(run))
+def write(run: FinishedRun, output: Output | None = None) -> None:
+    """Write the page of a run to a file that a user names, or to the run's own folder."""
+    page = render(run)
+    if output is None:
+        write_atomically(run.page, page)
+    else:
+        output.write(page)

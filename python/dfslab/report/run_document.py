@@ -22,6 +22,7 @@ from dfslab.result import Metric, Result
 from dfslab.spec import units
 from dfslab.studies.bottlenecks import Programs
 from dfslab.studies.contract import FinishedRun
+from dfslab.studies.runs import completeness
 
 
 def of(run: FinishedRun) -> dict[str, JsonValue]:
@@ -36,6 +37,8 @@ def of(run: FinishedRun) -> dict[str, JsonValue]:
     }
     if run.processor_time is not None:
         found["processor_time"] = run.processor_time.model_dump(exclude_none=True)
+    if lacking := completeness.rows(run.results):
+        found["incomplete"] = lacking
     if not _has_summary(run):
         found["results"] = [result.model_dump(mode="json") for result in run.results]
     for one in run.findings.found.values():
@@ -64,7 +67,13 @@ def tables(run: FinishedRun) -> list[Table | str]:
 
 
 def every_table(run: FinishedRun) -> list[Table]:
-    """The tables of all studies, including those that `dfslab run` does not print."""
+    """The tables of all studies, including those that `dfslab run` does not print; before them, the
+    incomplete results."""
+    lacking = completeness.table(run.results)
+    return [*([lacking] if lacking else []), *_of_studies(run)]
+
+
+def _of_studies(run: FinishedRun) -> list[Table]:
     return [table for one in run.findings.found.values() for table in one.tables(run)]
 
 

@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from dfslab.report.harmless import harmless
 from dfslab.spec import units
 
 if TYPE_CHECKING:
@@ -154,7 +155,8 @@ def console(json_wanted: bool) -> Console:
     """The console for output that people read. It is stderr if stdout carries JSON."""
     stream = sys.stderr if json_wanted else sys.stdout
     # A pipe has no width, so the console is given one that is wide enough for most tables.
-    return Console(stderr=json_wanted, highlight=False, width=None if stream.isatty() else WIDE)
+    width = None if stream.isatty() else WIDE
+    return harmless(Console(stderr=json_wanted, highlight=False, width=width))
 
 
 def checks_table(checks: Sequence[Check]) -> Table:

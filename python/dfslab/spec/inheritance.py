@@ -7,10 +7,10 @@ base cannot have a base, so a scenario is spread over two files at most.
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 
+from dfslab.spec.files import inputs
 from dfslab.spec.model import InputError
 from dfslab.spec.toml import TomlTable, TomlValue
 
@@ -40,10 +40,9 @@ def named(name: str, key: str, folder: Path) -> TomlTable:
     read.
     """
     try:
-        return tomllib.loads((folder / name).read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else error
-        raise InputError(key, name, f"cannot be read: {reason}") from error
+        return inputs.table(key, folder / name)
+    except InputError as error:
+        raise InputError(key, name, error.allowed) from error
 
 
 def filled(table: Mapping[str, TomlValue], more: Mapping[str, TomlValue]) -> TomlTable:

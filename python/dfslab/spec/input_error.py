@@ -24,6 +24,13 @@ class InputError(ValueError):
         return InputError(self.key, self.value, self.allowed, file)
 
 
+class RunFailed(Exception):
+    """The run failed for a reason outside the input.
+
+    The command prints the reason as one line and exits with code 1.
+    """
+
+
 def unknown(name: str, allowed: list[str]) -> str:
     """Returns the error text for an unknown name: the names that are allowed, and a similar one as
     a hint.

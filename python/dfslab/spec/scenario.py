@@ -7,7 +7,6 @@ from __future__ import annotations
 import hashlib
 import itertools
 import json
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -27,6 +26,7 @@ from dfslab.documents.metrics import PATTERN
 from dfslab.spec.deployment import Deployment, Emulation
 from dfslab.spec.design import Design, LevelValue
 from dfslab.spec.fault import Fault
+from dfslab.spec.files import inputs
 from dfslab.spec.inheritance import extended, located
 from dfslab.spec.model import CheckedModel, InputError, build
 from dfslab.spec.profile import applied
@@ -452,14 +452,7 @@ def _step(place: TomlValue, part: str, so_far: str) -> TomlValue:
 def read(path: Path) -> Scenario:
     """Reads a scenario file and checks its form. InputError names file, key, value and what is
     allowed."""
-    try:
-        table = tomllib.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise InputError("scenario", str(path), "no such file") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError("scenario", str(path), f"cannot be read: {error}") from error
-    except tomllib.TOMLDecodeError as error:
-        raise InputError("scenario", None, f"is not TOML: {error}", str(path)) from error
+    table = inputs.table("scenario", path, str(path))
     try:
         whole = applied(extended(table, path.parent), path.parent)
         return build(Scenario, located(whole, path.parent))

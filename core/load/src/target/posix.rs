@@ -3,7 +3,9 @@
 
 mod calls;
 mod file;
+mod parents;
 
+use std::cell::Cell;
 use std::fs::{self, OpenOptions};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::fs::OpenOptionsExt;
@@ -13,6 +15,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use self::calls::{checked, CPath};
 use self::file::PosixFile;
+use self::parents::Parents;
 use super::{Capabilities, Factory, File, SyncIo, Target};
 use crate::{Error, ErrorKind, Result};
 
@@ -134,12 +137,21 @@ impl Factory for PosixFactory {
         Ok(())
     }
 
+    fn free_bytes(&self) -> Option<u64> {
+        calls::free_bytes(self.directory.parent()?)
+    }
+
+    fn makes_holes(&self) -> bool {
+        true
+    }
+
     fn connect(&self) -> Result<Box<dyn Target>> {
         Ok(Box::new(Posix {
             place: self.directory.clone(),
             directory: None,
             at: -1,
             options: self.options,
+            parents: Parents::default(),
             path: CPath::default(),
             other: CPath::default(),
         }))
@@ -161,8 +173,8 @@ impl Factory for PosixFactory {
     }
 }
 
-/// One client of the target. Its calls are relative to the open run directory, so that the kernel
-/// resolves only the names below that directory. Paths are built in a reused buffer.
+/// One client of the target. Each call takes one name in an open directory below the run directory,
+/// so that no link in a path is followed. Names are built in a reused buffer.
 struct Posix {
     place: PathBuf,
     directory: Option<OwnedFd>,
@@ -170,6 +182,7 @@ struct Posix {
     /// is the thread's working directory.
     at: i32,
     options: Options,
+    parents: Parents,
     path: CPath,
     other: CPath,
 }
@@ -189,21 +202,68 @@ impl Posix {
         let flags = flags | self.options.flags;
         // Only existing files are mapped: not new files, and not files opened for appending.
         let mapped = self.options.mmap && flags & (libc::O_CREAT | libc::O_APPEND) == 0;
-        let (at, name) = (self.at(), self.path.set(path));
-        // SAFETY: the path ends with a zero and outlives the call; the descriptor is open.
-        let code = unsafe { calls::open_at(at, name, flags, FILE_MODE) };
-        let descriptor = checked(operation, path, code)?;
+        // SAFETY: the name ends with a zero and outlives the call; the descriptor is open.
+        let open = |at, name| unsafe { calls::open_at(at, name, flags, FILE_MODE) };
+        let descriptor = self.called(operation, path, open)?;
         let writable = flags & libc::O_ACCMODE != libc::O_RDONLY;
         Ok(PosixFile::new(descriptor, mapped, writable))
     }
 
-    /// Writes into a buffer the path of a file for calls that take no directory descriptor: it
-    /// leads through /proc to the open run directory.
-    fn through_descriptor(&mut self, path: &str) -> *const libc::c_char {
-        // The descriptor is looked up by thread, since this thread has a separate descriptor table.
-        match self.at() {
-            libc::AT_FDCWD => self.path.set(path),
-            at => self.path.set(&format!("/proc/thread-self/fd/{at}/{path}")),
+    /// Makes a system call with an open directory and a name in it. The call is repeated once if
+    /// another client removed the directory and made it again.
+    #[inline]
+    fn called(
+        &mut self,
+        operation: &'static str,
+        path: &str,
+        call: impl Fn(i32, *const libc::c_char) -> i32,
+    ) -> Result<i32> {
+        let code = self.called_once(operation, path, &call)?;
+        if code != -1 {
+            return Ok(code);
+        }
+        let error = std::io::Error::last_os_error();
+        let (is_absent, at) = (error.raw_os_error() == Some(libc::ENOENT), self.at());
+        if is_absent && self.parents.is_other_now(at, path) {
+            let again = self.called_once(operation, path, &call)?;
+            return checked(operation, path, again);
+        }
+        Err(Error::io(operation, path, &error))
+    }
+
+    #[inline]
+    fn called_once(
+        &mut self,
+        operation: &'static str,
+        path: &str,
+        call: &impl Fn(i32, *const libc::c_char) -> i32,
+    ) -> Result<i32> {
+        let top = self.at();
+        let found = self.parents.of(top, path);
+        let (at, name) = found.map_err(|error| Error::io(operation, path, &error))?;
+        Ok(call(at, self.path.set(name)))
+    }
+
+    /// Makes a system call that takes no directory descriptor: its path leads through /proc to the
+    /// open directory.
+    fn called_through_descriptor(
+        &mut self,
+        operation: &'static str,
+        path: &str,
+        call: impl Fn(*const libc::c_char) -> isize,
+    ) -> Result<usize> {
+        let top = self.at();
+        let found = self.parents.of(top, path);
+        let (at, name) = found.map_err(|error| Error::io(operation, path, &error))?;
+        let name = match at {
+            libc::AT_FDCWD => self.path.set(name),
+            // The descriptor is looked up by thread, since this thread has a separate descriptor
+            // table.
+            at => self.path.set(&format!("/proc/thread-self/fd/{at}/{name}")),
+        };
+        match call(name) {
+            -1 => Err(calls::failed(operation, path)),
+            size_bytes => Ok(size_bytes as usize),
         }
     }
 }
@@ -294,22 +354,22 @@ impl Target for Posix {
     }
 
     fn stat(&mut self, path: &str) -> Result<u64> {
-        let (at, name) = (self.at(), self.path.set(path));
-        // SAFETY: the path ends with a zero and outlives the call; the descriptor is open. A
-        // structure of zeroes is valid, and the call fills it.
-        let (code, seen) = unsafe {
-            let mut seen: libc::stat = std::mem::zeroed();
-            let code = libc::fstatat(at, name, &mut seen, libc::AT_SYMLINK_NOFOLLOW);
-            (code, seen)
-        };
-        checked("stat", path, code).map(|_| seen.st_size as u64)
+        // SAFETY: a structure of zeroes is valid, and the call fills it.
+        let seen = Cell::new(unsafe { std::mem::zeroed::<libc::stat>() });
+        self.called("stat", path, |at, name| unsafe {
+            // SAFETY: the name ends with a zero; the name and the structure outlive the call; the
+            // descriptor is open.
+            libc::fstatat(at, name, seen.as_ptr(), libc::AT_SYMLINK_NOFOLLOW)
+        })?;
+        Ok(seen.into_inner().st_size as u64)
     }
 
     fn exists(&mut self, path: &str) -> Result<bool> {
-        let (at, name) = (self.at(), self.path.set(path));
-        // SAFETY: the path ends with a zero and outlives the call; the descriptor is open.
-        let code = unsafe { libc::faccessat(at, name, libc::F_OK, libc::AT_SYMLINK_NOFOLLOW) };
-        match checked("exists", path, code) {
+        let found = self.called("exists", path, |at, name| unsafe {
+            // SAFETY: the name ends with a zero and outlives the call; the descriptor is open.
+            libc::faccessat(at, name, libc::F_OK, libc::AT_SYMLINK_NOFOLLOW)
+        });
+        match found {
             Ok(_) => Ok(true),
             Err(error) if error.kind == ErrorKind::NotFound => Ok(false),
             Err(error) => Err(error),
@@ -319,39 +379,42 @@ impl Target for Posix {
     fn list(&mut self, path: &str) -> Result<usize> {
         let path = if path.is_empty() { "." } else { path };
         let flags = libc::O_RDONLY | libc::O_DIRECTORY | libc::O_NOFOLLOW | libc::O_CLOEXEC;
-        let (at, name) = (self.at(), self.path.set(path));
-        // SAFETY: the path ends with a zero and outlives the call; the descriptor is open.
-        let code = unsafe { libc::openat(at, name, flags) };
-        calls::count_entries(checked("list", path, code)?, path)
+        // SAFETY: the name ends with a zero and outlives the call; the descriptor is open.
+        let open = |at, name| unsafe { libc::openat(at, name, flags) };
+        calls::count_entries(self.called("list", path, open)?, path)
     }
 
     fn rename(&mut self, from: &str, to: &str) -> Result<()> {
-        let at = self.at();
-        let (name, new) = (self.path.set(from), self.other.set(to));
-        // SAFETY: both paths end with a zero and outlive the call; the descriptor is open.
-        checked("rename", from, unsafe { libc::renameat(at, name, at, new) }).map(drop)
+        let top = self.at();
+        let new = self.parents.of(top, to);
+        let (place, new) = new.map_err(|error| Error::io("rename", to, &error))?;
+        let new = self.other.set(new);
+        // SAFETY: both names end with a zero and outlive the call; the last two directories stay open.
+        let renamed = self.called("rename", from, |at, name| unsafe {
+            libc::renameat(at, name, place, new)
+        });
+        self.parents.forget(from);
+        self.parents.forget(to);
+        renamed.map(drop)
     }
 
     fn delete(&mut self, path: &str) -> Result<()> {
-        let (at, name) = (self.at(), self.path.set(path));
-        // SAFETY: the path ends with a zero and outlives the call; the descriptor is open.
-        checked("delete", path, unsafe { libc::unlinkat(at, name, 0) }).map(drop)
+        // SAFETY: the name ends with a zero and outlives the call; the descriptor is open.
+        let unlink = |at, name| unsafe { libc::unlinkat(at, name, 0) };
+        self.called("delete", path, unlink).map(drop)
     }
 
     fn mkdir(&mut self, path: &str) -> Result<()> {
-        let (at, name) = (self.at(), self.path.set(path));
-        // SAFETY: the path ends with a zero and outlives the call; the descriptor is open.
-        checked("mkdir", path, unsafe {
-            libc::mkdirat(at, name, DIRECTORY_MODE)
-        })
-        .map(drop)
+        // SAFETY: the name ends with a zero and outlives the call; the descriptor is open.
+        let make = |at, name| unsafe { libc::mkdirat(at, name, DIRECTORY_MODE) };
+        self.called("mkdir", path, make).map(drop)
     }
 
     fn rmdir(&mut self, path: &str) -> Result<()> {
-        let (at, name) = (self.at(), self.path.set(path));
-        // SAFETY: the path ends with a zero and outlives the call; the descriptor is open.
-        let code = unsafe { libc::unlinkat(at, name, libc::AT_REMOVEDIR) };
-        checked("rmdir", path, code).map(drop)
+        self.parents.forget(path);
+        // SAFETY: the name ends with a zero and outlives the call; the descriptor is open.
+        let remove = |at, name| unsafe { libc::unlinkat(at, name, libc::AT_REMOVEDIR) };
+        self.called("rmdir", path, remove).map(drop)
     }
 
     fn truncate(&mut self, path: &str, size_bytes: u64) -> Result<()> {
@@ -361,25 +424,27 @@ impl Target for Posix {
     }
 
     fn chmod(&mut self, path: &str, mode: u32) -> Result<()> {
-        let (at, name) = (self.at(), self.path.set(path));
-        // SAFETY: the path ends with a zero and outlives the call; the descriptor is open.
-        checked("chmod", path, unsafe { libc::fchmodat(at, name, mode, 0) }).map(drop)
+        // SAFETY: the name ends with a zero and outlives the call; the descriptor is open.
+        let change = |at, name| unsafe { libc::fchmodat(at, name, mode, 0) };
+        self.called("chmod", path, change).map(drop)
     }
 
     fn set_xattr(&mut self, path: &str, value: &[u8]) -> Result<()> {
-        let (name, data, size) = (self.through_descriptor(path), value.as_ptr(), value.len());
+        let (data, size) = (value.as_ptr(), value.len());
         // SAFETY: both names end with a zero; `size` is the length of the value.
-        let code = unsafe { libc::lsetxattr(name, ATTRIBUTE.as_ptr(), data.cast(), size, 0) };
-        checked("set_xattr", path, code).map(drop)
+        let set = |name| unsafe {
+            libc::lsetxattr(name, ATTRIBUTE.as_ptr(), data.cast(), size, 0) as isize
+        };
+        self.called_through_descriptor("set_xattr", path, set)
+            .map(drop)
     }
 
     fn get_xattr(&mut self, path: &str) -> Result<usize> {
-        let mut value = [0u8; 256];
-        let name = self.through_descriptor(path);
-        let (data, size) = (value.as_mut_ptr(), value.len());
+        let value = Cell::new([0u8; 256]);
         // SAFETY: both names end with a zero; the kernel writes no more than the array's length.
-        let code = unsafe { libc::lgetxattr(name, ATTRIBUTE.as_ptr(), data.cast(), size) };
-        checked("get_xattr", path, code as i32).map(|length| length as usize)
+        let get =
+            |name| unsafe { libc::lgetxattr(name, ATTRIBUTE.as_ptr(), value.as_ptr().cast(), 256) };
+        self.called_through_descriptor("get_xattr", path, get)
     }
 
     fn drop_cache(&mut self, path: &str) -> Result<()> {
@@ -399,8 +464,6 @@ impl Target for Posix {
 
 #[cfg(test)]
 mod tests {
-    use std::cell::Cell;
-
     use super::*;
 
     /// Retries `work` (called with the number of the attempt, from 1) with a clock that only

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from dfslab.spec.clock import REAL
+from dfslab.spec.printable import printable
 
 EVERY_S = 15.0  # seconds between two lines; a run that is shorter prints nothing
 
@@ -35,4 +36,4 @@ class LineReporter:
         self._due_s = now_s + EVERY_S
         minutes, seconds = divmod(int(now_s - self._began_s), 60)
         line = f"{minutes:3d}:{seconds:02d} {100 * self._share:3.0f} % {text}"
-        print(line, file=sys.stderr, flush=True)
+        print(printable(line), file=sys.stderr, flush=True)

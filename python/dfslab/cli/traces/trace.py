@@ -11,9 +11,11 @@ from rich.table import Table
 
 from dfslab.cli.shared import (
     AsJson,
+    Force,
     SetOptions,
     emit,
     live,
+    named_output,
     of,
     read_scenario,
     terminal,
@@ -26,7 +28,9 @@ from dfslab.documents.traces.plain import plain
 from dfslab.documents.traces.trace_profile import TraceProfile
 from dfslab.instruments.tracing.reading import Reading
 from dfslab.report import terminal_traces
+from dfslab.spec.files import inputs
 from dfslab.spec.model import InputError
+from dfslab.spec.printable import printable
 
 app = typer.Typer(help="Record, import and report traces.", no_args_is_help=True)
 
@@ -71,9 +75,11 @@ def trace_record(
         str, typer.Option("--on", metavar="NAME", help="Trace COMMAND on a testbed of this system.")
     ] = "",
     sets: SetOptions = None,
+    force: Force = False,
     as_json: AsJson = False,
 ) -> None:
     """Trace a scenario's first configuration, or any client command on a testbed."""
+    named = named_output(output, force, as_json)
     if on:
         values = dict(text.partition("=")[::2] for text in sets or [])
         console = terminal.console(True)
@@ -84,7 +90,10 @@ def trace_record(
         scenario = Path(words[0])
         chosen = read_scenario(scenario, sets)
         with of(scenario):
-            profile = with_progress(as_json, lambda report: traces.record(chosen, output, report))
+            named.check([scenario])
+            profile = with_progress(as_json, lambda report: traces.record(chosen, named, report))
+    if named.is_standard:
+        return
     _emit(as_json, profile, *terminal_traces.ranking_tables(profile), f"trace: {output}")
 
 
@@ -93,7 +102,7 @@ def trace_record(
 def trace_import(
     files: Annotated[list[Path], typer.Argument(help="Traces, or profiles of traced JVMs.")],
     output: Annotated[
-        Path | None, typer.Option("-o", "--output", help="Where the profile goes (JSON).")
+        Path | None, typer.Option("-o", "--output", help="A new file for the profile (JSON).")
     ] = None,
     into: Annotated[
         Path | None, typer.Option("--into", help="A folder of tables that `query` asks.")
@@ -104,10 +113,17 @@ def trace_import(
     *,
     how: Reading,
     scheduler: OnNodes = "",
+    force: Force = False,
     as_json: AsJson = False,
 ) -> None:
     """Turn trace files into one compressed profile, or into tables."""
-    profile = traces.import_traces(files, output, into, label, how, scheduler)
+    named = named_output(output, force, as_json) if output is not None else None
+    if named is not None:
+        named.check(files)
+    with inputs.seekable("trace", files) as found:
+        profile = traces.import_traces(found, named, into, label, how, scheduler)
+    if named is not None and named.is_standard:
+        return
     _emit(as_json, profile, *terminal_traces.ranking_tables(profile), f"profile: {into or output}")
 
 
@@ -156,6 +172,17 @@ def trace_top(
     live.watch(folder, every_s)
 
 
+def _print_other_form(files: list[Path], form: str, how: Reading, scheduler: str) -> None:
+    """Print traces in an exporter's form, or without a form as folded stacks."""
+    if not form:
+        print(printable(traces.folded(files, how)), end="")
+        return
+    written = traces.exported(files, form, how, scheduler)
+    sys.stdout.buffer.write(written.document)
+    if written.note:
+        print(written.note, file=sys.stderr)
+
+
 @app.command("report")
 @with_reading
 def trace_report(
@@ -182,29 +209,33 @@ def trace_report(
     *,
     how: Reading,
     scheduler: OnNodes = "",
+    force: Force = False,
     as_json: AsJson = False,
 ) -> None:
     """Call trees of traces or of JVMs' profiles, merged, and what faster steps would gain."""
-    if folded:
-        print(traces.folded(files, how), end="")
-        return
-    if export:
-        written = traces.exported(files, export, how, scheduler)
-        sys.stdout.buffer.write(written.document)
-        if written.note:
-            print(written.note, file=sys.stderr)
-        return
-    profile = traces.profile(files, how, scheduler)
-    if against:
-        profile = traces.against(profile, against, how)
-    if cohorts:
-        if against:
-            raise InputError("--cohorts", cohorts, "or --against, one at a time")
-        profile = traces.with_cohorts(profile, files, cohorts, how)
+    if cohorts and against:
+        raise InputError("--cohorts", cohorts, "or --against, one at a time")
+    named = named_output(page, force, as_json, "--page") if page is not None else None
+    if named is not None:
+        named.check([*files, *(against or ())])
+    with (
+        inputs.seekable("trace", files) as found,
+        inputs.seekable("--against", against or ()) as earlier,
+    ):
+        if folded or export:
+            _print_other_form(found, "" if folded else export, how, scheduler)
+            return
+        profile = traces.profile(found, how, scheduler)
+        if earlier:
+            profile = traces.against(profile, earlier, how)
+        if cohorts:
+            profile = traces.with_cohorts(profile, found, cohorts, how)
     if model:
         with of(model):
             profile = traces.modelled(profile, read_scenario(model, sets))
-    if page:
-        traces.write_trace_page(profile, page)
+    if named is not None:
+        traces.write_trace_page(profile, named)
+        if named.is_standard:
+            return
     shown = terminal_traces.ranking_tables(profile)
     _emit(as_json, profile, *shown, *([f"page: {page}"] if page else []))

@@ -21,6 +21,7 @@ from dfslab.documents.traces.trace_analysis import ReceivedProfile
 from dfslab.documents.traces.trace_profile import Entry, TraceProfile
 from dfslab.instruments.tracing import call_document, callprofile
 from dfslab.report import terminal, terminal_traces
+from dfslab.report.harmless import harmless
 from dfslab.report.paths import path_end
 from dfslab.spec import units
 from dfslab.spec.clock import REAL, Clock
@@ -207,7 +208,7 @@ def _log(folder: Path, interval_s: float, clock: Clock) -> Snapshot | None:
 
     Returns the last state.
     """
-    console, last, reported_s = Console(width=LOG_WIDTH, highlight=False), None, -1.0
+    console, last, reported_s = harmless(Console(width=LOG_WIDTH, highlight=False)), None, -1.0
     try:
         for last in _looks(folder, interval_s, clock):
             written_s = last.written_s if last else 0.0

@@ -26,11 +26,11 @@ from dfslab.instruments.tracing.reading import Reading
 from dfslab.lazily import lazily
 from dfslab.method import RunFailed
 from dfslab.spec.check import check
+from dfslab.spec.files import scratch
+from dfslab.spec.files.outputs import STANDARD_OUTPUT, Output, new_folder, write_atomically
 from dfslab.spec.model import InputError
-from dfslab.spec.outputs import new_file, new_folder
 from dfslab.spec.scenario import Scenario
 from dfslab.studies import merged_profile
-from dfslab.studies.runs import store
 from dfslab.studies.traces import cohort, trace_store, traced_steps
 from dfslab.testbeds.base import BaseTestbed
 from dfslab.testbeds.capabilities import Traceable
@@ -49,16 +49,22 @@ RECEIVED = "received.json"
 MODEL = "sequence"
 
 
-def record(scenario: Scenario, output: Path, report: Progress) -> TraceProfile:
-    """Traces the first configuration of a scenario and writes an OTLP file.
+def record(scenario: Scenario, output: Output, report: Progress) -> TraceProfile:
+    """Traces the first configuration of a scenario and writes an OTLP file: JSON if the name of the
+    file ends in .json.
 
     Returns the profile of the trace.
     """
     point = check(scenario)[0]
-    new_file("--output", output)
-    with access.session(notify=lambda text: report(0, 1, text)) as session:
-        tracing.record(point, 0, session, output)
-    return tracing.profile([output])
+    output.check()
+    with (
+        access.session(notify=lambda text: report(0, 1, text)) as session,
+        scratch.folder("trace") as folder,
+    ):
+        path = folder / f"trace{output.path.suffix}"
+        tracing.record(point, 0, session, path)
+        output.write(path.read_bytes())
+        return tracing.profile([path])
 
 
 def record_command(
@@ -73,6 +79,8 @@ def record_command(
     `values`: parameters of the testbed. `folder`: new folder for the profiles. Returns the merged
     profile.
     """
+    if str(folder) == STANDARD_OUTPUT:
+        raise InputError("--output", str(folder), "must be a folder: --on writes several files")
     new_folder("--output", folder)
     kind = testbed_class(name, "--on")
     if not issubclass(kind, Traceable):
@@ -176,12 +184,10 @@ def modelled(found: TraceProfile, scenario: Scenario) -> TraceAnalysis:
     return TraceAnalysis.of(found).model_copy(update={"modelled": rows})
 
 
-def write_trace_page(found: TraceProfile, path: Path) -> None:
+def write_trace_page(found: TraceProfile, output: Output) -> None:
     """Writes an HTML page that shows one profile, without a scenario."""
-    if not path.parent.is_dir():
-        raise InputError("--page", str(path), "its directory does not exist")
     title = f"{found.spans:,} calls in {found.trees:,} call trees"
-    store.write_atomically(path, pages.render_trace(found, "Trace", title))
+    output.write(pages.render_trace(found, "Trace", title))
 
 
 def folded(files: Sequence[Path], reading: Reading) -> str:
@@ -217,7 +223,7 @@ def chosen(form: str) -> TraceExporter:
 
 def import_traces(
     files: Sequence[Path],
-    output: Path | None,
+    output: Output | None,
     into: Path | None = None,
     label: str = "",
     reading: Reading | None = None,
@@ -229,6 +235,8 @@ def import_traces(
     """
     if not output and not into:
         raise InputError("--output", "", "where to? --output FILE or --into FOLDER")
+    if output is not None:
+        output.check(files)
     label = label or re.sub("[^A-Za-z0-9_-]", "_", files[0].stem)[:64].lstrip("_-") or "trace"
     if into and not into.parent.is_dir():
         raise InputError("--into", str(into), "its directory does not exist")
@@ -238,7 +246,7 @@ def import_traces(
         raise InputError("--label", label, f"is in {into} already; --label names this one")
     found = profile(files, reading, scheduler)
     if output:
-        store.write_atomically(output, json.dumps(plain(found)))
+        output.write(json.dumps(plain(found)))
     if into:
         trace_store.write(found, into, label)
     return found
@@ -268,7 +276,7 @@ def receive(
         port,
         interval_s,
         duration_s,
-        lambda text: store.write_atomically(path, text),
+        lambda text: write_atomically(path, text),
         lambda port: notify(f"receiving at http://{receiving.LOOPBACK}:{port}{receiving.PATH}"),
     )
     trace_store.write(found, folder, "received")

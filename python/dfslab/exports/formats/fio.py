@@ -12,6 +12,7 @@ from dfslab.documents.load_report import CpuReport
 from dfslab.documents.measured_load import Buckets, MeasuredLoad
 from dfslab.exports.contract import ResultExporter
 from dfslab.result import Result
+from dfslab.studies.runs import completeness
 
 TITLE = "One job for each measured result, as fio's JSON"
 # The percentiles of latency that fio reports by default.
@@ -92,7 +93,7 @@ def _job(number: int, result: Result, load: MeasuredLoad) -> _Job:
     return {
         "jobname": labels or result.point.scenario.name,
         "groupid": number,
-        "error": 0 if result.complete else 1,
+        "error": 0 if completeness.is_whole(result) else 1,
         "job_runtime": window_ms,
         "job options": {key: str(value) for key, value in result.labels.items()},
         "read": _direction(load, READS),

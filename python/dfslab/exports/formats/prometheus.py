@@ -13,6 +13,8 @@ from dfslab.documents.table import Value
 from dfslab.exports.contract import ResultExporter
 from dfslab.exports.metric_rows import MetricRow, rows
 from dfslab.result import Result
+from dfslab.spec.printable import printable
+from dfslab.studies.runs import completeness
 
 TITLE = "Gauges and histograms as Prometheus reads them"
 NANO = 1e-9
@@ -55,6 +57,7 @@ def write(results: Sequence[Result]) -> bytes:
             f"# TYPE {name} gauge",
             *samples,
         ]
+    lines += _completeness(results)
     for kind, (_, help_text) in TIMES.items():
         histograms = [line for result in results for line in _prometheus_histograms(result, kind)]
         if histograms:
@@ -64,6 +67,18 @@ def write(results: Sequence[Result]) -> bytes:
                 *histograms,
             ]
     return ("\n".join(lines) + "\n").encode()
+
+
+def _completeness(results: Sequence[Result]) -> list[str]:
+    """A gauge for each measured result, 0 where it failed in part; none if all are whole."""
+    if not completeness.incomplete(results):
+        return []
+    name = "dfslab_complete"
+    samples = []
+    for one in results:
+        labels = _labels(_Sample(one.method, one.point_id, one.repetition, ""), one.labels)
+        samples.append(f"{name}{labels} {int(completeness.is_whole(one))}")
+    return [f"# HELP {name} 0: the run failed in part", f"# TYPE {name} gauge", *samples]
 
 
 def _prometheus_histograms(result: Result, kind: str) -> Iterator[str]:
@@ -103,7 +118,7 @@ def _labels(row: _Sample, varied: Mapping[str, Value], **more: str) -> str:
 
 
 def _escaped(text: str) -> str:
-    return text.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")
+    return printable(text).replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")
 
 
 def _number(value: float) -> str:

@@ -4,10 +4,10 @@ which steps are renamed."""
 from __future__ import annotations
 
 import json
-import tomllib
 from collections.abc import Sequence
 from pathlib import Path
 
+from dfslab.spec.files import inputs
 from dfslab.spec.model import CheckedModel, InputError, build
 
 
@@ -82,11 +82,7 @@ def reading(
 
 
 def _file(path: Path) -> CallSelection:
-    try:
-        table = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else error
-        raise InputError("--calls", str(path), f"cannot be read: {reason}") from error
+    table = inputs.table("--calls", path)
     try:
         return build(CallSelection, table)
     except InputError as error:

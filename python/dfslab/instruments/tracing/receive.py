@@ -6,7 +6,7 @@ import json
 import threading
 import zlib
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
@@ -21,6 +21,16 @@ LOOPBACK = "127.0.0.1"
 PATH = "/v1/traces"
 PROTOBUF, JSON = "application/x-protobuf", "application/json"
 MOST_BYTES = 64 * 2**20
+# Messages of all clients that are being read: large ones share one budget, small ones another, so
+# that large ones never keep small ones out.
+SMALL_BYTES = 2**20
+MOST_LARGE_BYTES, MOST_SMALL_BYTES = 128 * 2**20, 64 * 2**20
+# Clients at the same time, and those that wait to be accepted.
+MOST_CLIENTS, BACKLOG = 512, 256
+# Digits of the largest length of a message, and bytes of the line before a chunk.
+MOST_DIGITS, MOST_LINE_BYTES = 12, 1024
+# Names of this machine in a request; any other name reached the loopback by a trick of DNS.
+HOSTS = ("localhost", "127.0.0.1", "[::1]")
 SILENCE_S = 10.0
 NOTHING = ("holds no spans", "file is empty")
 
@@ -97,23 +107,53 @@ def inflated(body: bytes, encoding: str) -> bytes:
     return found
 
 
+class Budget:
+    """Bytes that all clients together may hold; thread-safe."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._left = {True: MOST_LARGE_BYTES, False: MOST_SMALL_BYTES}
+
+    @contextmanager
+    def held(self, size_bytes: int) -> Iterator[None]:
+        """Hold `size_bytes` during the block. Refused if other clients hold too many."""
+        is_large = size_bytes > SMALL_BYTES
+        with self._lock:
+            if size_bytes > self._left[is_large]:
+                raise Refused(503, "other messages take all memory; send it again")
+            self._left[is_large] -= size_bytes
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._left[is_large] += size_bytes
+
+
+def is_local(host: str) -> bool:
+    """Whether a Host header, or what follows "http://" in an Origin, names this machine."""
+    name, colon, port = host.rpartition(":")
+    is_port = bool(colon) and port.isascii() and port.isdigit()
+    return (name if is_port else host).lower() in HOSTS
+
+
 class Handler(BaseHTTPRequestHandler):
     """Handles one HTTP connection. An exporter keeps its connection open for many requests."""
 
     protocol_version = "HTTP/1.1"
     timeout = SILENCE_S
     receiver: Receiver
+    budget: Budget
 
     def do_POST(self) -> None:
         """Accepts a message with spans. If it is rejected, the answer has the reason."""
         try:
             kind = self.headers.get("content-type", "").partition(";")[0].strip().lower()
+            self._check_sender()
             if self.path.partition("?")[0] != PATH:
                 raise Refused(404, f"spans are taken at {PATH}")
             if kind not in (PROTOBUF, JSON):
                 raise Refused(415, f"content-type {kind}: must be {PROTOBUF} or {JSON}")
-            body = inflated(self._body(), self.headers.get("content-encoding", "").lower())
-            self.receiver.take(body)
+            self._take(self.headers.get("content-encoding", "").lower())
         except Refused as refused:
             self.receiver.count(refused=1)
             # Close the connection. Otherwise, unread bytes of the body would be parsed as the next
@@ -123,16 +163,67 @@ class Handler(BaseHTTPRequestHandler):
         else:
             self._answer(200, kind, b"{}" if kind == JSON else b"")
 
-    def _body(self) -> bytes:
-        length_text = self.headers.get("content-length", "")
-        if not (length_text.isascii() and length_text.isdigit()):
+    def _check_sender(self) -> None:
+        """Refused for pages of the web, which can reach the loopback by another name."""
+        host, origin = self.headers.get("host"), self.headers.get("origin")
+        if host is not None and not is_local(host):
+            raise Refused(403, "the host must be this machine's loopback")
+        if origin is not None and not is_local(origin.removeprefix("http://")):
+            raise Refused(403, "pages of other origins send no spans")
+
+    def _take(self, encoding: str) -> None:
+        """Read one message within the budget, and add its spans to the stream."""
+        if self.headers.get("transfer-encoding", "").lower() == "chunked":
+            self.receiver.take(inflated(self._chunks(), encoding))
+            return
+        length = self._length()
+        with self.budget.held(length):
+            self.receiver.take(inflated(self._bytes(length), encoding))
+
+    def _length(self) -> int:
+        text = self.headers.get("content-length", "")
+        if not (text.isascii() and text.isdigit()):
             raise Refused(411, "content-length must say how long the message is")
-        if int(length_text) > MOST_BYTES:
+        if len(text) > MOST_DIGITS or int(text) > MOST_BYTES:
             raise Refused(413, f"more than {MOST_BYTES} bytes")
-        body = self.rfile.read(int(length_text))
-        if len(body) < int(length_text):
+        return int(text)
+
+    def _bytes(self, length: int) -> bytes:
+        body = self.rfile.read(length)
+        if len(body) < length:
             raise Refused(400, "truncated")
         return body
+
+    def _chunks(self) -> bytes:
+        """A message in chunks (RFC 9112, section 7.1); extensions and trailers are skipped.
+
+        Its length is not known before its end, so each chunk takes its share of the budget.
+        """
+        parts, size_bytes = [], 0
+        with ExitStack() as held:
+            while length := self._chunk_length():
+                size_bytes += length
+                if size_bytes > MOST_BYTES:
+                    raise Refused(413, f"more than {MOST_BYTES} bytes")
+                held.enter_context(self.budget.held(length))
+                parts.append(self._bytes(length))
+                if self._line():
+                    raise Refused(400, "a chunk is longer than it says")
+            while self._line():
+                pass
+            return b"".join(parts)
+
+    def _chunk_length(self) -> int:
+        text = self._line().partition(b";")[0].strip()
+        if not text or len(text) > MOST_DIGITS or not set(text) <= set(b"0123456789abcdefABCDEF"):
+            raise Refused(400, "a chunk does not say its length")
+        return int(text, 16)
+
+    def _line(self) -> bytes:
+        line = self.rfile.readline(MOST_LINE_BYTES)
+        if not line.endswith(b"\n"):
+            raise Refused(400, "truncated")
+        return line.rstrip(b"\r\n")
 
     def _answer(self, status: int, kind: str, body: bytes) -> None:
         self.send_response(status)
@@ -145,6 +236,37 @@ class Handler(BaseHTTPRequestHandler):
         """Logs nothing. Rejected requests are counted, and the client gets the reason as answer."""
 
 
+class Server(ThreadingHTTPServer):
+    """Serves at most MOST_CLIENTS at the same time; clients that hang up are no news."""
+
+    daemon_threads = True
+    request_queue_size = BACKLOG
+
+    def __init__(self, port: int, receiver: Receiver) -> None:
+        self._free = threading.BoundedSemaphore(MOST_CLIENTS)
+        self._receiver = receiver
+        handler = type("Handler", (Handler,), {"receiver": receiver, "budget": Budget()})
+        super().__init__((LOOPBACK, port), handler)
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        """Serve a client in a new thread, or hang up if there are too many."""
+        if self._free.acquire(blocking=False):
+            super().process_request(request, client_address)
+        else:
+            self.shutdown_request(request)
+
+    def process_request_thread(self, request: Any, client_address: Any) -> None:
+        """Serve a client to its end."""
+        try:
+            super().process_request_thread(request, client_address)
+        finally:
+            self._free.release()
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Count a client that hung up in the middle of a message."""
+        self._receiver.count(refused=1)
+
+
 @contextmanager
 def serving(receiver: Receiver, port: int) -> Iterator[int]:
     """A context that receives requests on the loopback address. It yields the port; `port` 0 picks
@@ -152,12 +274,10 @@ def serving(receiver: Receiver, port: int) -> Iterator[int]:
 
     Raises InputError if the port is in use.
     """
-    handler = type("Handler", (Handler,), {"receiver": receiver})
     try:
-        server = ThreadingHTTPServer((LOOPBACK, port), handler)
+        server = Server(port, receiver)
     except (OSError, OverflowError) as error:
         raise InputError("--port", port, f"cannot be listened on: {error}") from error
-    server.daemon_threads = True
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()
     try:

@@ -10,6 +10,7 @@ import csv
 import io
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,41 +18,58 @@ from dfslab.documents.measured_load import MeasuredLoad, OperationCounts
 from dfslab.method import RunFailed
 from dfslab.result import Metric, Provenance, Result, Step
 from dfslab.spec.design import LevelValue
+from dfslab.spec.files import inputs
+from dfslab.spec.files.outputs import Output
 from dfslab.spec.model import InputError
 from dfslab.spec.scenario import Point, Scenario
-from dfslab.studies.runs.store import write_atomically
+from dfslab.studies.runs import completeness
 
+# The column that says whether a measurement is whole; files of whole ones do not have it.
+COMPLETE = "complete"
 OWN = ("repetition", "started", "wall_s", "rate_per_s", "throughput_bytes_per_s")
 LATENCY, RESPONSE = "latency_s_", "response_s_"
+# A table of runs has about one kibibyte a row.
+MOST_BYTES = 4 << 30
 STEP, COUNT, SCORE = "step_s_mean.", "count.", "score."
 MEASURED = (LATENCY, RESPONSE, STEP, COUNT, SCORE)
 
 
-def write(results: Sequence[Result], path: Path) -> int:
-    """Writes the complete measurements to a new CSV file, and their origin to a JSON file of the
-    same name. Returns the number of rows."""
-    write_atomically(path, as_csv(results))
+def write(results: Sequence[Result], output: Output) -> int:
+    """Writes the measurements to a new CSV file, and their origin to a JSON file of the same name,
+    unless the CSV goes to standard output.
+
+    Returns the number of rows. InputError if one of the two files cannot be written.
+    """
     measured = _measured(results)
-    if measured:
-        write_atomically(path.with_suffix(".json"), about(results))
+    companion = replace(output, path=output.path.with_suffix(".json"))
+    has_companion = bool(measured) and not output.is_standard
+    if has_companion:
+        companion.check()
+    output.check().write(as_csv(results))
+    if has_companion:
+        companion.write(about(results))
     return len(measured)
 
 
 def _measured(results: Sequence[Result]) -> list[Result]:
-    """The complete measurements in the order of their start times."""
-    measured = [r for r in results if r.method == "measure" and r.complete]
+    """The measurements in the order of their start times, including the incomplete ones."""
+    measured = [r for r in results if r.method == "measure"]
     return sorted(measured, key=lambda result: (result.provenance.started, result.point_id))
 
 
 def as_csv(results: Sequence[Result]) -> bytes:
-    """The complete measurements as CSV: a header, then one row for each measurement."""
+    """The measurements as CSV: a header, then one row for each measurement.
+
+    If any measurement is incomplete, the column COMPLETE has 0 in its row and 1 in the others.
+    """
     measured = _measured(results)
     keys = list(dict.fromkeys(key for result in measured for key in result.labels))
     latencies = sorted({m for r in measured for m in r.metrics if m.startswith(MEASURED)})
     parts = sorted({name for result in measured for name in _parts(result)})
     text = io.StringIO()
     rows = csv.writer(text, lineterminator="\n")
-    rows.writerow([*keys, *OWN, *latencies, *parts])
+    has_failed = bool(completeness.incomplete(measured))
+    rows.writerow([*keys, *OWN, *latencies, *parts, *([COMPLETE] if has_failed else ())])
     for result in measured:
         own = [
             result.repetition,
@@ -67,6 +85,7 @@ def as_csv(results: Sequence[Result]) -> bytes:
                 *own,
                 *(_number(result, name) for name in latencies),
                 *(more.get(name, "") for name in parts),
+                *([int(completeness.is_whole(result))] if has_failed else ()),
             ]
         )
     return text.getvalue().encode()
@@ -78,10 +97,11 @@ def about(results: Sequence[Result]) -> bytes:
     Raises RunFailed if nothing was measured.
     """
     measured = _measured(results)
-    if not measured:
-        raise RunFailed("holds no complete measurement")
+    if not any(one.metrics for one in measured):
+        raise RunFailed("holds no measurement")
     document = {
         "rows": len(measured),
+        "incomplete": completeness.rows(measured),
         "provenance": measured[0].provenance.model_dump(mode="json"),
         "configurations": len({r.point_id for r in measured}),
     }
@@ -111,10 +131,12 @@ def read(path: Path, scenario: Scenario) -> list[Result]:
     Raises InputError if the file has another format.
     """
     try:
-        rows = list(csv.DictReader(path.read_text(encoding="utf-8").splitlines()))
+        rows = list(csv.DictReader(inputs.text("DATA", path, MOST_BYTES).splitlines()))
         about = json.loads(path.with_suffix(".json").read_text(encoding="utf-8"))
         provenance = Provenance.model_validate(about["provenance"])
-    except (OSError, ValueError, KeyError) as error:
+    except InputError:
+        raise
+    except (OSError, ValueError, KeyError, RecursionError) as error:
         raise InputError("DATA", str(path), f"is no table of runs: {error}") from error
     if not rows or "rate_per_s" not in rows[0]:
         raise InputError("DATA", str(path), "is no table of runs: it has no rate_per_s")
@@ -133,6 +155,7 @@ def _result(row: dict[str, str], scenario: Scenario, provenance: Provenance) -> 
         point_id=point.id,
         point=point,
         repetition=int(row["repetition"]),
+        complete=row.get(COMPLETE, "1") == "1",
         metrics={name: Metric(value=float(row[name])) for name in names if row[name]},
         steps=_steps(row),
         load=MeasuredLoad(

@@ -17,16 +17,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pydantic import JsonValue, ValidationError
+from pydantic import JsonValue
 
-from dfslab.documents import former
 from dfslab.extras import missing
 from dfslab.lazily import lazily
 from dfslab.method import RunFailed
 from dfslab.result import Result
 from dfslab.spec.clock import REAL, Clock, date
+from dfslab.spec.files.outputs import write_atomically
 from dfslab.spec.model import InputError
 from dfslab.spec.scenario import Scenario
+from dfslab.studies.runs import result_file
+from dfslab.studies.runs.result_file import DamagedResult
 
 if TYPE_CHECKING:
     import duckdb
@@ -34,17 +36,6 @@ if TYPE_CHECKING:
 else:
     duckdb = lazily("duckdb")
     pa = lazily("pyarrow")
-
-
-def write_atomically(path: Path, content: str | bytes) -> None:
-    """Write a whole file or nothing, even if the process is interrupted; text is encoded as
-    UTF-8."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        temporary.write_bytes(content.encode() if isinstance(content, str) else content)
-        os.replace(temporary, path)
-    finally:
-        temporary.unlink(missing_ok=True)
 
 
 @dataclass(frozen=True)
@@ -59,18 +50,32 @@ class Store:
 
     def find(self, method: str, point_id: str, repetition: int) -> Result | None:
         """The stored result of a method at a configuration, if it is complete; None if it is
-        missing or incomplete."""
+        missing, incomplete or damaged."""
         path = self._path(method, point_id, repetition)
-        result = _read_result(path) if path.exists() else None
+        try:
+            result = result_file.read(path) if path.exists() else None
+        except DamagedResult:
+            return None
         return result if result is not None and result.complete else None
+
+    def damage(self, method: str, point_id: str, repetition: int) -> str:
+        """Why the file of a result cannot be used; "" if it can, or if there is none."""
+        path = self._path(method, point_id, repetition)
+        try:
+            if path.exists():
+                result_file.read(path)
+        except DamagedResult as error:
+            return str(error)
+        return ""
 
     def add(self, result: Result) -> None:
         """Writes a result to the folder.
 
         An earlier result of the same method, configuration and repetition is replaced.
         """
-        path = self._path(result.method, result.point_id, result.repetition)
-        write_atomically(path, result.model_dump_json())
+        write_atomically(
+            self.folder / "results" / result_file.name(result), result_file.written(result)
+        )
 
     @contextmanager
     def locked(self) -> Iterator[None]:
@@ -152,9 +157,8 @@ def _point_latest(home: Path, stamp: str) -> None:
 
 
 def load_results(folder: Path) -> list[Result]:
-    """All results of a run folder; incomplete files are skipped."""
-    found = [_read_result(path) for path in sorted((folder / "results").glob("*.json"))]
-    return [result for result in found if result is not None]
+    """All results of a run folder. RunFailed names each file that is no usable result."""
+    return result_file.read_all(folder)
 
 
 def results_of(folder: Path) -> list[Result]:
@@ -170,14 +174,6 @@ def check_folder(folder: Path) -> None:
     """Raises InputError if the folder is no run folder, that is, if it has no scenario.toml."""
     if not (folder / "scenario.toml").exists():
         raise InputError("RUN", str(folder), "is no run folder: it has no scenario.toml")
-
-
-def _read_result(path: Path) -> Result | None:
-    try:
-        stored = json.loads(path.read_text(encoding="utf-8"))
-        return Result.model_validate(former.current(stored))
-    except (ValidationError, ValueError, AttributeError, TypeError):
-        return None
 
 
 def write_parquet(results: Sequence[Result], path: Path) -> None:
@@ -210,6 +206,9 @@ def write_parquet(results: Sequence[Result], path: Path) -> None:
             database.register("rows", table)
             database.execute(f"COPY rows TO '{_quoted(temporary)}' (FORMAT parquet)")
         os.replace(temporary, path)
+    except duckdb.IOException as error:
+        reason = str(error).splitlines()[0]
+        raise RunFailed(f"{path}: cannot be written: {reason}") from error
     finally:
         temporary.unlink(missing_ok=True)
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import stat
 from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib import metadata
@@ -17,6 +18,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from dfslab import discover
+from dfslab.spec.files.outputs import write_atomically
+from dfslab.spec.input_error import RunFailed
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
@@ -48,14 +51,31 @@ class Stored:
     reason: str = ""
 
 
+def result_files(folder: Path) -> list[Path]:
+    """The result files of a run folder, in the order of their names.
+
+    RunFailed names everything of that kind that is no regular file (a link, a pipe, a folder), and
+    a folder of results that is missing.
+    """
+    place = folder / "results"
+    if not place.is_dir():
+        raise RunFailed(f"{place}: no such folder; the run has lost its results")
+    found = sorted(place.glob("*.json"))
+    strange = [one for one in found if not stat.S_ISREG(one.lstat().st_mode)]
+    if strange:
+        raise RunFailed("\n".join(f"{one}: is no regular file" for one in strange))
+    return found
+
+
 def inputs_hash(folder: Path) -> str:
     """SHA-256 of everything that findings depend on.
 
     Included are the scenario, the results, the sizes of the traces, the descriptions in
-    DFSLAB_PATH, and the versions of packages with studies.
+    DFSLAB_PATH, and the versions of packages with studies. RunFailed if a result is no regular
+    file.
     """
     digest = hashlib.sha256(f"{FORMAT} {metadata.version('dfslab')}".encode())
-    for path in (folder / "scenario.toml", *sorted((folder / "results").glob("*.json"))):
+    for path in (folder / "scenario.toml", *result_files(folder)):
         _add(digest, path.name, path.read_bytes())
     # Traces can be gigabytes, so hash their sizes, which differ between recordings.
     for path in sorted((folder / "traces").rglob("*")):
@@ -109,8 +129,6 @@ def write(folder: Path, inputs: str, findings: dict[str, JsonValue]) -> None:
 
     If the folder is not writable, nothing is stored and no error is raised.
     """
-    from dfslab.studies.runs.store import write_atomically
-
     document = {"format": FORMAT, "inputs": inputs, "findings": findings}
     try:
         write_atomically(folder / FILE, json.dumps(document))

@@ -134,6 +134,9 @@ def _measure(
             result = instrument.run(point, repetition)
         except RunFailed as error:
             result = failure(instrument.name, point, repetition, error)
+        if damage := store.damage(instrument.name, point.id, repetition):
+            note = f"measured again, because its stored result {damage}"
+            result = result.model_copy(update={"notes": [*result.notes, note]})
         store.add(result)
         results.append(result)
         ran += 1

@@ -6,10 +6,13 @@ from __future__ import annotations
 import math
 import os
 import re
+import resource
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from dfslab.documents.table import Value
 from dfslab.documents.traces.call_path import CallPath
@@ -81,7 +84,11 @@ def _schemas() -> dict[str, pa.Schema]:
 
 
 LABEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
+Found = TypeVar("Found")
 MOST_ROWS = 100_000
+# A query of tables of call trees takes milliseconds; these limits end what would not end.
+MOST_QUERY_S = 10.0
+MOST_QUERY_BYTES = 512 << 20
 
 
 def write(profile: TraceProfile, folder: Path, label: str) -> None:
@@ -242,22 +249,55 @@ def query(folder: Path, sql: str) -> tuple[list[str], list[tuple[Value, ...]]]:
                 _load(database, name, files)
         if not found:
             raise InputError("trace query", str(folder), "holds no tables (dfslab trace import)")
+        database.execute(f"set memory_limit='{MOST_QUERY_BYTES}B'")
+        database.execute("set max_temp_directory_size='0B'")
         database.execute("set enable_external_access=false")
         database.execute("set lock_configuration=true")
         try:
-            answer = database.execute(sql)
+            answer = _limited(database, lambda: database.execute(sql))
             # There is no answer if the query is empty or consists of a comment.
             if answer is None or answer.description is None:
                 raise InputError(
                     "SQL", sql, "asks for nothing; the tables are " + ", ".join(_schemas())
                 )
             columns = [column[0] for column in answer.description]
-            rows = answer.fetchmany(MOST_ROWS + 1)
+            rows = _limited(database, lambda: answer.fetchmany(MOST_ROWS + 1))
+        except duckdb.InterruptException as error:
+            raise InputError("SQL", sql, f"takes more than {MOST_QUERY_S:g} s") from error
+        except (duckdb.OutOfMemoryException, MemoryError) as error:
+            limit = f"takes more than {MOST_QUERY_BYTES >> 20} MiB of memory"
+            raise InputError("SQL", sql, limit) from error
         except (duckdb.Error, RuntimeError) as error:
             raise InputError("SQL", sql, _first_line(error)) from error
     if len(rows) > MOST_ROWS:
         raise InputError("SQL", sql, f"gives more than {MOST_ROWS} rows; use limit")
     return columns, [tuple(_plain(value) for value in row) for row in rows]
+
+
+def _limited(database: duckdb.DuckDBPyConnection, work: Callable[[], Found]) -> Found:
+    """Returns the answer of `work`, which is interrupted after MOST_QUERY_S.
+
+    Meanwhile this process may grow by twice MOST_QUERY_BYTES, because the limit of the database
+    does not include the texts that SQL functions make.
+    """
+    soft, hard = resource.getrlimit(resource.RLIMIT_AS)
+    pages = int(Path("/proc/self/statm").read_text().split()[0])
+    most_bytes = pages * resource.getpagesize() + 2 * MOST_QUERY_BYTES
+    known = [one for one in (soft, hard) if one != resource.RLIM_INFINITY]
+    with ThreadPoolExecutor(max_workers=1) as pool:
+        resource.setrlimit(resource.RLIMIT_AS, (min([most_bytes, *known]), hard))
+        try:
+            pending = pool.submit(work)
+            try:
+                return pending.result(MOST_QUERY_S)
+            except TimeoutError:
+                database.interrupt()
+                return pending.result()
+            except BaseException:
+                database.interrupt()
+                raise
+        finally:
+            resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
 
 
 def _plain(value: Value | Decimal) -> Value:

@@ -1,7 +1,9 @@
 //! System calls with paths, made without allocating memory, and with their results checked.
 
 use std::cell::Cell;
-use std::ffi::{c_char, CStr};
+use std::ffi::{c_char, CStr, CString};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 
 use crate::{Error, ErrorKind, Result};
 
@@ -79,6 +81,17 @@ pub fn write_at(descriptor: i32, bytes: &[u8], offset: u64) -> isize {
     let (data, length) = (bytes.as_ptr(), bytes.len());
     // SAFETY: the kernel reads no more than the slice's length.
     unsafe { libc::syscall(libc::SYS_pwrite64, descriptor, data, length, offset) as isize }
+}
+
+/// Free bytes of the file system of a path; None where it does not tell its size.
+pub fn free_bytes(path: &Path) -> Option<u64> {
+    let path = CString::new(path.as_os_str().as_bytes()).ok()?;
+    // SAFETY: the path ends with a zero; zeroes are a valid structure, which the call fills.
+    let found = unsafe {
+        let mut found: libc::statvfs = std::mem::zeroed();
+        (libc::statvfs(path.as_ptr(), &mut found) == 0).then_some(found)?
+    };
+    (found.f_blocks > 0).then(|| found.f_bavail.saturating_mul(found.f_frsize))
 }
 
 /// A path that ends with a zero byte, in a reused buffer.

@@ -1,0 +1,40 @@
+"""The command that finds what killed runs left, and removes it on request."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from dfslab.cli.shared import AsJson, emit, testbeds
+from dfslab.spec.files import scratch
+
+app = typer.Typer()
+
+
+@app.command()
+def doctor(
+    clean: Annotated[
+        bool, typer.Option("--clean", help="Remove it: only what dfslab marked as its own.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """What killed runs left on this machine: temporary folders and testbeds.
+
+    Example: dfslab doctor --clean
+    """
+    folders, stale = scratch.abandoned(), testbeds.stale()
+    removed: list[str] = []
+    if clean:
+        removed = [one.path for one in folders if scratch.remove(one)]
+        removed += testbeds.down("--stale") if stale else []
+    lines = [f"{one.path}: left by process {one.owner_pid}" for one in folders]
+    lines += [f"testbed {text}" for text in stale]
+    if clean:
+        lines += [f"removed {name}" for name in removed]
+    elif lines:
+        lines.append("`dfslab doctor --clean` removes it")
+    document = {"folders": folders, "testbeds": stale, "removed": removed}
+    emit(as_json, document, *(lines or ["nothing was left"]))
+    if clean and len(removed) < len(folders) + len(stale):
+        raise typer.Exit(1)

@@ -1,0 +1,154 @@
+"""Files that commands read: regular files, pipes and standard input, also compressed by gzip."""
+
+from __future__ import annotations
+
+import gzip
+import shutil
+import stat
+import tomllib
+import zlib
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from dfslab.spec.files import scratch
+from dfslab.spec.input_error import InputError
+from dfslab.spec.toml import TomlTable
+
+GZIP = b"\x1f\x8b"
+# Texts that people write (scenarios, rules, settings, nets) are far smaller.
+MOST_TEXT_BYTES = 64 << 20
+_CHUNK_BYTES = 1 << 20
+# Part of the free space of the temporary directory that one unpacked file may take.
+_SPACE_SHARE = 0.5
+
+
+def text(key: str, path: Path, most_bytes: int = MOST_TEXT_BYTES) -> str:
+    """The text of a file, without a byte order mark.
+
+    InputError for `key` if it cannot be read, is no UTF-8 or is larger than `most_bytes`.
+    """
+    try:
+        return content(key, path, most_bytes).decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise InputError(key, str(path), f"is no UTF-8 text: {error}") from error
+
+
+def content(key: str, path: Path, most_bytes: int = MOST_TEXT_BYTES) -> bytes:
+    """The bytes of a file, unpacked. InputError as for `text`."""
+    _check_kind(key, path)
+    parts, size_bytes = [], 0
+    for part in _unpacked(key, path):
+        size_bytes += len(part)
+        if size_bytes > most_bytes:
+            raise InputError(key, str(path), f"is larger than {most_bytes} bytes")
+        parts.append(part)
+    return b"".join(parts)
+
+
+def table(key: str, path: Path, file: str = "") -> TomlTable:
+    """The table in a TOML file. InputError for `key` (in `file`, a scenario) as for `text`, and
+    where it is not TOML."""
+    try:
+        return tomllib.loads(text(key, path))
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        reason = "nested too deeply" if isinstance(error, RecursionError) else str(error)
+        raise InputError(key, None if file else str(path), f"is not TOML: {reason}", file) from None
+
+
+@contextmanager
+def seekable(key: str, paths: Sequence[Path]) -> Iterator[list[Path]]:
+    """Files that can be read more than once: pipes and compressed files are unpacked into temporary
+    files of the same names, folders and regular files stay as they are.
+
+    InputError for `key` if a file cannot be read; errors raised in the block name the given files.
+    """
+    with scratch.folder("input") as folder:
+        given: dict[str, str] = {}
+        found = []
+        for number, path in enumerate(paths):
+            if path.is_dir() or _is_plain(key, path):
+                found.append(path)
+                continue
+            place = folder / str(number) / path.name.removesuffix(".gz")
+            place.parent.mkdir()
+            _unpack(key, path, place)
+            given[str(place)] = str(path)
+            found.append(place)
+        try:
+            yield found
+        except InputError as error:
+            raise _renamed(error, given) from error
+
+
+def _renamed(error: InputError, given: dict[str, str]) -> InputError:
+    """The error with the names of the given files instead of the temporary ones."""
+
+    def name(shown: str) -> str:
+        for temporary, path in given.items():
+            shown = shown.replace(temporary, path)
+        return shown
+
+    value = name(error.value) if isinstance(error.value, str) else error.value
+    return InputError(error.key, value, name(error.allowed), name(error.file))
+
+
+def _is_plain(key: str, path: Path) -> bool:
+    """Whether it is a regular file that is not compressed."""
+    if not stat.S_ISREG(_check_kind(key, path)):
+        return False
+    try:
+        with path.open("rb") as file:
+            return file.read(len(GZIP)) != GZIP
+    except OSError as error:
+        raise _unreadable(key, path, error) from error
+
+
+def _check_kind(key: str, path: Path) -> int:
+    """The mode of a file. InputError for what is neither a regular file nor a pipe."""
+    try:
+        mode = path.stat().st_mode
+    except FileNotFoundError:
+        raise InputError(key, str(path), "no such file") from None
+    except (OSError, ValueError) as error:
+        raise _unreadable(key, path, error) from error
+    if stat.S_ISDIR(mode):
+        raise InputError(key, str(path), "is a folder, not a file")
+    if not (stat.S_ISREG(mode) or stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)):
+        raise InputError(key, str(path), "is a device; a file or a pipe can be read")
+    return mode
+
+
+def _unpack(key: str, path: Path, place: Path) -> None:
+    """Copy a pipe or a compressed file. InputError if there is no room for it."""
+    room_bytes = int(shutil.disk_usage(place.parent).free * _SPACE_SHARE)
+    try:
+        with place.open("xb") as copy:
+            for part in _unpacked(key, path):
+                room_bytes -= len(part)
+                if room_bytes < 0:
+                    reason = "takes more than half of the free space of the temporary directory"
+                    raise InputError(key, str(path), reason)
+                copy.write(part)
+    except OSError as error:
+        raise _unreadable(key, path, error) from error
+
+
+def _unpacked(key: str, path: Path) -> Iterator[bytes]:
+    """The content of a file in parts, unpacked if gzip compressed it."""
+    try:
+        with path.open("rb") as raw:
+            # A pipe cannot be read again, so its first bytes are only looked at.
+            is_compressed = raw.peek(len(GZIP)).startswith(GZIP)
+            whole = gzip.GzipFile(fileobj=raw) if is_compressed else raw
+            while part := whole.read(_CHUNK_BYTES):
+                yield part
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise InputError(key, str(path), f"gzip: {error}") from error
+    except OSError as error:
+        raise _unreadable(key, path, error) from error
+
+
+def _unreadable(key: str, path: Path, error: Exception) -> InputError:
+    reason = error.strerror if isinstance(error, OSError) else str(error)
+    return InputError(key, str(path), f"cannot be read: {reason}")

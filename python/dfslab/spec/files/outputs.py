@@ -1,0 +1,201 @@
+"""Files that commands write: new, durable and written as a whole; "-" is standard output."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+import sys
+import uuid
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from dfslab.spec.input_error import InputError, RunFailed
+
+STANDARD_OUTPUT = "-"
+EXISTS = "exists already; dfslab does not overwrite it"
+# Errors that another path would not have; others, such as a full disk, are failures of the run.
+_OF_THE_PATH = (
+    errno.EACCES,
+    errno.EISDIR,
+    errno.ELOOP,
+    errno.ENAMETOOLONG,
+    errno.ENOENT,
+    errno.ENOTDIR,
+    errno.EPERM,
+    errno.EROFS,
+)
+
+
+@dataclass(frozen=True)
+class Output:
+    """A file that a user asks for: the option that names the file, and its path.
+
+    `replaces`: an existing regular file may be replaced (`--force`). Links, devices, pipes and
+    folders are never replaced.
+    """
+
+    key: str
+    path: Path
+    replaces: bool = False
+
+    @property
+    def is_standard(self) -> bool:
+        """Whether the path is "-", standard output."""
+        return str(self.path) == STANDARD_OUTPUT
+
+    def check(self, inputs: Iterable[Path] = ()) -> Output:
+        """The output itself. InputError if it cannot be written or is one of the `inputs`."""
+        if self.is_standard:
+            return self
+        if not self.path.parent.is_dir():
+            raise self._refused("its directory does not exist")
+        found = _found(self.path)
+        if found is None:
+            return self
+        if any(_is_same(found, one) for one in inputs):
+            raise self._refused("is read by this command; name another file")
+        if not stat.S_ISREG(found.st_mode):
+            reason = f"is {_kind(found.st_mode)}, not a regular file; - is standard output"
+            raise self._refused(reason)
+        if not self.replaces:
+            raise self._refused(EXISTS)
+        return self
+
+    def write(self, content: str | bytes) -> None:
+        """Write the whole content, or nothing. InputError as for `check`; RunFailed if the disk is
+        full or fails."""
+        encoded = content.encode() if isinstance(content, str) else content
+        if self.is_standard:
+            sys.stdout.buffer.write(encoded)
+            sys.stdout.buffer.flush()
+            return
+        self.check()
+        self.fill(lambda temporary: _write_durably(temporary, encoded))
+
+    def fill(self, write: Callable[[Path], object]) -> None:
+        """Let `write` fill a temporary file next to the path, which then takes the path's name.
+
+        InputError if the path cannot be written, RunFailed if the disk is full or fails.
+        """
+        temporary = _temporary(self.path)
+        try:
+            write(temporary)
+            if self.replaces:
+                os.replace(temporary, self.check().path)
+            else:
+                _name_new(temporary, self.path)
+            sync_folder(self.path.parent)
+        except FileExistsError:
+            raise self._refused(EXISTS) from None
+        except OSError as error:
+            reason = f"cannot be written: {error.strerror}"
+            if error.errno in _OF_THE_PATH:
+                raise self._refused(reason) from error
+            raise RunFailed(f"{self.path}: {reason}") from error
+        finally:
+            temporary.unlink(missing_ok=True)
+
+    def _refused(self, reason: str) -> InputError:
+        return InputError(self.key, str(self.path), reason)
+
+
+def new_file(key: str, path: Path) -> Path:
+    """The path. InputError for `key` if something has that name or its folder does not exist, or
+    if the path is "-": what fills the file needs a name."""
+    output = Output(key, path)
+    if output.is_standard:
+        raise InputError(key, str(path), "must be a new file")
+    return output.check().path
+
+
+def new_folder(key: str, path: Path) -> Path:
+    """Returns `path` for an output folder. InputError for `key` if it is a link, a file or a folder
+    with content, or if the folder above does not exist.
+    """
+    if path.is_symlink() or (path.exists() and (not path.is_dir() or any(path.iterdir()))):
+        raise InputError(key, str(path), "must be a new or an empty folder")
+    if not path.parent.is_dir():
+        raise InputError(key, str(path), "its directory does not exist")
+    return path
+
+
+def write_atomically(path: Path, content: str | bytes) -> None:
+    """Write or replace one of dfslab's own files: after a crash or a power failure the path has
+    the old or the new content. Text is encoded as UTF-8. OSError if it cannot be written."""
+    temporary = _temporary(path)
+    try:
+        _write_durably(temporary, content.encode() if isinstance(content, str) else content)
+        os.replace(temporary, path)
+        sync_folder(path.parent)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def sync_folder(folder: Path) -> None:
+    """Make the names in a folder durable. Some file systems cannot sync folders, and need not."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    except OSError:
+        return
+    finally:
+        os.close(descriptor)
+
+
+def _write_durably(path: Path, content: bytes) -> None:
+    """Write a file that must not exist yet, and wait until it is on the disk."""
+    try:
+        with path.open("xb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+    except OSError as error:
+        # An error of a write does not name its file.
+        raise OSError(error.errno, error.strerror, str(path)) from error
+
+
+def _name_new(temporary: Path, path: Path) -> None:
+    """Give a file its final name, which must be free. FileExistsError if it is not.
+
+    A link never replaces a file. Where links are not possible, an empty new file takes the name
+    first.
+    """
+    try:
+        os.link(temporary, path, follow_symlinks=False)
+    except FileExistsError:
+        raise
+    except OSError:
+        flags = os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_WRONLY | os.O_CLOEXEC
+        os.close(os.open(path, flags, 0o666))
+        os.replace(temporary, path)
+
+
+def _temporary(path: Path) -> Path:
+    return path.with_name(f".{path.name[:100]}.{os.getpid()}-{uuid.uuid4().hex[:8]}.tmp")
+
+
+def _found(path: Path) -> os.stat_result | None:
+    """What has that name, not following a link; None if nothing has."""
+    try:
+        return path.lstat()
+    except FileNotFoundError:
+        return None
+
+
+def _is_same(found: os.stat_result, other: Path) -> bool:
+    try:
+        return os.path.samestat(found, other.stat())
+    except OSError:
+        return False
+
+
+def _kind(mode: int) -> str:
+    kinds = {
+        stat.S_ISLNK: "a symbolic link",
+        stat.S_ISDIR: "a folder",
+        stat.S_ISFIFO: "a pipe",
+        stat.S_ISSOCK: "a socket",
+    }
+    return next((name for holds, name in kinds.items() if holds(mode)), "a device")
