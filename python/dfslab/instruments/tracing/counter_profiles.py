@@ -15,6 +15,7 @@ from pathlib import Path
 from dfslab import discover
 from dfslab.instruments.tracing import callprofile
 from dfslab.instruments.tracing.callprofile import CallTreeRow, File
+from dfslab.spec import plain_file
 from dfslab.spec.model import InputError
 from dfslab.spec.systems.counters import CounterFormat, Counters, NotUnderstood
 from dfslab.testbeds.mounted import MountedTestbed
@@ -36,16 +37,13 @@ def formats() -> dict[str, CounterFormat]:
 
 def recognise(path: Path) -> str:
     """The file system whose counters a file contains; empty if it contains none."""
-    with path.open("rb") as file:
-        head = file.read(HEAD_BYTES)
+    head = plain_file.beginning(path, HEAD_BYTES)
     return next((name for name, one in formats().items() if one.recognise(head)), "")
 
 
 def read(path: Path) -> list[tuple[str, File]]:
     """(name, profile) of every process in a file. InputError states what is wrong with the file."""
-    if path.stat().st_size > MOST_BYTES:
-        raise InputError("trace", str(path), f"counters of more than {MOST_BYTES >> 20} MiB")
-    text = path.read_text(encoding="utf-8", errors="replace")
+    text = plain_file.content(path, MOST_BYTES, "trace").decode(errors="replace")
     return [(str(path), file) for file in understood(recognise(path), text, path.name)]
 
 
