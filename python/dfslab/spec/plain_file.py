@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import gzip
+import io
 import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO, cast
+from typing import BinaryIO, TextIO, cast
 
 from dfslab.spec.input_error import InputError
 
@@ -23,6 +26,27 @@ def opened(path: Path) -> BinaryIO:
     return cast(BinaryIO, gzip.open(path, "rb")) if compressed(path) else path.open("rb")
 
 
+@contextmanager
+def unpacked(path: Path) -> Iterator[BinaryIO]:
+    """A file's bytes like `opened`; ValueError, not an error of gzip, if an archive is damaged."""
+    try:
+        with opened(path) as file:
+            yield file
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise ValueError(f"is damaged gzip: {error}") from error
+
+
+@contextmanager
+def lines(path: Path) -> Iterator[TextIO]:
+    """A file's lines as text, in which bytes that are no UTF-8 are kept as surrogates. OSError if
+    the file cannot be read, ValueError if it is damaged gzip."""
+    with (
+        unpacked(path) as file,
+        io.TextIOWrapper(file, encoding="utf-8", errors="surrogateescape") as text,
+    ):
+        yield text
+
+
 def beginning(path: Path, size_bytes: int) -> bytes:
     """Up to `size_bytes` of a file's first bytes, decompressed; of a damaged archive those before
     the damage, at least none."""
@@ -36,11 +60,11 @@ def beginning(path: Path, size_bytes: int) -> bytes:
 def content(path: Path, most_bytes: int, key: str) -> bytes:
     """All of a file's bytes, decompressed. InputError, with the key `key`, if they are more than
     `most_bytes` or the archive is damaged."""
-    with opened(path) as file:
-        try:
+    try:
+        with unpacked(path) as file:
             found = file.read(most_bytes + 1)
-        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-            raise InputError(key, str(path), f"is damaged gzip: {error}") from error
+    except ValueError as error:
+        raise InputError(key, str(path), str(error)) from error
     if len(found) > most_bytes:
         allowed = f"must be at most {most_bytes >> 20} MiB, decompressed"
         raise InputError(key, str(path), allowed)

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from dfslab.imports.contract import CallImporter, FileCall, Recording
+from dfslab.spec import plain_file
 from dfslab.spec.streams.vocabulary import OperationName
 
 TITLE = "Requests to block devices: the text of blkparse"
@@ -27,7 +28,7 @@ def recognises(head: bytes) -> bool:
 
 def read(path: Path, recording: Recording) -> list[FileCall]:
     """The requests in a file. A device is in no directory, so `recording` is not used."""
-    with path.open(encoding="utf-8", errors="surrogateescape") as lines:
+    with plain_file.lines(path) as lines:
         return calls(lines)
 
 

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from dfslab.imports.contract import CallImporter, FileCall, Recording
+from dfslab.spec import plain_file
 from dfslab.spec.streams.vocabulary import OperationName
 
 TITLE = "Darshan's extended trace (DXT): the text of darshan-dxt-parser"
@@ -32,7 +33,7 @@ def recognises(head: bytes) -> bool:
 
 def read(path: Path, recording: Recording) -> list[FileCall]:
     """The calls in a file. DXT has full paths, so `recording` is not used."""
-    with path.open(encoding="utf-8", errors="surrogateescape") as lines:
+    with plain_file.lines(path) as lines:
         return text(lines)
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from dfslab.imports.contract import Replay, StreamImporter
+from dfslab.spec import plain_file
 from dfslab.spec.streams.vocabulary import OPERATIONS, Given
 
 TITLE = "A stream recorded by `dfslab measure --record`"
@@ -44,7 +45,8 @@ def recognises(head: bytes) -> bool:
 
 def read(path: Path) -> Replay:
     """The operations in a file. ValueError if the file holds no stream."""
-    return stream(path.read_bytes())
+    with plain_file.unpacked(path) as file:
+        return stream(file.read())
 
 
 def stream(content: bytes) -> Replay:
