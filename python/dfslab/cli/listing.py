@@ -33,6 +33,7 @@ def members() -> dict[str, list[dict[str, str]]]:
         "sections": _titled(discover.SECTIONS),
         "exporters": _titled(discover.EXPORTERS),
         "importers": _titled(discover.IMPORTERS),
+        "result readers": _titled(discover.RESULT_READERS),
     }
 
 
@@ -66,12 +67,19 @@ def _importer(name: str) -> object:
     return importer(name)
 
 
+def _result_reader(name: str) -> object:
+    from dfslab.imports.tool_report import reader
+
+    return reader(name)
+
+
 # Room -> function that loads a member by name; DiscoveryError if the member breaks its interface.
 _LOADED: dict[discover.Room, Callable[[str], object]] = {
     discover.WORKLOADS: discover.workload,
     discover.SECTIONS: _section,
     discover.EXPORTERS: _exporter,
     discover.IMPORTERS: _importer,
+    discover.RESULT_READERS: _result_reader,
 }
 
 

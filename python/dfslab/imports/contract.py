@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from dfslab import discover
-from dfslab.spec import plain_file
+from dfslab.imports import plain_file
 from dfslab.spec.streams.vocabulary import Given, OperationName
 
 # Number of leading bytes of a file by which its format is recognised.

@@ -26,7 +26,7 @@ OF_BYTES = "_bytes"
 
 
 @dataclass(frozen=True)
-class _Sample:
+class _LustreCounter:
     """One counter: `least`, `most` and `total` in `unit`; empty texts where not reported."""
 
     name: str
@@ -45,7 +45,7 @@ def recognise(head: bytes) -> bool:
 def read(text: str, name: str) -> list[Counters]:
     """Returns the counters of every parameter and job; without a parameter's name, the name of the
     file identifies the process. NotUnderstood where the text is malformed."""
-    found: dict[str, list[_Sample]] = {}
+    found: dict[str, list[_LustreCounter]] = {}
     parameter, place = "", name
     for line in text.splitlines():
         if given := PARAMETER.match(line):
@@ -70,20 +70,20 @@ def _service(place: str) -> str:
     )
 
 
-def _sample(line: str) -> _Sample | None:
+def _sample(line: str) -> _LustreCounter | None:
     if row := LINE.match(line):
         values = (*row[4].split(), "", "", "")
-        return _Sample(row[1], int(amount(row[2], row[1])), row[3], *values[:3])
+        return _LustreCounter(row[1], int(amount(row[2], row[1])), row[3], *values[:3])
     if entry := ENTRY.match(line):
         # A histogram inside the entry has numbers as keys, which are no fields.
         fields = {key: value for key, value in PAIR.findall(entry[2]) if not key.isdigit()}
         count = int(amount(fields.get("samples", ""), entry[1]))
         wanted = [fields.get(key, "") for key in ("min", "max", "sum")]
-        return _Sample(entry[1], count, fields.get("unit", "reqs"), *wanted)
+        return _LustreCounter(entry[1], count, fields.get("unit", "reqs"), *wanted)
     return None
 
 
-def _rows(samples: Sequence[_Sample]) -> Iterator[Counted]:
+def _rows(samples: Sequence[_LustreCounter]) -> Iterator[Counted]:
     """One row for each counter; a counter of bytes belongs to the row of its operation."""
     sizes = {one.name: one for one in samples if one.unit in BYTES}
     names = {one.name for one in samples}
@@ -107,7 +107,7 @@ def _rows(samples: Sequence[_Sample]) -> Iterator[Counted]:
         yield Counted(one.name, one.count, bytes=size, total_ns=total, min_ns=least, max_ns=most)
 
 
-def _sum(one: _Sample) -> int:
+def _sum(one: _LustreCounter) -> int:
     return int(amount(one.total, one.name)) if one.total else 0
 
 

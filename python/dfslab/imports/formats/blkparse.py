@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
+from dfslab.imports import plain_file
 from dfslab.imports.contract import CallImporter, FileCall, Recording
-from dfslab.spec import plain_file
 from dfslab.spec.streams.vocabulary import OperationName
 
 TITLE = "Requests to block devices: the text of blkparse"

@@ -10,8 +10,8 @@ import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from dfslab.imports import plain_file
 from dfslab.imports.contract import CallImporter, FileCall, Recording
-from dfslab.spec import plain_file
 from dfslab.spec.streams.vocabulary import OperationName
 
 TITLE = "Darshan's extended trace (DXT): the text of darshan-dxt-parser"

@@ -6,8 +6,8 @@ import struct
 from pathlib import Path
 from typing import NamedTuple
 
+from dfslab.imports import plain_file
 from dfslab.imports.contract import Replay, StreamImporter
-from dfslab.spec import plain_file
 from dfslab.spec.streams.vocabulary import OPERATIONS, Given
 
 TITLE = "A stream recorded by `dfslab measure --record`"

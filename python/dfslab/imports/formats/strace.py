@@ -13,9 +13,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from dfslab.imports import strace_stamps
+from dfslab.imports import plain_file, strace_stamps
 from dfslab.imports.contract import CallImporter, FileCall, Recording
-from dfslab.spec import plain_file
 from dfslab.spec.streams.vocabulary import OperationName
 
 TITLE = "System calls: the output of strace -f -T -ttt"

@@ -16,9 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-from dfslab.imports import strace_stamps
+from dfslab.imports import plain_file, strace_stamps
 from dfslab.instruments.tracing.reading import Reading
-from dfslab.spec import plain_file
 from dfslab.spec.model import InputError
 
 KEY = "trace"

@@ -13,9 +13,9 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from dfslab import discover
+from dfslab.imports import plain_file
 from dfslab.instruments.tracing import callprofile
 from dfslab.instruments.tracing.callprofile import CallTreeRow, File
-from dfslab.spec import plain_file
 from dfslab.spec.model import InputError
 from dfslab.spec.systems.counters import CounterFormat, Counters, NotUnderstood
 from dfslab.testbeds.mounted import MountedTestbed
