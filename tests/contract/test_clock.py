@@ -17,7 +17,7 @@ REAL_TIME = {
     "fleet/agent.py": "reports its host's clock and starts by it",
     "fleet/dask.py": "compares the clocks of nodes and agrees on starts with them",
     "fleet/link.py": "agrees on starts and ends with agents, which are processes",
-    "fleet/node.py": "reports its host's clocks",
+    "fleet/worker_calls.py": "reports its host's clocks",
     "fleet/run.py": "agrees on starts with agents",
 }
 # Names that read the time, wait, or give the current date. Conversions such as

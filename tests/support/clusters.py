@@ -8,10 +8,11 @@ from typing import Any
 
 import psutil
 from dfslab.fleet.places import ClientHost
-from dfslab.fleet.shards import Spans
 from dfslab.spec.streams.plan import LoadPlan
 from dfslab.spec.streams.target import PosixTarget
 from dfslab.spec.streams.vocabulary import Bounds, OperationName, Share, SizeDistribution, Stream
+
+from support.rows import SpanRow
 
 TWO = (ClientHost("left"), ClientHost("right"))
 
@@ -49,7 +50,7 @@ def runs(pid: int) -> bool:
         return False
 
 
-def apart_s(spans: Spans, parts: Sequence[Sequence[int]]) -> float:
+def apart_s(spans: Sequence[SpanRow], parts: Sequence[Sequence[int]]) -> float:
     """Seconds from the end of the first shard's last operation to the start of the last shard.
 
     Negative if all shards worked at the same time.

@@ -19,6 +19,7 @@ from dfslab.spec.streams.plan import LoadPlan
 from dfslab.spec.streams.vocabulary import Neighbour, Stream
 from dfslab.spec.streams.workload import phase
 from support.clusters import apart_s, plan
+from support.rows import span_rows
 from support.synthetic import without_times
 from support.waiting import wait_until
 
@@ -98,13 +99,13 @@ def test_nodes_do_what_one_process_does(tmp_path, cluster):
         (c.client, c.count, c.bytes) for c in alone.per_client
     ]
     assert both.verified_bytes == alone.verified_bytes
-    assert sorted(s[0] for s in spans) == sorted(s[0] for s in spans_alone)
+    assert sorted(spans.name) == sorted(spans_alone.name)
     # Numbers in names count as numbers: node-2 comes before node-10.
     assert [(p.name, p.clients_from, p.clients_to) for p in both.places] == [
         ("node-2", 0, 3),
         ("node-10", 3, 5),
     ]
-    assert apart_s(spans, ((0, 1, 2), (3, 4))) < both.late_s
+    assert apart_s(span_rows(spans), ((0, 1, 2), (3, 4))) < both.late_s
     for place in both.places:
         # One machine: its clock is ours, and the bound holds.
         assert abs(place.clock_offset_s) <= place.clock_error_s + 1e-3
@@ -149,7 +150,7 @@ def test_a_start_told_in_unix_time_counts_the_offset(tmp_path, cluster, monkeypa
     wanted = plan(tmp_path, spans={"limit": 1000}, think_time_s=0.01)
     report, spans, _ = run.run_load(wanted, Nodes(cluster, 2))
     assert report.complete
-    assert apart_s(spans, ((0, 1, 2), (3, 4))) < report.late_s
+    assert apart_s(span_rows(spans), ((0, 1, 2), (3, 4))) < report.late_s
 
 
 def test_a_killed_agent_loses_only_its_part(tmp_path, cluster):

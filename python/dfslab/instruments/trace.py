@@ -27,7 +27,6 @@ NAMES = ("trace",)
 MOST_OPERATIONS = 64
 MOST_SPANS = 50_000
 SERVICE = "dfslab.load"
-Spans = _core.SpanTable
 
 
 def make(name: str) -> Trace:
@@ -174,7 +173,7 @@ def otlp(paths: Sequence[Path], reading: Reading | None, most: int) -> tuple[str
         raise InputError("trace", None, str(error)) from error
 
 
-def spans(paths: Sequence[Path], reading: Reading | None, most: int) -> tuple[Spans, int]:
+def spans(paths: Sequence[Path], reading: Reading | None, most: int) -> tuple[_core.SpanTable, int]:
     """A random sample of complete call trees as a table of about `most` spans, trace by trace, and
     the number of trees left out."""
     try:
@@ -184,7 +183,7 @@ def spans(paths: Sequence[Path], reading: Reading | None, most: int) -> tuple[Sp
         raise InputError("trace", None, str(error)) from error
 
 
-def profile_of(table: Spans, rows: Sequence[int]) -> TraceProfile:
+def profile_of(table: _core.SpanTable, rows: Sequence[int]) -> TraceProfile:
     """The profile of the spans in some rows of a table."""
     with tempfile.TemporaryDirectory(prefix="dfslab-spans-") as folder:
         path = Path(folder) / "spans.otlp"

@@ -13,11 +13,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from dfslab import _core
 from dfslab.documents.traces.call_path import CallPath
 from dfslab.documents.traces.trace_analysis import CohortComparison, StepChange
 from dfslab.documents.traces.trace_profile import TraceProfile, TreeNode
 from dfslab.documents.traces.trace_tree import walk
-from dfslab.instruments.trace import Spans
 from dfslab.lazily import lazily
 
 if TYPE_CHECKING:
@@ -151,7 +151,7 @@ def host_pairs(roots: Sequence[TreeNode]) -> list[CohortPair]:
     return found
 
 
-def slow_and_fast(spans: Spans) -> tuple[list[int], list[int]]:
+def slow_and_fast(spans: _core.SpanTable) -> tuple[list[int], list[int]]:
     """The rows of (the slowest traces of each kind of root, the others), of whole call trees.
 
     Kinds with too few traces are in neither part.
@@ -176,7 +176,7 @@ def slow_and_fast(spans: Spans) -> tuple[list[int], list[int]]:
     return _rows_of(spans, slow), _rows_of(spans, fast)
 
 
-def _rows_of(spans: Spans, traces: set[bytes]) -> list[int]:
+def _rows_of(spans: _core.SpanTable, traces: set[bytes]) -> list[int]:
     return [row for row, trace in enumerate(spans.trace_id) if trace in traces]
 
 
