@@ -10,8 +10,10 @@ from dfslab import discover
 from dfslab.documents import metrics
 from dfslab.imports import as_results, tool_report
 from dfslab.spec.model import InputError
-from support.tool_texts import TEXTS
+from support import tool_texts
+from support.tool_texts_more import MORE_TEXTS
 
+TEXTS = tool_texts.TEXTS | MORE_TEXTS
 NAMES = list(discover.members(discover.RESULT_READERS))
 CASES = [(name, text) for name, texts in TEXTS.items() for text in texts]
 
