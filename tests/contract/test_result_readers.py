@@ -12,8 +12,9 @@ from dfslab.imports import as_results, tool_report
 from dfslab.spec.model import InputError
 from support import tool_texts
 from support.tool_texts_more import MORE_TEXTS
+from support.tool_texts_tables import TABLES
 
-TEXTS = tool_texts.TEXTS | MORE_TEXTS
+TEXTS = tool_texts.TEXTS | MORE_TEXTS | TABLES
 NAMES = list(discover.members(discover.RESULT_READERS))
 CASES = [(name, text) for name, texts in TEXTS.items() for text in texts]
 
