@@ -1,12 +1,18 @@
+<<<<<<< HEAD
 """Reads the counters of GlusterFS' bricks (io-stats), from `gluster volume profile VOLUME info
 --xml`.
 """
+=======
+"""Counters of GlusterFS' bricks: `gluster volume profile VOLUME info`, as XML or text."""
+>>>>>>> imports
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from xml.etree import ElementTree
 
+from dfslab.filesystems.glusterfs import counters_text
+from dfslab.filesystems.glusterfs.counters_text import TextBrick
 from dfslab.spec.systems.counters import Counted, CounterFormat, Counters, NotUnderstood
 
 SERVICE = "brick"
@@ -16,6 +22,7 @@ MOVED = {"READ": ("totalRead", "reads"), "WRITE": ("totalWrite", "writes")}
 
 
 def recognise(head: bytes) -> bool:
+<<<<<<< HEAD
     """Whether `head`, the beginning of a file, is a volume profile of GlusterFS."""
     return b"<volProfile>" in head
 
@@ -24,11 +31,23 @@ def read(text: str, name: str) -> list[Counters]:
     """Returns every brick's calls since counting started, by operation; reads and writes also by
     size. NotUnderstood where the text is malformed.
     """
+=======
+    """Whether the beginning of a file is such a profile."""
+    return b"<volProfile>" in head or counters_text.recognise(head)
+
+
+def read(text: str, name: str) -> list[Counters]:
+    """Returns every brick's calls since counting started: by operation, reads and writes also by
+    size. NotUnderstood where the text is malformed."""
+    if not text.lstrip().startswith("<"):
+        bricks = counters_text.bricks(text)
+        return [Counters(SERVICE, brick.name, tuple(_text_rows(brick))) for brick in bricks]
+>>>>>>> imports
     try:
         table = ElementTree.fromstring(text)
     except ElementTree.ParseError as error:
         raise NotUnderstood(f"is no XML: {error}") from error
-    bricks = []
+    found = []
     for brick in table.iter("brick"):
         stats = brick.find("cumulativeStats")
         if stats is None:
@@ -36,8 +55,8 @@ def read(text: str, name: str) -> list[Counters]:
         reported = brick.findtext("brickName", "")
         if stats is not None and reported:
             rows = tuple(row for fop in stats.iter("fop") for row in _operation(fop, stats))
-            bricks.append(Counters(SERVICE, reported, rows))
-    return bricks
+            found.append(Counters(SERVICE, reported, rows))
+    return found
 
 
 def _operation(fop: ElementTree.Element, stats: ElementTree.Element) -> Iterator[Counted]:
@@ -63,6 +82,27 @@ def _operation(fop: ElementTree.Element, stats: ElementTree.Element) -> Iterator
             yield Counted(step, count, above=name, kind="detail")
 
 
+def _text_rows(brick: TextBrick) -> Iterator[Counted]:
+    """The rows of a brick whose profile is text, in the form of `_operation`."""
+    moved = {"READ": brick.read_bytes, "WRITE": brick.written_bytes}
+    for fop in brick.fops:
+        timed = fop.max_ns > 0
+        yield Counted(
+            fop.name,
+            fop.calls,
+            kind="lock" if fop.name in LOCKS else "service",
+            bytes=moved.get(fop.name, 0),
+            total_ns=round(fop.mean_ns * fop.calls) if timed else None,
+            min_ns=round(fop.min_ns) if timed else None,
+            max_ns=round(fop.max_ns) if timed else None,
+        )
+        by_size = brick.sizes[fop.name.title()] if fop.name in MOVED else {}
+        for size, count in by_size.items():
+            if count:
+                step = f"{MOVED[fop.name][1]} of {size} to {2 * size - 1} B"
+                yield Counted(step, count, above=fop.name, kind="detail")
+
+
 def _number(element: ElementTree.Element, key: str) -> float | None:
     text = element.findtext(key)
     if text is None:
@@ -81,4 +121,4 @@ def _whole(element: ElementTree.Element, key: str) -> int:
     return int(_number(element, key) or 0)
 
 
-FORMAT = CounterFormat("gluster volume profile VOLUME info --xml", recognise, read)
+FORMAT = CounterFormat("gluster volume profile VOLUME info", recognise, read)
