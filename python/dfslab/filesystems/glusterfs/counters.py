@@ -1,10 +1,4 @@
-<<<<<<< HEAD
-"""Reads the counters of GlusterFS' bricks (io-stats), from `gluster volume profile VOLUME info
---xml`.
-"""
-=======
 """Counters of GlusterFS' bricks: `gluster volume profile VOLUME info`, as XML or text."""
->>>>>>> imports
 
 from __future__ import annotations
 
@@ -16,22 +10,12 @@ from dfslab.filesystems.glusterfs.counters_text import TextBrick
 from dfslab.spec.systems.counters import Counted, CounterFormat, Counters, NotUnderstood
 
 SERVICE = "brick"
-# Calls in which a brick waits for the lock of another client, not for its disk.
+# In these calls a brick waits for another client's lock, not for its disk.
 LOCKS = ("LK", "INODELK", "ENTRYLK", "FINODELK", "FENTRYLK")
 MOVED = {"READ": ("totalRead", "reads"), "WRITE": ("totalWrite", "writes")}
 
 
 def recognise(head: bytes) -> bool:
-<<<<<<< HEAD
-    """Whether `head`, the beginning of a file, is a volume profile of GlusterFS."""
-    return b"<volProfile>" in head
-
-
-def read(text: str, name: str) -> list[Counters]:
-    """Returns every brick's calls since counting started, by operation; reads and writes also by
-    size. NotUnderstood where the text is malformed.
-    """
-=======
     """Whether the beginning of a file is such a profile."""
     return b"<volProfile>" in head or counters_text.recognise(head)
 
@@ -42,7 +26,6 @@ def read(text: str, name: str) -> list[Counters]:
     if not text.lstrip().startswith("<"):
         bricks = counters_text.bricks(text)
         return [Counters(SERVICE, brick.name, tuple(_text_rows(brick))) for brick in bricks]
->>>>>>> imports
     try:
         table = ElementTree.fromstring(text)
     except ElementTree.ParseError as error:
@@ -62,7 +45,7 @@ def read(text: str, name: str) -> list[Counters]:
 def _operation(fop: ElementTree.Element, stats: ElementTree.Element) -> Iterator[Counted]:
     name, calls = fop.findtext("name", ""), _whole(fop, "hits")
     least, most = (_number(fop, key) for key in ("minLatency", "maxLatency"))
-    # Forget, release and releasedir are notifications, which a brick counts without times.
+    # Forget, release and releasedir are notifications: a brick counts them without times.
     timed = most is not None and most > 0
     total = (_number(fop, "avgLatency") or 0) * calls
     moved, by_size = MOVED.get(name, ("", ""))
@@ -111,7 +94,7 @@ def _number(element: ElementTree.Element, key: str) -> float | None:
         value = float(text)
     except ValueError:
         value = -1.0
-    # A sum above 1e18 nanoseconds (32 years) is rejected as invalid.
+    # A sum of nanoseconds above this (29 years) is rejected as invalid.
     if not 0 <= value < 1e18:
         raise NotUnderstood(f"{key} is {text[:40]!r}, no number of nanoseconds, calls or bytes")
     return value
