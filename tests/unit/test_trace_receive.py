@@ -199,7 +199,7 @@ def test_other_hosts_and_origins_are_refused(tmp_path, header, status):
 
 
 def test_clients_together_hold_no_more_than_the_budget(tmp_path):
-    budget = receive.Budget()
+    budget = receive.MessageMemory()
     with budget.held(receive.MOST_BYTES), budget.held(receive.MOST_BYTES):
         with pytest.raises(receive.Refused) as refused, budget.held(receive.SMALL_BYTES + 1):
             pass

@@ -159,15 +159,7 @@ impl<'a> Together<'a> {
 
     /// Whether the preparation has taken longer than it may.
     fn is_late(&self) -> bool {
-        self.deadline
-            .is_some_and(|deadline| Instant::now() > deadline)
-    }
-
-    fn check_preparation(&self) -> Result<()> {
-        match self.is_late() {
-            true => Err(sparse::too_slow(self.setup.plan)),
-            false => Ok(()),
-        }
+        self.deadline.is_some_and(|at| Instant::now() > at)
     }
 
     fn uncached(&self) -> MutexGuard<'_, Vec<(String, u64)>> {
@@ -409,7 +401,9 @@ fn one_client(mut client: Client, together: &Together) -> Option<Record> {
     let prepared = guarded("prepare", || {
         client.target.settle()?;
         client.prepare(&stop, &|| control.count(1))?;
-        together.check_preparation()?;
+        if together.is_late() {
+            return Err(sparse::too_slow(plan));
+        }
         together.empty_caches(&mut client)?;
         client.open_held()
     });

@@ -1,6 +1,7 @@
 //! The target for POSIX calls under an existing directory, on a local disk or any mounted file
 //! system.
 
+mod called;
 mod calls;
 mod file;
 mod parents;
@@ -13,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use self::calls::{checked, CPath};
+use self::calls::CPath;
 use self::file::PosixFile;
 use self::parents::Parents;
 use super::{Capabilities, Factory, File, SyncIo, Target};
@@ -208,64 +209,6 @@ impl Posix {
         let writable = flags & libc::O_ACCMODE != libc::O_RDONLY;
         Ok(PosixFile::new(descriptor, mapped, writable))
     }
-
-    /// Makes a system call with an open directory and a name in it. The call is repeated once if
-    /// another client removed the directory and made it again.
-    #[inline]
-    fn called(
-        &mut self,
-        operation: &'static str,
-        path: &str,
-        call: impl Fn(i32, *const libc::c_char) -> i32,
-    ) -> Result<i32> {
-        let code = self.called_once(operation, path, &call)?;
-        if code != -1 {
-            return Ok(code);
-        }
-        let error = std::io::Error::last_os_error();
-        let (is_absent, at) = (error.raw_os_error() == Some(libc::ENOENT), self.at());
-        if is_absent && self.parents.is_other_now(at, path) {
-            let again = self.called_once(operation, path, &call)?;
-            return checked(operation, path, again);
-        }
-        Err(Error::io(operation, path, &error))
-    }
-
-    #[inline]
-    fn called_once(
-        &mut self,
-        operation: &'static str,
-        path: &str,
-        call: &impl Fn(i32, *const libc::c_char) -> i32,
-    ) -> Result<i32> {
-        let top = self.at();
-        let found = self.parents.of(top, path);
-        let (at, name) = found.map_err(|error| Error::io(operation, path, &error))?;
-        Ok(call(at, self.path.set(name)))
-    }
-
-    /// Makes a system call that takes no directory descriptor: its path leads through /proc to the
-    /// open directory.
-    fn called_through_descriptor(
-        &mut self,
-        operation: &'static str,
-        path: &str,
-        call: impl Fn(*const libc::c_char) -> isize,
-    ) -> Result<usize> {
-        let top = self.at();
-        let found = self.parents.of(top, path);
-        let (at, name) = found.map_err(|error| Error::io(operation, path, &error))?;
-        let name = match at {
-            libc::AT_FDCWD => self.path.set(name),
-            // The descriptor is looked up by thread, since this thread has a separate descriptor
-            // table.
-            at => self.path.set(&format!("/proc/thread-self/fd/{at}/{name}")),
-        };
-        match call(name) {
-            -1 => Err(calls::failed(operation, path)),
-            size_bytes => Ok(size_bytes as usize),
-        }
-    }
 }
 
 /// Creates the run directory that shards share. If another shard has already created it, that is no
@@ -389,7 +332,8 @@ impl Target for Posix {
         let new = self.parents.of(top, to);
         let (place, new) = new.map_err(|error| Error::io("rename", to, &error))?;
         let new = self.other.set(new);
-        // SAFETY: both names end with a zero and outlive the call; the last two directories stay open.
+        // SAFETY: both names end with a zero and outlive the call; the last two directories stay
+        // open.
         let renamed = self.called("rename", from, |at, name| unsafe {
             libc::renameat(at, name, place, new)
         });

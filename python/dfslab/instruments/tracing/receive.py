@@ -107,7 +107,7 @@ def inflated(body: bytes, encoding: str) -> bytes:
     return found
 
 
-class Budget:
+class MessageMemory:
     """Bytes that all clients together may hold; thread-safe."""
 
     def __init__(self) -> None:
@@ -142,7 +142,7 @@ class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     timeout = SILENCE_S
     receiver: Receiver
-    budget: Budget
+    budget: MessageMemory
 
     def do_POST(self) -> None:
         """Accepts a message with spans. If it is rejected, the answer has the reason."""
@@ -236,7 +236,7 @@ class Handler(BaseHTTPRequestHandler):
         """Logs nothing. Rejected requests are counted, and the client gets the reason as answer."""
 
 
-class Server(ThreadingHTTPServer):
+class SpanServer(ThreadingHTTPServer):
     """Serves at most MOST_CLIENTS at the same time; clients that hang up are no news."""
 
     daemon_threads = True
@@ -245,7 +245,7 @@ class Server(ThreadingHTTPServer):
     def __init__(self, port: int, receiver: Receiver) -> None:
         self._free = threading.BoundedSemaphore(MOST_CLIENTS)
         self._receiver = receiver
-        handler = type("Handler", (Handler,), {"receiver": receiver, "budget": Budget()})
+        handler = type("Handler", (Handler,), {"receiver": receiver, "budget": MessageMemory()})
         super().__init__((LOOPBACK, port), handler)
 
     def process_request(self, request: Any, client_address: Any) -> None:
@@ -275,7 +275,7 @@ def serving(receiver: Receiver, port: int) -> Iterator[int]:
     Raises InputError if the port is in use.
     """
     try:
-        server = Server(port, receiver)
+        server = SpanServer(port, receiver)
     except (OSError, OverflowError) as error:
         raise InputError("--port", port, f"cannot be listened on: {error}") from error
     thread = threading.Thread(target=server.serve_forever, daemon=True)
