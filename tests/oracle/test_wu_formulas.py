@@ -48,6 +48,10 @@ WHOLE = {
     symbol("read_streams"): 1,
     # Java's client leaves the disk to write-back.
     symbol("block_sync"): 0,
+    # Files are gone through from front to back, and nothing is forced to disk.
+    symbol("scattered"): 0,
+    symbol("fsync"): 0,
+    symbol("forced"): 0,
     # And that connections are there and know how much their way holds.
     symbol("setup_trips"): 0,
     symbol("initial_window"): sympy.oo,

@@ -189,20 +189,10 @@ def _check_arrival(scenario: Scenario, modelled: set[str]) -> None:
 
 
 def _check_calls(scenario: Scenario, modelled: set[str]) -> None:
-    """Ways of access and layers that no description distinguishes can only be measured."""
+    """Layers, which no description distinguishes, can only be measured."""
     if scenario.run.layer and modelled:
         allowed = f"is not modelled; without {', '.join(sorted(modelled))} it runs"
         raise InputError("run.layer", scenario.run.layer[0].kind, allowed)
-    requested = scenario.workload
-    unknown: dict[str, tuple[Value, bool]] = {
-        "fsync": (requested.fsync, requested.fsync == "write"),
-        "sync_io": (requested.sync_io, requested.sync_io != "none"),
-        "mmap": (requested.mmap, requested.mmap),
-    }
-    for key, (value, wanted) in unknown.items():
-        if wanted and modelled:
-            allowed = f"is not modelled; without {', '.join(sorted(modelled))} it runs"
-            raise InputError(f"workload.{key}", value, allowed)
 
 
 def _check_faults(scenario: Scenario) -> None:
