@@ -9,6 +9,9 @@ unexport PYTHONDONTWRITEBYTECODE
 export PYO3_BUILD_EXTENSION_MODULE := 1
 # Maven runs for seconds: the optimising compiler would cost more than it saves.
 export MAVEN_OPTS ?= -XX:TieredStopAtLevel=1 -XX:+UseSerialGC
+# Clippy's driver compiles our crates, so that linting is part of the one compilation. Warnings are shown
+# there and refused by `make check`. Without clippy the compiler itself is used.
+LINTED := $(if $(shell command -v clippy-driver),env RUSTC_WORKSPACE_WRAPPER=clippy-driver CLIPPY_ARGS=)
 AGENT := $(shell find agent -name '*.java' -o -name pom.xml 2>/dev/null)
 RUST := $(shell find core -name '*.rs' -o -name Cargo.toml 2>/dev/null) Cargo.toml Cargo.lock
 PYTHON := $(shell find python tests verification -name '*.py' 2>/dev/null)
@@ -40,7 +43,7 @@ setup: .venv/.packages .venv/.system .venv/.agent .venv/.jars .venv/.core .venv/
 
 # One Cargo profile for tests, linters and the demo, so that each dependency is compiled once.
 .venv/.core: $(ENVIRONMENT) $(RUST) pyproject.toml
-	$(STAGE) "core: compile" env VIRTUAL_ENV=$(CURDIR)/.venv .venv/bin/maturin develop --quiet --profile ci --locked
+	$(STAGE) "core: compile" env VIRTUAL_ENV=$(CURDIR)/.venv $(LINTED) .venv/bin/maturin develop --quiet --profile ci --locked
 	@rm -f .venv/.core-release
 	@touch $@
 
@@ -67,10 +70,17 @@ release: .venv/.core-release setup ## set-up with the core as its wheel has it, 
 demo: $(ENVIRONMENT) .venv/.core .venv/.bytecode ## the quickstart scenario: measured, traced, computed, simulated, compared
 	.venv/bin/dfslab run scenarios/quickstart.toml
 
-test: setup ## everything, real file systems included
+test: setup ## everything, real file systems included; TESTBEDS=no leaves those out
+	bash scripts/lanes.sh $(if $(filter no,$(TESTBEDS)),,test-testbeds) -- test-rust test-python
+
+test-rust: setup ## the tests of the compiled core
 	$(STAGE) "tests: Rust" env DFSLAB_HADOOP_JARS=$$($(PY) -m dfslab.filesystems.hdfs.java) \
-		cargo test --workspace --profile ci --locked --quiet
+		$(LINTED) cargo test --workspace --profile ci --locked --quiet
+
+test-python: setup ## the tests of the package, documents included
 	$(STAGE) "tests: Python" $(PY) -m pytest -n 3 --dist worksteal -m "not testbed"
+
+test-testbeds: setup ## real file systems, two testbeds at a time (root)
 	$(STAGE) "tests: testbeds" $(PY) -m pytest -n 2 -m testbed tests/testbed
 
 shake: setup ## the tests of Python, testbeds and documents apart, three times on a busy machine (SHAKE_ROUNDS, SHAKE_TESTS)
@@ -81,7 +91,7 @@ check: .venv/.packages .venv/.core ## formatters, linters, types, tidy
 	$(STAGE) "check: format" .venv/bin/ruff format --check $(SOURCES)
 	$(STAGE) "check: lint" .venv/bin/ruff check $(SOURCES)
 	$(STAGE) "check: types" $(PY) scripts/any_share.py
-	$(STAGE) "check: clippy" cargo clippy --workspace --all-targets --profile ci --locked --quiet -- -D warnings
+	$(STAGE) "check: clippy" env LINTED="$(LINTED)" bash scripts/clippy.sh
 
 format: setup ## rewrite sources in the house format
 	cargo fmt --all
@@ -159,4 +169,4 @@ lock: .venv/.packages ## renew the lock files from pyproject.toml and Cargo.toml
 	$(LOCK) --extra demo -c requirements.lock -o requirements-demo.lock
 	cargo update
 
-.PHONY: help setup release demo test verify shake check format beds bench-description bench-layouts bench bench-start bench-load bench-stall bench-hadoop bench-agent bench-interventions bench-smallfiles bench-liu spark bench-spark bench-trace bench-net bench-pvfs lock
+.PHONY: help setup release demo test test-rust test-python test-testbeds verify shake check format beds bench-description bench-layouts bench bench-start bench-load bench-stall bench-hadoop bench-agent bench-interventions bench-smallfiles bench-liu spark bench-spark bench-trace bench-net bench-pvfs lock

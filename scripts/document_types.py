@@ -67,12 +67,16 @@ def default_of(kind: str, schema: Mapping[str, Any]) -> str:
         return "None"
     if isinstance(schema.get("default"), int | str):
         return json.dumps(schema["default"]) if kind != "bool" else str(schema["default"])
-    return {"list": "[]", "dict": "{}", "bool": "False"}[kind.partition("[")[0]]
+    # A default that could be changed is made for each document: faster than pydantic's copy.
+    made = {"list": "default_factory=list", "dict": "default_factory=dict", "bool": "False"}
+    return made[kind.partition("[")[0]]
 
 
 def field_lines(key: str, kind: str, default: str | None) -> Iterator[str]:
     """A field; a word of Python's own has an underscore behind it, and its name in documents."""
     if not keyword.iskeyword(key):
+        if default is not None and default.startswith("default_factory"):
+            default = f"Field({default})"
         yield f"    {key}: {kind}" + ("" if default is None else f" = {default}")
         return
     names = f'validation_alias=AliasChoices("{key}_", "{key}"), serialization_alias="{key}"'
@@ -158,14 +162,12 @@ def module_text(schema: Mapping[str, Any], sentence: str) -> str:
         # The formatter's rule: two empty lines around classes, one behind imports.
         gap = [""] if make is alias_lines and not bodies else ["", ""]
         bodies += [*gap, *make(name, structs[name])]
-    imported = [
-        line
-        for word, line in (
-            ("Field(", "from pydantic import AliasChoices, Field"),
-            ("TypeAliasType(", "from typing_extensions import TypeAliasType"),
-        )
-        if any(word in one for one in bodies)
+    pydantic = [
+        word for word in ("AliasChoices", "Field") if any(f"{word}(" in one for one in bodies)
     ]
+    imported = [f"from pydantic import {', '.join(pydantic)}"] if pydantic else []
+    if any("TypeAliasType(" in one for one in bodies):
+        imported.append("from typing_extensions import TypeAliasType")
     lines += [*imported, *([""] if imported else [])]
     bases = sorted({base_of(one) for one in structs.values() if is_struct(one)})
     lines += sorted([*imports, f"from dfslab.documents.document import {', '.join(bases)}"])

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Runs a command as a named stage: its time goes to the file DFSLAB_STAGES, where one is named.
+# Runs a command as a named stage. Where DFSLAB_STAGES names a file, a line is added to it: the seconds
+# that the stage took, its exit code, its name and the second at which it ended.
 set -uo pipefail
 name=$1
 shift
@@ -7,6 +8,6 @@ began=$SECONDS
 "$@"
 code=$?
 if [[ -n ${DFSLAB_STAGES:-} ]]; then
-    printf '%s\t%s\t%s\n' "$((SECONDS - began))" "$code" "$name" >>"$DFSLAB_STAGES"
+    printf '%s\t%s\t%s\t%s\n' "$((SECONDS - began))" "$code" "$name" "$EPOCHSECONDS" >>"$DFSLAB_STAGES"
 fi
 exit "$code"

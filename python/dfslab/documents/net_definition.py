@@ -84,7 +84,7 @@ class PlaceDefinition(StrictDocument):
     # `fifo` (default), `lifo`, `random` or `min:<field>`: which waiting token is taken first.
     discipline: str = "fifo"
     # Rows available at time zero, in this order.
-    initial: list[list[Cell]] = []
+    initial: list[list[Cell]] = Field(default_factory=list)
     # Unique in the net.
     name: str
     # The page on whose border the place lies; for drawings, without effect on a run.
@@ -116,22 +116,22 @@ class TransitionDefinition(StrictDocument):
     guard: str | None = None
     # The tokens taken.
     in_: list[InputDefinition] = Field(
-        [], validation_alias=AliasChoices("in_", "in"), serialization_alias="in"
+        default_factory=list, validation_alias=AliasChoices("in_", "in"), serialization_alias="in"
     )
     # The places that block it while they hold tokens.
-    inhibit: list[InhibitDefinition] = []
+    inhibit: list[InhibitDefinition] = Field(default_factory=list)
     # Values computed once a firing, for the delay and the output arcs.
-    locals: list[LocalDefinition] = []
+    locals: list[LocalDefinition] = Field(default_factory=list)
     # Unique in the net.
     name: str
     # The tokens made.
-    out: list[OutputDefinition] = []
+    out: list[OutputDefinition] = Field(default_factory=list)
     # The page it is drawn on; named in messages.
     page: str = "main"
     # The higher goes first where several are enabled at one instant.
     priority: int = 0
     # The places that it empties.
-    reset: list[ResetDefinition] = []
+    reset: list[ResetDefinition] = Field(default_factory=list)
     # Share of the firings where transitions with weights compete for the same token.
     weight: float | None = None
 
@@ -144,16 +144,16 @@ class NetDefinition(StrictDocument):
     # Colour name to its fields in order, each a name and a type; `[]` is the unit colour.
     colours: dict[str, list[tuple[str, str]]]
     # Named numbers that every inscription may use.
-    constants: dict[str, Constant] = {}
+    constants: dict[str, Constant] = Field(default_factory=dict)
     # Enumerations by name, each with its values.
-    enums: dict[str, list[str]] = {}
+    enums: dict[str, list[str]] = Field(default_factory=dict)
     # Functions that inscriptions may call, by name.
-    functions: dict[str, FunctionDefinition] = {}
+    functions: dict[str, FunctionDefinition] = Field(default_factory=dict)
     # What the net is called in messages.
     name: str
     # The places, with their first tokens.
     places: list[PlaceDefinition]
     # Histograms that `empirical` draws from, by name.
-    tables: dict[str, TableDefinition] = {}
+    tables: dict[str, TableDefinition] = Field(default_factory=dict)
     # The transitions, with their arcs.
     transitions: list[TransitionDefinition]

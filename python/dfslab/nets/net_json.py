@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 
 from dfslab.documents.net_definition import NetDefinition
@@ -27,7 +26,7 @@ ARC = ("place", "var", "at_least", "token", "delay", "count")
 
 def json_text(definition: NetDefinition) -> str:
     """The definition as the engine reads it; what was not set is left out."""
-    return json.dumps(definition.model_dump(by_alias=True, exclude_unset=True))
+    return definition.model_dump_json(by_alias=True, exclude_unset=True)
 
 
 def ordered(definition: NetDefinition) -> Mapping[str, object]:

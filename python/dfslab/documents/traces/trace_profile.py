@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pydantic import Field
+
 from dfslab.documents.document import Document
 from dfslab.documents.traces.call_path import CallPath
 
@@ -35,7 +37,7 @@ class Entry(Document):
     # Calls that reported an error.
     errors: int
     # The processes that made them, in profiles of processes.
-    instances: list[str] = []
+    instances: list[str] = Field(default_factory=list)
     # What they do or wait for, in profiles of processes.
     kind: str | None = None
     # Mean duration, seconds; none where no time is known.
@@ -179,7 +181,7 @@ class Savings(Document):
     # How many times faster each step is made.
     factor: float
     # The root calls that are made faster, in profiles of processes.
-    operations: list[str] = []
+    operations: list[str] = Field(default_factory=list)
     # The steps.
     steps: list[Saving]
     # Trees replayed.
@@ -257,7 +259,7 @@ class TreeNode(Document):
     # Calls to look up in the trace.
     exemplars: list[ExemplarNote]
     # The processes that made them, in profiles of processes.
-    instances: list[str] = []
+    instances: list[str] = Field(default_factory=list)
     # "blocked" where the recorder says that most of these calls only waited, else "service".
     kind: str
     # Longest call, seconds; none where a server reported sums only.
@@ -306,7 +308,7 @@ class TraceProfile(Document):
     # What was repaired or dropped, by kind; the kinds are those of the recorder.
     losses: dict[str, int]
     # The processes, where each wrote a separate profile: never filled in from spans.
-    processes: list[Process] = []
+    processes: list[Process] = Field(default_factory=list)
     # Work, by path.
     ranking: list[Entry]
     # Entries left out of the three lists because of the limit.
