@@ -9,7 +9,8 @@ reach the disk after the lock is released.
 from __future__ import annotations
 
 from dfslab.filesystems.hdfs.facts import PARAMETERS as P
-from dfslab.spec.steps.expression import Max, Min, ceiling, named
+from dfslab.spec.steps.expression import Expr, Max, Min, ceiling, named
+from dfslab.spec.steps.heads import FORCED_SEEKS, seeks_of, seeks_of_unit
 from dfslab.spec.steps.operation import (
     Expression,
     Node,
@@ -91,24 +92,36 @@ _windows = round_trips(
 )
 _locate = _ask("getBlockLocations", P.lookup_cpu, _windows, response_bytes=_located_bytes)
 
-_read_block = seq(
-    round_trips(1, "datanode", "handshake", SMALL_BYTES),
-    cpu("datanode", P.read_setup_cpu, "openReplica"),
-    call(
-        "datanode",
-        "readBlock",
-        pipeline(
-            packets,
-            seq(
-                when(P.cold, disk_read("datanode", packet_bytes, "diskRead")),
-                cpu("datanode", packet_bytes * P.server_read_byte_cpu, "sendPacket"),
+
+def _read_part(units: Expr, unit_bytes: Expr) -> Node:
+    """A stream of `units` packets from one replica of a block."""
+    seeks = seeks_of_unit(units, unit_bytes)
+    return seq(
+        round_trips(1, "datanode", "handshake", SMALL_BYTES),
+        cpu("datanode", P.read_setup_cpu, "openReplica"),
+        call(
+            "datanode",
+            "readBlock",
+            pipeline(
+                units,
+                seq(
+                    when(P.cold, disk_read("datanode", unit_bytes, "diskRead", seeks)),
+                    cpu("datanode", unit_bytes * P.server_read_byte_cpu, "sendPacket"),
+                ),
+                send("client", "packet", size_bytes=unit_bytes),
+                cpu("client", unit_bytes * P.client_read_byte_cpu, "receivePacket"),
+                name="stream",
             ),
-            send("client", "packet", size_bytes=packet_bytes),
-            cpu("client", packet_bytes * P.client_read_byte_cpu, "receivePacket"),
-            name="stream",
         ),
-    ),
-)
+    )
+
+
+_read_block = _read_part(packets, packet_bytes)
+# A client that jumps reads by position: a new stream for every call.
+calls = named("calls", Max(1, ceiling(P.file_size / Min(P.transfer_size, P.block_size))))
+call_bytes = named("call_bytes", P.file_size / calls)
+_call_packets = named("call_packets", Max(1, ceiling(call_bytes / P.packet_size)))
+_read_call = _read_part(_call_packets, call_bytes / _call_packets)
 
 # The parallel branch of Figure 2: several blocks concurrently, each from another DataNode.
 _at_once = repeat(
@@ -140,7 +153,32 @@ _report = send(
 
 # Replicas are synced concurrently: the last packet is forwarded before it is executed.
 _forced = par(disk_write("datanode", block_bytes, "syncBlock"), copies=P.replication)
-_written_back = later(repeat(P.replication, disk_write("datanode", block_bytes)), name="write-back")
+_written_back = later(
+    repeat(P.replication, disk_write("datanode", block_bytes, seeks=seeks_of(block_bytes))),
+    name="write-back",
+)
+# A forced write call (hsync) ends a packet early, and waits until all replicas have it on disk.
+_forced_calls = named("forced_calls", Max(1, ceiling(block_bytes / P.transfer_size)))
+_forced_bytes = block_bytes / _forced_calls
+_forced_hop = send(
+    "datanode",
+    "receivePacket",
+    cpu("datanode", _forced_bytes * P.server_write_byte_cpu),
+    size_bytes=_forced_bytes,
+)
+_acknowledged = at(
+    "datanode",
+    repeat(P.replication - 1, reply("datanode", name="writeAck", size_bytes=SMALL_BYTES)),
+    reply("client", name="writeAck", size_bytes=SMALL_BYTES),
+)
+_in_turn = repeat(
+    _forced_calls,
+    cpu("client", _forced_bytes * P.client_write_byte_cpu, "sendPacket"),
+    _forced_hop,
+    at("datanode", repeat(P.replication - 1, _forced_hop)),
+    par(disk_write("datanode", _forced_bytes, "syncPacket", FORCED_SEEKS), copies=P.replication),
+    _acknowledged,
+)
 
 # Each block has new connections between consecutive members of the pipeline. The answer to its
 # request returns from the last member.
@@ -164,8 +202,9 @@ _slow_start = round_trips(
 
 _write_block = seq(
     _slow_start,
-    _stream,
-    either(P.block_sync, _forced, _written_back),
+    either(
+        P.forced, _in_turn, seq(_stream, either(P.block_sync | P.fsync, _forced, _written_back))
+    ),
     later(repeat(P.replication, _report), name="report"),
     name="writeRequest",
 )
@@ -178,12 +217,7 @@ _stream_opened = cpu("client", P.client_stream_cpu)
 # client.
 _connected = round_trips(P.first, "namenode", "connect", SMALL_BYTES)
 _last_ack = seq(
-    par(cpu("datanode", P.finalize_cpu, "finalize"), copies=P.replication),
-    at(
-        "datanode",
-        repeat(P.replication - 1, reply("datanode", name="writeAck", size_bytes=SMALL_BYTES)),
-        reply("client", name="writeAck", size_bytes=SMALL_BYTES),
-    ),
+    par(cpu("datanode", P.finalize_cpu, "finalize"), copies=P.replication), _acknowledged
 )
 _add_block = _ask("addBlock", P.update_cpu, writes=True)
 
@@ -219,7 +253,11 @@ OPERATIONS = {
         seq(_stream_opened, _locate, name="open"),
         seq(
             repeat(Max(0, _locations - 1), _locate),
-            either(P.read_streams > 1, _at_once, repeat(blocks, _read_block, reselect=True)),
+            either(
+                P.scattered,
+                repeat(calls, _read_call, reselect=True),
+                either(P.read_streams > 1, _at_once, repeat(blocks, _read_block, reselect=True)),
+            ),
             name="read",
         ),
     ),

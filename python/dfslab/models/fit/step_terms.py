@@ -11,6 +11,7 @@ from dfslab.models.queue.queueing import mean_value_analysis
 from dfslab.models.tree.prediction import Situation, situation_of
 from dfslab.models.tree.reader import TreeReader
 from dfslab.spec.deployment import Emulation
+from dfslab.spec.environment import payload_share
 from dfslab.spec.scenario import Scenario
 from dfslab.spec.steps.node import Node
 
@@ -127,9 +128,10 @@ def terms_of(scenario: Scenario) -> np.ndarray:
 
 
 def _adapter_rate(situation: Situation) -> float:
-    """The slowest adapter that a file's bytes go through, in bytes per second."""
+    """The slowest adapter that a file's bytes go through, in bytes of frames per second."""
     data = [role.name for role in situation.system.roles if role.kind == "data"]
-    return min(situation.environment[f"{role}.nic_bandwidth"] for role in (situation.client, *data))
+    streams = (situation.environment[f"{role}.nic_bandwidth"] for role in (situation.client, *data))
+    return min(streams) / payload_share(situation.scenario)
 
 
 def waited_s(scenario: Scenario, operation: str, step: str, calls: Sequence[str] = ()) -> float:
